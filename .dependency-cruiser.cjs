@@ -1,0 +1,170 @@
+'use strict';
+
+const NEST = '^node_modules/@nestjs/';
+const CLIENT = '^node_modules/ioredis/';
+
+/** The composition root: what is beside it and named like it helps with the wiring and may know every room. */
+const COMPOSITION = '^lib/(index|redis-lock\\.[\\w-]+)\\.ts$';
+
+/** Names under which things are found; everybody who asks Nest for something needs them, and they know nobody. */
+const TOKENS = '^lib/redis-lock\\.tokens\\.ts$';
+
+const ERRORS = '^lib/errors/';
+const COMMON = '^lib/common/';
+const KEYS = '^lib/keys/';
+const LOCKS = ['^lib/locks/', '^lib/lock\\.service\\.ts$'];
+const ENGINE = '^lib/engine/';
+const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
+const USES = ['^lib/(decorators|interceptors)/'];
+
+/** Files of `from` import nothing of the library but `to`, and no packages that match `never`. */
+function room(name, comment, { from, to = [], never = [] }) {
+  const rules = [
+    {
+      name: `${name}-knows-its-neighbours-only`,
+      comment,
+      severity: 'error',
+      from: { path: from },
+      to: { path: '^lib/', pathNot: [from, to].flat() },
+    },
+  ];
+  if (never.length > 0) {
+    rules.push({
+      name: `${name}-without-packages`,
+      comment,
+      severity: 'error',
+      from: { path: from },
+      to: { path: never },
+    });
+  }
+  return rules;
+}
+
+/** One way: decorator, interceptor → key → service → engine → store → Redis (docs/design.md). */
+module.exports = {
+  forbidden: [
+    ...room(
+      'uses',
+      'Decorators and interceptors speak to the service and its locks. They know no store and no Redis.',
+      {
+        from: USES,
+        to: [KEYS, ...LOCKS, ERRORS, COMMON, TOKENS, '^lib/engine/lock-context\\.ts$'],
+        never: [CLIENT],
+      },
+    ),
+    ...room('keys', 'A key is made of a template and its values, wherever they come from: no Nest, no Redis client.', {
+      from: [KEYS],
+      to: [ERRORS, COMMON],
+      never: [NEST, CLIENT],
+    }),
+    ...room(
+      'locks',
+      'The service and what it gives out speak of keys and locks. Scripts and clients lie behind the engine.',
+      {
+        from: LOCKS,
+        to: [ENGINE, KEYS, ERRORS, COMMON],
+        never: [CLIENT],
+      },
+    ),
+    ...room('engine', 'The engine asks a store through its port, so that it runs on any store, and without Nest.', {
+      from: [ENGINE],
+      to: [STORE_PORT, ERRORS, COMMON],
+      never: [NEST, CLIENT],
+    }),
+    ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
+      from: [STORE_PORT],
+      to: [ERRORS, COMMON],
+      never: [NEST, CLIENT],
+    }),
+    ...['redis', 'memory', 'quorum'].flatMap((store) =>
+      room(
+        `store-${store}`,
+        'A store answers one question at a time. Waiting, renewing and timing are for the engine.',
+        {
+          from: [`^lib/store/${store}/`],
+          // Several masters are asked through the same port as one.
+          to: [STORE_PORT, KEYS, ERRORS, COMMON],
+          never: store === 'redis' ? [NEST] : [NEST, CLIENT],
+        },
+      ),
+    ),
+    ...room('errors', 'Everybody may throw them, so they depend on nobody.', { from: [ERRORS], never: [NEST, CLIENT] }),
+    ...room('common', 'Clocks and durations are for everybody, so they depend on nobody.', {
+      from: [COMMON],
+      to: [ERRORS],
+      never: [NEST, CLIENT],
+    }),
+    ...room('tokens', 'Tokens are for everybody who asks Nest for something, so they depend on nobody.', {
+      from: [TOKENS],
+      to: [ERRORS],
+    }),
+    {
+      name: 'every-room-has-its-rule',
+      comment: 'A new directory in lib wants a rule above that says what it may know.',
+      severity: 'error',
+      from: {
+        path: '^lib/',
+        pathNot: [
+          COMPOSITION,
+          KEYS,
+          ...LOCKS,
+          ENGINE,
+          '^lib/store/(redis|memory|quorum)/',
+          STORE_PORT,
+          ERRORS,
+          COMMON,
+          ...USES,
+        ],
+      },
+      to: {},
+    },
+    {
+      name: 'not-through-the-front-door',
+      comment: 'lib/index.ts is for users. Inside, import from where a thing is.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { path: '^lib/index\\.ts$' },
+    },
+    {
+      name: 'no-cycles',
+      comment: 'Two files that need each other are one file, or hide a third one. This holds for types as well.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { circular: true },
+    },
+    {
+      name: 'only-what-is-installed-with-us',
+      comment: 'What lib imports has to be in dependencies or peerDependencies of package.json.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown'],
+        dependencyTypesNot: ['npm-peer', 'npm', 'type-only'],
+      },
+    },
+    {
+      name: 'nothing-from-outside',
+      comment: 'The library is lib/ alone: tests, samples and scripts import it, never the other way round.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { path: '^(test|sample-app|bench|scripts|dist)/' },
+    },
+    {
+      name: 'resolvable',
+      comment: 'The import leads nowhere.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    // Imports of types count: who knows a type knows the room it is from.
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

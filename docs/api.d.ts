@@ -1,0 +1,316 @@
+// The public API; npm run generate:api writes it, and a test compares it with what is built.
+
+export declare class RedisLockModule {
+    static forRoot(options?: RedisLockRootOptions): DynamicModule;
+    static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule;
+}
+
+export interface LockDefaults {
+    expire?: Duration;
+    maxRenewTimes?: number;
+    waitTimeout?: Duration;
+    onContended?: OnContended;
+    onLost?: OnLost;
+}
+
+export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+    name?: string;
+    isGlobal?: boolean;
+    inject?: Array<InjectionToken | {
+        token: InjectionToken;
+        optional: boolean;
+    }>;
+    useFactory?: (...args: never[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+    useClass?: Type<RedisLockOptionsFactory>;
+    useExisting?: InjectionToken<RedisLockOptionsFactory>;
+    extraProviders?: Provider[];
+}
+
+export interface RedisLockModuleOptions {
+    name?: string;
+    connection?: string | RedisOptions | Redis;
+    keyPrefix?: string;
+    lockWatchdogTimeout?: Duration;
+    defaults?: LockDefaults;
+    commandTimeout?: Duration;
+    shutdownTimeout?: Duration;
+    grantTimeout?: Duration;
+}
+
+export interface RedisLockOptionsFactory {
+    createRedisLockOptions(): Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+}
+
+export interface RedisLockRootOptions extends RedisLockModuleOptions {
+    isGlobal?: boolean;
+}
+
+export type Duration = number | string;
+
+export declare function DistributedLock<Args extends any[] = any[]>(options: DistributedLockOptions<Args> & {
+    onContended: 'skip';
+}): SkippingLockMethodDecorator<Args>;
+
+export declare function DistributedLock<Args extends any[] = any[]>(options: DistributedLockOptions<Args>): LockMethodDecorator<Args>;
+
+export declare function DistributedLock<Args extends any[] = any[]>(key: LockKey<Args>, expire?: Duration, maxRenewTimes?: number): LockMethodDecorator<Args>;
+
+export interface DistributedLockOptions<Args extends readonly any[] = any[]> extends LockMethodOptions<Args> {
+    returns?: 'promise' | 'observable';
+}
+
+export type LockKey<Args extends readonly any[] = any[]> = string | ((...args: Args) => string);
+
+export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast'> {
+    key: LockKey<Args>;
+    onContended?: OnContended;
+    onLost?: OnLost;
+    condition?: (...args: Args) => boolean;
+    connection?: string;
+}
+
+export type Lockable = PromiseLike<any> | Subscribable;
+
+export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result extends Lockable>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & SuitsFunctions<Args, Params>) => void;
+
+export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result extends Lockable>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>) => void;
+
+export interface Subscribable {
+    subscribe(...args: any[]): unknown;
+    pipe(...args: any[]): unknown;
+}
+
+export declare const currentLock: (key?: string) => LockHandle | undefined;
+
+export declare function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string;
+
+export type KeyPart = string | number | bigint | boolean;
+
+export declare function UseLock(options: UseLockOptions): MethodDecorator;
+
+export declare function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, maxRenewTimes?: number): MethodDecorator;
+
+export type UseLockArgs = [
+    request: LockRequest,
+    context: ExecutionContext
+];
+
+export type UseLockOptions = LockMethodOptions<UseLockArgs>;
+
+export interface LockRequest {
+    readonly params: any;
+    readonly query: any;
+    readonly body: any;
+    readonly headers: any;
+    readonly user: any;
+    readonly data: any;
+}
+
+export declare class DistributedLockInterceptor implements NestInterceptor {
+    constructor(services: LockServices);
+    intercept(context: ExecutionContext & {
+        [ENTERED]?: boolean;
+    }, next: CallHandler): Observable<unknown>;
+}
+
+export declare class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError> {
+    constructor(adapterHost: HttpAdapterHost, { timeoutStatus, retryAfter }?: LockExceptionFilterOptions);
+    catch(error: LockTimeoutError | LockStoreError, host: ArgumentsHost): unknown;
+}
+
+export interface LockExceptionFilterOptions {
+    timeoutStatus?: 423 | 409;
+    retryAfter?: number;
+}
+
+export declare class LockService {
+    readonly events: Observable<LockEvent>;
+    readonly name: string;
+    readonly defaults: LockServiceDefaults;
+    constructor(engine: LockEngine, events: Observable<LockEvent>, options: LockServiceOptions);
+    acquire(key: string, options?: AcquireOptions): Promise<LockHandle>;
+    tryAcquire(key: string, options?: AcquireOptions): Promise<LockHandle | null>;
+    run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
+    getLock(key: string, options?: LockObjectOptions): Lock;
+    inspect(key: string): Promise<LockInfo | null>;
+    forceRelease(key: string): Promise<boolean>;
+}
+
+export declare const InjectLockService: (name?: string) => PropertyDecorator & ParameterDecorator;
+
+export declare function getLockServiceToken(name?: string): symbol;
+
+export interface AcquireOptions {
+    expire?: Duration;
+    maxRenewTimes?: number;
+    waitTimeout?: Duration;
+    signal?: AbortSignal;
+    owner?: string;
+    reentrant?: boolean;
+    holdAtLeast?: Duration;
+    onLost?: LockLostListener;
+}
+
+export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
+
+export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => unknown);
+
+export type OnLost = 'throw' | 'ignore' | LockLostListener;
+
+export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
+    onLost?: OnLost;
+}
+
+export interface LockHandle extends AsyncDisposable {
+    readonly key: string;
+    readonly keys: readonly string[];
+    readonly owner: string;
+    readonly fencingToken: number;
+    readonly fencingTokens: ReadonlyMap<string, number>;
+    readonly signal: AbortSignal;
+    readonly isHeld: boolean;
+    readonly holdCount: number;
+    remainingTime(): number;
+    assertHeld(): void;
+    verify(): Promise<void>;
+    extend(lease: Duration): Promise<void>;
+    release(): Promise<boolean>;
+}
+
+export interface Lock {
+    readonly key: string;
+    lock(options?: Omit<AcquireOptions, 'owner'>): Promise<LockHandle>;
+    tryLock(waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    unlock(): Promise<void>;
+    forceUnlock(): Promise<boolean>;
+    isLocked(): Promise<boolean>;
+    isHeldByCurrentContext(): boolean;
+    isHeldBy(owner: string): Promise<boolean>;
+    getHoldCount(): number;
+    remainTimeToLive(): Promise<number>;
+}
+
+export interface LockObjectOptions {
+    owner?: string;
+}
+
+export interface LockHolderInfo {
+    readonly id: string;
+    readonly owner: string;
+    readonly client: string;
+    readonly fencingToken: number;
+    readonly ttl: number;
+    readonly kept: boolean;
+    readonly since: Date;
+}
+
+export interface LockInfo {
+    readonly key: string;
+    readonly holders: readonly LockHolderInfo[];
+    readonly owner: string | undefined;
+    readonly holds: number;
+    readonly ttl: number;
+    readonly fencingToken: number;
+    readonly waiters: readonly LockWaiterInfo[];
+}
+
+export interface LockWaiterInfo {
+    readonly id: string;
+    readonly owner: string;
+    readonly client: string;
+}
+
+export interface LockAcquiredEvent extends EventOfKey {
+    readonly type: 'acquired';
+    readonly fencingToken: number;
+    readonly waited: number;
+}
+
+export interface LockContendedEvent extends EventOfKey {
+    readonly type: 'contended';
+}
+
+export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockLostEvent;
+
+export interface LockLostEvent extends EventOfKey {
+    readonly type: 'lost';
+    readonly fencingToken: number;
+    readonly held: number;
+    readonly reason: string;
+}
+
+export interface LockReleasedEvent extends EventOfKey {
+    readonly type: 'released';
+    readonly fencingToken: number;
+    readonly held: number;
+}
+
+export interface LockRenewedEvent extends EventOfKey {
+    readonly type: 'renewed';
+    readonly fencingToken: number;
+    readonly renewals: number;
+}
+
+export interface LockTimeoutEvent extends EventOfKey {
+    readonly type: 'timeout';
+    readonly waited: number;
+}
+
+export declare const isLockConfigError: (error: unknown) => error is LockConfigError;
+
+export declare const isLockError: (error: unknown) => error is LockError;
+
+export declare const isLockKeyError: (error: unknown) => error is LockKeyError;
+
+export declare const isLockLostError: (error: unknown) => error is LockLostError;
+
+export declare const isLockNotHeldError: (error: unknown) => error is LockNotHeldError;
+
+export declare const isLockStoreError: (error: unknown) => error is LockStoreError;
+
+export declare const isLockTimeoutError: (error: unknown) => error is LockTimeoutError;
+
+export declare class LockConfigError extends LockError {
+    readonly code = "LOCK_CONFIG";
+    constructor(message: string, details?: LockErrorDetails);
+}
+
+export declare abstract class LockError extends Error {
+    abstract readonly code: LockErrorCode;
+    readonly key: string | undefined;
+    protected constructor(message: string, { key, cause }?: LockErrorDetails);
+}
+
+export declare class LockKeyError extends LockError {
+    readonly code = "LOCK_KEY";
+    constructor(message: string, details?: LockErrorDetails);
+}
+
+export declare class LockLostError extends LockError {
+    readonly code = "LOCK_LOST";
+    result?: unknown;
+    constructor(message: string, details?: LockErrorDetails);
+}
+
+export declare class LockNotHeldError extends LockError {
+    readonly code = "LOCK_NOT_HELD";
+    constructor(message: string, details?: LockErrorDetails);
+}
+
+export declare class LockStoreError extends LockError {
+    readonly code = "LOCK_STORE";
+    readonly transient: boolean;
+    constructor(message: string, { transient, ...details }?: LockStoreErrorDetails);
+}
+
+export declare class LockTimeoutError extends LockError {
+    readonly code = "LOCK_TIMEOUT";
+    constructor(message: string, details?: LockErrorDetails);
+}
+
+export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
+
+export interface LockErrorDetails {
+    key?: string;
+    cause?: unknown;
+}

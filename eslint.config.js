@@ -1,0 +1,106 @@
+import tseslint from 'typescript-eslint';
+
+const NODE_GLOBALS = [
+  'AbortController',
+  'AbortSignal',
+  'Atomics',
+  'Buffer',
+  'SharedArrayBuffer',
+  'URL',
+  'clearInterval',
+  'clearTimeout',
+  'console',
+  'fetch',
+  'performance',
+  'process',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+  'structuredClone',
+];
+
+const asReadonlyGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
+
+export default tseslint.config(
+  { ignores: ['**/node_modules/', '**/dist/', 'coverage/', 'lib/store/redis/scripts.generated.ts', 'docs/api.d.ts'] },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  {
+    files: ['**/*.ts', '**/*.mts'],
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // `() => resolve()` and the like: one line says it.
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+      // Numbers are fine in messages.
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      // Index signatures are read with brackets: the compiler's noPropertyAccessFromIndexSignature asks for it.
+      '@typescript-eslint/dot-notation': ['error', { allowIndexSignaturePropertyAccess: true }],
+      // Nest asks for classes where others would take functions.
+      '@typescript-eslint/no-extraneous-class': 'off',
+      // Types are structural here: what looks like an instance may stand for one.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      // `async` is part of the contract: what is thrown comes as a rejection.
+      '@typescript-eslint/require-await': 'off',
+      // Reasons of abort signals and causes are whatever users made them.
+      '@typescript-eslint/prefer-promise-reject-errors': 'off',
+      '@typescript-eslint/only-throw-error': ['error', { allowThrowingUnknown: true, allowRethrowing: true }],
+      // Users without types call us as well, so what the types rule out may be checked all the same.
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+      // Replies of Redis have the types that we give them; a conversion is where that becomes true.
+      '@typescript-eslint/no-unnecessary-type-conversion': 'off',
+      // Where only errors of one class can come, their handler may say so.
+      '@typescript-eslint/use-unknown-in-catch-callback-variable': 'off',
+      // In signatures `any` lets in what users have; where such a value is used, no-unsafe-* speaks up.
+      '@typescript-eslint/no-explicit-any': 'off',
+      // Where an index is known to be right, `!` says so.
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      // Type parameters that stand once still guide what users write.
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      eqeqeq: 'error',
+      'no-console': 'error',
+    },
+  },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      // `expect(mock.method)` and methods handed to helpers do not lose a `this` that they use.
+      '@typescript-eslint/unbound-method': 'off',
+      // Tests play users without types.
+      '@typescript-eslint/no-deprecated': 'off',
+      '@typescript-eslint/no-implied-eval': 'off',
+      '@typescript-eslint/no-misused-spread': 'off',
+      '@typescript-eslint/only-throw-error': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/explicit-module-boundary-types': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+    },
+  },
+  {
+    files: ['sample-app/**/*.ts', 'bench/**/*.ts'],
+    rules: { 'no-console': 'off', '@typescript-eslint/explicit-module-boundary-types': 'off' },
+  },
+  {
+    files: ['**/*.mjs', '**/*.cjs', '**/*.js'],
+    extends: [tseslint.configs.recommended],
+    languageOptions: { globals: asReadonlyGlobals(NODE_GLOBALS) },
+    rules: {
+      'no-undef': 'error',
+      eqeqeq: 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+    },
+  },
+  {
+    files: ['**/*.cjs'],
+    languageOptions: { sourceType: 'commonjs', globals: asReadonlyGlobals(['module', 'require', '__dirname']) },
+    rules: { '@typescript-eslint/no-require-imports': 'off' },
+  },
+);

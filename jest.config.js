@@ -1,0 +1,29 @@
+/** @type {import('jest').Config} */
+export default {
+  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app'],
+  testMatch: ['<rootDir>/test/**/*.spec.ts'],
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
+  resolver: '<rootDir>/test/support/jest-resolver.cjs',
+  moduleNameMapper: { '^nestjs-redis-locks$': '<rootDir>/lib/index.ts' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        swcrc: false,
+        sourceMaps: 'inline',
+        jsc: {
+          target: 'es2022',
+          keepClassNames: true,
+          parser: { syntax: 'typescript', decorators: true, explicitResourceManagement: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+        },
+        module: { type: 'es6' },
+      },
+    ],
+  },
+  reporters: ['default', '<rootDir>/scripts/lib/count-reporter.mjs'],
+  maxWorkers: 2,
+  testTimeout: 20_000,
+};

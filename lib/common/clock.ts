@@ -1,0 +1,19 @@
+import { outside } from './outside.js';
+
+/** The time, as the engine sees it; tests and simulations bring their own. */
+export interface Clock {
+  /** Milliseconds on a clock that nobody sets. */
+  now(): number;
+  /** Milliseconds since 1970 on the clock of the wall, which people and NTP do set; it also runs on in a sleeping machine. */
+  wall(): number;
+  /** Calls back once, at the earliest after `delay` milliseconds. Does not keep the process alive. */
+  setTimer(delay: number, callback: () => void): unknown;
+  clearTimer(timer: unknown): void;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  setTimer: (delay, callback) => setTimeout(() => outside(callback), delay).unref(),
+  clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout),
+};

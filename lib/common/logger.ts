@@ -1,0 +1,17 @@
+import { printable } from './describe.js';
+
+/** Where the library says what an operator has to know. Nest's `Logger` is one. */
+export interface LockLogger {
+  debug(message: string): void;
+  log(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+/** A logger whose lines stay one line each, whatever keys, owners and foreign errors hold. */
+export const singleLine = (logger: LockLogger): LockLogger => ({
+  debug: (message) => logger.debug(printable(message)),
+  log: (message) => logger.log(printable(message)),
+  warn: (message) => logger.warn(printable(message)),
+  error: (message) => logger.error(printable(message)),
+});

@@ -1,0 +1,19 @@
+import { findInScope } from '../locks/lock-scope.js';
+import type { LockHandle } from '../locks/lock-handle.js';
+
+/**
+ * The lock that the running code holds through a locked method, a locked handler or `LockService.run`: the innermost
+ * one, or that of a key. `undefined` outside of all of them. No I/O. A task that outlives its method still gets the
+ * handle, which says then that it is held no more.
+ *
+ * ```ts
+ * @DistributedLock('import:#date')
+ * async import(date: string) {
+ *   const lock = currentLock();
+ *   await copy(date, { signal: lock?.signal });
+ *   await lock?.verify();   // right before the commit
+ * }
+ * ```
+ */
+export const currentLock = (key?: string): LockHandle | undefined =>
+  findInScope((lock) => key === undefined || lock.key === key);

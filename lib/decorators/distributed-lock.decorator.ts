@@ -1,0 +1,81 @@
+import type { Duration } from '../common/duration.js';
+import { declareLock, type LockDeclaration } from './lock-declaration.js';
+import { handOnNames, namesOf } from './lock-metadata.js';
+import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
+import type { LockMethodDecorator, SkippingLockMethodDecorator } from './lock-method.types.js';
+import { lockableMethod, returnKind, type Method, type ReturnKind } from './lockable-method.js';
+import { injectService, serviceOf } from './injected-service.js';
+import { lockObservable, lockPromise } from './locked-call.js';
+
+/**
+ * Lets only one call of a method run at a time for each key, on all machines.
+ *
+ * ```ts
+ * @DistributedLock({ key: 'stock:#{#order.sku}' })
+ * async reserve(order: Order) { … }
+ *
+ * @DistributedLock('stock:#{#order.sku}', '30s')   // the same by position: key, expire, maxRenewTimes
+ * ```
+ *
+ * The method returns a promise, which the lock outlives by nothing, or an Observable, which is locked from subscribe to
+ * complete, error or unsubscribe: its method is called on subscribe, each time. It goes on any method of what Nest
+ * instantiates (providers, controllers, gateways, resolvers), above or below other decorators, and keeps their metadata
+ * and the method's name and length. On request handlers it locks after the pipes, with the arguments as they are then.
+ *
+ * The call fails with `LockTimeoutError` (others held the lock for the whole `waitTimeout`), `LockStoreError` (Redis
+ * failed: the method did not run), `LockKeyError` (the arguments make no key), `LockLostError` (the lock was lost on the
+ * way; see `onLost`), or with the error of the method, which wins over all others.
+ * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
+ */
+export function DistributedLock<Args extends any[] = any[]>(
+  options: DistributedLockOptions<Args> & { onContended: 'skip' },
+): SkippingLockMethodDecorator<Args>;
+export function DistributedLock<Args extends any[] = any[]>(
+  options: DistributedLockOptions<Args>,
+): LockMethodDecorator<Args>;
+export function DistributedLock<Args extends any[] = any[]>(
+  key: LockKey<Args>,
+  expire?: Duration,
+  maxRenewTimes?: number,
+): LockMethodDecorator<Args>;
+export function DistributedLock(
+  first: DistributedLockOptions | LockKey,
+  expire?: Duration,
+  maxRenewTimes?: number,
+): LockMethodDecorator<any[]> {
+  const options =
+    typeof first === 'string' || typeof first === 'function' ? { key: first, expire, maxRenewTimes } : first;
+  return (target: object, name: string | symbol, written?: PropertyDescriptor): void => {
+    const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, written);
+    const parameters = namesOf(method);
+    const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options, ['returns']);
+    const kind = returnKind(lock.site, method, Reflect.getMetadata('design:returntype', target, name), options.returns);
+
+    injectService(target, lock);
+    const wrapper = wrap(method, lock, kind);
+    copyMetadata(method, wrapper);
+    handOnNames(wrapper, parameters);
+    // In place: within `applyDecorators` Nest does not look at what a decorator returns.
+    descriptor.value = wrapper;
+  };
+}
+
+/** A proxy, so that the name, the length and whatever others have put on the method stay visible. */
+function wrap(method: Method, lock: LockDeclaration, kind: ReturnKind): Method {
+  const call = kind === 'observable' ? lockObservable : lockPromise;
+  return new Proxy(method, {
+    apply: (target, self: object, args: unknown[]) =>
+      call(
+        lock,
+        { self, args },
+        () => serviceOf(self, lock),
+        () => Reflect.apply(target, self, args),
+      ),
+  });
+}
+
+function copyMetadata(from: object, to: object): void {
+  for (const key of Reflect.getOwnMetadataKeys(from)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
+  }
+}

@@ -1,0 +1,10 @@
+import { Inject } from '@nestjs/common';
+import { getLockServiceToken } from '../redis-lock.tokens.js';
+
+/**
+ * Injects the `LockService` of a named `RedisLockModule`:
+ * `constructor(@InjectLockService('jobs') private readonly locks: LockService) {}`.
+ * The one without a name needs no decorator: it is injected by its class.
+ */
+export const InjectLockService = (name?: string): PropertyDecorator & ParameterDecorator =>
+  Inject(getLockServiceToken(name));

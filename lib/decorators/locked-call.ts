@@ -1,0 +1,132 @@
+import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
+import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
+import type { LockService, LockServiceDefaults } from '../lock.service.js';
+import type { OnContended, RunOptions } from '../locks/acquire-options.js';
+import type { LockDeclaration, LockedCall } from './lock-declaration.js';
+
+/** Finds the service of a call. Throws when there is none: nothing ever runs unlocked instead. */
+export type ServiceOf = () => LockService;
+
+/** Calls a method that returns a promise under its lock. */
+export async function lockPromise(
+  declaration: LockDeclaration,
+  call: LockedCall,
+  serviceOf: ServiceOf,
+  method: () => unknown,
+): Promise<unknown> {
+  const service = serviceOf();
+  const body = (): PromiseLike<unknown> => promised(declaration, method());
+  if (!declaration.applies(call)) return body();
+
+  let entered = false;
+  const enter = (): PromiseLike<unknown> => {
+    entered = true;
+    return body();
+  };
+  try {
+    return await service.run(declaration.keyOf(call), enter, runOptions(declaration, service));
+  } catch (error) {
+    // A timeout from within the method is that of another lock, and an error of the method like any other.
+    if (entered || !isLockTimeoutError(error)) throw error;
+    const onContended = reaction(declaration, service);
+    if (onContended === 'throw') throw error;
+    return onContended === 'skip' ? undefined : onContended.call(call.self, error, ...call.args);
+  }
+}
+
+export interface LockObservableOptions {
+  /** Ends the wait. */
+  readonly signal?: AbortSignal;
+  /** What is emitted when the call is skipped; default: nothing. */
+  readonly skipped?: Observable<unknown>;
+}
+
+/**
+ * Opens an Observable under its lock, anew for each subscription: the lock is acquired on subscribe, and released on
+ * complete, error or unsubscribe, before the subscriber hears of it. Unsubscribing ends the wait, too.
+ */
+export function lockObservable(
+  declaration: LockDeclaration,
+  call: LockedCall,
+  serviceOf: ServiceOf,
+  open: () => unknown,
+  { signal, skipped = EMPTY }: LockObservableOptions = {},
+): Observable<unknown> {
+  const source = defer(() => observable(declaration, open()));
+  return defer(() => {
+    const service = serviceOf();
+    if (!declaration.applies(call)) return source;
+    return new Observable((subscriber) => {
+      const gone = new AbortController();
+      const stop = new Subject<void>();
+      subscriber.add(() => {
+        gone.abort();
+        stop.next();
+      });
+
+      let entered = false;
+      const enter = (): Promise<void> => {
+        entered = true;
+        return drain(source, subscriber, stop);
+      };
+      const options = {
+        ...runOptions(declaration, service),
+        signal: signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]),
+      };
+      const contended = (error: unknown): void => {
+        const onContended = reaction(declaration, service);
+        if (entered || !isLockTimeoutError(error) || onContended === 'throw') return subscriber.error(error);
+        const instead =
+          onContended === 'skip' ? skipped : defer(() => emitted(onContended.call(call.self, error, ...call.args)));
+        instead.subscribe(subscriber);
+      };
+      service.run(declaration.keyOf(call), enter, options).then(() => subscriber.complete(), contended);
+    });
+  });
+}
+
+/** Passes on what the source emits; resolves when it completes or is stopped, and rejects with its error. */
+function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, stop: Observable<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Unsubscribed in the moment of the grant: there is nobody left to do it for.
+    if (subscriber.closed) return resolve();
+    source.pipe(takeUntil(stop)).subscribe({
+      next: (value) => subscriber.next(value),
+      error: reject,
+      complete: resolve,
+    });
+  });
+}
+
+const reaction = (declaration: LockDeclaration, service: LockService): OnContended =>
+  declaration.onContended ?? defaultsOf(service).onContended ?? 'throw';
+
+/** What the module was told of methods; a stand-in in a test need not know of it. */
+const defaultsOf = (service: LockService): Partial<LockServiceDefaults> => service.defaults ?? {};
+
+/** What does not throw on contention does not wait either, unless it was told to in the same place. */
+function runOptions({ options, onContended }: LockDeclaration, service: LockService): RunOptions {
+  if (options.waitTimeout !== undefined || onContended === 'throw') return options;
+  const waitTimeout = onContended === undefined ? defaultsOf(service).methodWaitTimeout : 0;
+  return waitTimeout === undefined ? options : { ...options, waitTimeout };
+}
+
+function promised({ site }: LockDeclaration, result: unknown): PromiseLike<unknown> {
+  if (isThenable(result)) return result;
+  throw new LockConfigError(
+    isObservable(result)
+      ? `${site}: the method returned an Observable, which its declared type did not say: add returns: 'observable'.`
+      : `${site}: the method returned without a promise, so the lock would end before its work: make it async.`,
+  );
+}
+
+function observable({ site }: LockDeclaration, result: unknown): Observable<unknown> {
+  if (isObservable(result)) return result;
+  throw new LockConfigError(`${site}: the method returned no Observable, which it was declared to: see returns.`);
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+
+const emitted = (value: unknown): Observable<unknown> =>
+  isObservable(value) ? value : isThenable(value) ? from(value) : of(value);

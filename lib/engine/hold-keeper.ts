@@ -1,0 +1,150 @@
+import type { Agenda } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
+import type { LockLogger } from '../common/logger.js';
+import type { LockLostError } from '../errors/index.js';
+import type { LockStore } from '../store/lock-store.js';
+import type { Announcer } from './announcer.js';
+import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener } from './hold.js';
+import { Watchdog, type WatchdogObserver } from './watchdog.js';
+
+/** What a keeper needs from its surroundings. */
+export interface HoldKeeperEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly logger: LockLogger;
+  readonly announcer: Announcer;
+  /** Sends what nobody waits for: a leave. */
+  leave(key: string, id: string, remember: number): void;
+}
+
+/** Where a hold came from: the queue that has others for the key. */
+export interface HoldOrigin {
+  lost(hold: Hold): void;
+}
+
+/** Keeps the holds of a client: has them renewed, asks the store about them, and sees to their end. */
+export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, WatchdogObserver {
+  private readonly holds = new Map<string, { readonly hold: Hold; readonly origin: Origin }>();
+  private readonly watchdog: Watchdog;
+  private onIdle: (() => void) | undefined;
+
+  constructor(private readonly environment: HoldKeeperEnvironment) {
+    const { store, clock, agenda, logger } = environment;
+    this.watchdog = new Watchdog(store, clock, agenda, logger, this);
+  }
+
+  /** Makes the hold of a grant, and watches over it. */
+  add(origin: Origin, terms: HoldTerms, grant: Grant): Hold {
+    const hold = new Hold(terms, grant, this.environment.clock, this);
+    this.holds.set(hold.id, { hold, origin });
+    this.watchdog.watch(hold);
+    return hold;
+  }
+
+  get(id: string): Hold | undefined {
+    return this.holds.get(id)?.hold;
+  }
+
+  all(): Hold[] {
+    return [...this.holds.values()].map(({ hold }) => hold);
+  }
+
+  /** Stops renewing a hold and forgets it; answers where it came from. */
+  remove(hold: Hold): Origin | undefined {
+    this.watchdog.forget(hold);
+    const origin = this.holds.get(hold.id)?.origin;
+    this.holds.delete(hold.id);
+    if (this.holds.size === 0) this.onIdle?.();
+    return origin;
+  }
+
+  /** Nobody can release this hold any more: it ends with its lease. */
+  abandon(hold: Hold): void {
+    this.watchdog.abandon(hold);
+  }
+
+  /** How often the owner of a hold has its key in this client. */
+  countOf({ terms, key, owner, handles }: Hold): number {
+    if (terms.owner === undefined) return handles;
+    const same = this.all().filter((other) => other.key === key && other.owner === owner && other.isHeld);
+    return same.reduce((count, other) => count + other.handles, 0);
+  }
+
+  /** @throws LockLostError, LockStoreError */
+  async verify(hold: Hold): Promise<void> {
+    if (!hold.isHeld) return hold.assertHeld();
+    const { store, clock } = this.environment;
+    const sent = clock.now();
+    const [left] = await store.renew([{ key: hold.key, id: hold.id, lease: 0 }]);
+    if (left instanceof Error) throw left;
+    if (left === 'gone') this.gone(hold);
+    else hold.confirm(sent, left ?? 0);
+    hold.assertHeld();
+  }
+
+  /** @throws LockLostError, LockStoreError */
+  async extend(hold: Hold, lease: number): Promise<void> {
+    if (!hold.isHeld) return hold.assertHeld();
+    const { store, clock } = this.environment;
+    const sent = clock.now();
+    hold.resize(sent, lease);
+    this.watchdog.reschedule(hold);
+    const left = await store.extend({ key: hold.key, id: hold.id, lease });
+    if (left instanceof Error) throw left;
+    if (left === 'gone') this.gone(hold);
+    else hold.confirm(sent, left);
+    hold.assertHeld();
+    this.watchdog.reschedule(hold);
+  }
+
+  /** Asks the store about all holds now: the connection is back. */
+  askNow(): void {
+    this.watchdog.askNow();
+  }
+
+  /** Resolves when nothing is held, or after `timeout` ms. */
+  idle(timeout: number): Promise<void> {
+    if (this.holds.size === 0) return Promise.resolve();
+    const { agenda, clock } = this.environment;
+    return new Promise((resolve) => {
+      const limit = agenda.add(clock.now() + timeout, resolve);
+      this.onIdle = () => {
+        agenda.cancel(limit);
+        resolve();
+      };
+    });
+  }
+
+  lost(hold: Hold, error: LockLostError): void {
+    const origin = this.remove(hold);
+    this.environment.logger.warn(error.message);
+    this.environment.announcer.lost(hold, error.message);
+    origin?.lost(hold);
+  }
+
+  async tellLoss(listener: LossListener, error: LockLostError): Promise<void> {
+    try {
+      await listener(error);
+    } catch (failure) {
+      const why = failure instanceof Error ? failure.message : String(failure);
+      this.environment.logger.error(`onLost of '${error.key}' failed: ${why}`);
+    }
+  }
+
+  doubted(hold: Hold): void {
+    this.watchdog.askNow([hold]);
+  }
+
+  renewed(hold: Hold): void {
+    this.environment.announcer.renewed(hold);
+  }
+
+  gone(hold: Hold): void {
+    // An answer that a release has overtaken says nothing.
+    if (hold.state !== 'held') return;
+    hold.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
+    // So that those who wait are not left waiting for a lease that is no more.
+    this.environment.leave(hold.key, hold.id, 0);
+  }
+}

@@ -1,0 +1,173 @@
+import type { Clock } from '../common/clock.js';
+import { outside } from '../common/outside.js';
+import type { Appointment } from '../common/agenda.js';
+import { LockLostError } from '../errors/index.js';
+import { validUntil } from './validity.js';
+
+/** By how much the clocks may part before the machine counts as one that has slept. */
+const SLEPT = 1_000;
+
+/** A grant as the engine believes in it: `from` is before the moment at which the store counts `lease` from. */
+export interface Grant {
+  readonly id: string;
+  readonly token: number;
+  readonly lease: number;
+  readonly from: number;
+  /** The store's epoch when it was first asked for: a question from before a reconnect may be executed twice. */
+  readonly epoch: number;
+}
+
+/** What a hold is made for. */
+export interface HoldTerms {
+  readonly key: string;
+  readonly owner: string | undefined;
+  /** Full lease in ms. */
+  readonly lease: number;
+  /** Whether the watchdog renews it, and how often at most (0: without limit). */
+  readonly renews: boolean;
+  readonly maxRenewTimes: number;
+  /** ms for which the key stays taken at least. */
+  readonly holdAtLeast: number;
+}
+
+/** A listener of the user's; it may be asynchronous. */
+export type LossListener = (error: LockLostError) => unknown;
+
+/** Who hears of the end of a hold. */
+export interface HoldObserver {
+  lost(hold: Hold, error: LockLostError): void;
+  /** Calls a listener of the user's, which may throw or reject. */
+  tellLoss(listener: LossListener, error: LockLostError): unknown;
+  /** The clock of the wall has jumped: ask the store whether the hold still stands. */
+  doubted(hold: Hold): void;
+}
+
+/**
+ * One hold of a key, and until when the client may believe in it. The states: held, then either released (given back)
+ * or lost (ended under its holder); never back again.
+ */
+export class Hold {
+  readonly id: string;
+  readonly token: number;
+  readonly epoch: number;
+  readonly owner: string;
+  readonly acquiredAt: number;
+  state: 'held' | 'released' | 'lost' = 'held';
+  /** Handles that share this hold by re-entry. */
+  handles = 0;
+  renewals = 0;
+  /** Nobody can release it any more: it is not renewed, and ends with its lease. */
+  abandoned = false;
+  /** The watchdog's entry. */
+  appointment: Appointment | undefined;
+  /** Called when the hold is lost, before anybody else can have the key. */
+  readonly listeners = new Set<LossListener>();
+  /** Its release, once that is under way. */
+  release: Promise<boolean> | undefined;
+  /** How it was lost, if it was. */
+  loss: LockLostError | undefined;
+
+  private until: number;
+  /** A pushed grant has a short first lease, and is to become a full one, counted from when it was granted. */
+  private fullFrom: number;
+  private fullLease: number;
+  /** Answers to what was sent before this do not count: the lease was shortened since. */
+  private countsFrom: number;
+  private wallOffset: number;
+  private controller: AbortController | undefined;
+
+  constructor(
+    readonly terms: HoldTerms,
+    grant: Grant,
+    private readonly clock: Clock,
+    private readonly observer: HoldObserver,
+  ) {
+    this.id = grant.id;
+    this.token = grant.token;
+    this.epoch = grant.epoch;
+    this.owner = terms.owner ?? grant.id;
+    this.acquiredAt = clock.now();
+    this.until = validUntil(grant.from, Math.min(grant.lease, terms.lease));
+    this.countsFrom = grant.from;
+    this.fullFrom = grant.from;
+    this.fullLease = terms.lease;
+    this.wallOffset = clock.wall() - this.acquiredAt;
+  }
+
+  get key(): string {
+    return this.terms.key;
+  }
+
+  /** Until when the client may believe in this hold. */
+  get validUntil(): number {
+    return this.until;
+  }
+
+  /** By the clock, not by timers: right on the first line after a stall, too. */
+  get isHeld(): boolean {
+    if (this.state !== 'held') return false;
+    if (this.clock.now() < this.until) return true;
+    this.lose('its lease ended before it was renewed or released');
+    return false;
+  }
+
+  get remaining(): number {
+    return this.isHeld ? this.until - this.clock.now() : 0;
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.loss !== undefined) this.controller.abort(this.loss);
+    return this.controller.signal;
+  }
+
+  /** @throws LockLostError */
+  assertHeld(): void {
+    if (!this.isHeld) throw this.loss ?? this.lostError('it has been released');
+    if (this.clock.wall() - this.clock.now() - this.wallOffset < SLEPT) return;
+    this.observer.doubted(this);
+    throw this.lostError('the clock has jumped as if the machine had slept, and Redis has not confirmed the hold yet');
+  }
+
+  /** ms of lease, from now on, that make a pushed grant a full lease; 0 when it is one. */
+  get missingLease(): number {
+    if (validUntil(this.fullFrom, this.fullLease) - this.until < 1) return 0;
+    return Math.ceil(this.fullFrom + this.fullLease - this.clock.now());
+  }
+
+  /** The store said, to a question sent at `sent`, that `lease` ms are left. */
+  confirm(sent: number, lease: number): void {
+    if (this.state !== 'held' || sent < this.countsFrom) return;
+    this.until = Math.max(this.until, validUntil(sent, lease));
+    this.wallOffset = this.clock.wall() - this.clock.now();
+  }
+
+  /** The lease is about to be set to `lease` ms: belief shrinks when that is sent, and grows when it is confirmed. */
+  resize(sent: number, lease: number): void {
+    this.countsFrom = sent;
+    this.fullFrom = sent;
+    this.fullLease = lease;
+    this.until = Math.min(this.until, validUntil(sent, lease));
+  }
+
+  /** Ends the hold as given back; answers whether it was held until now. */
+  end(): boolean {
+    const held = this.isHeld;
+    if (held) this.state = 'released';
+    return held;
+  }
+
+  /** Ends the hold under its holder, and tells everybody who wants to know. */
+  lose(reason: string): void {
+    if (this.state === 'lost') return;
+    this.state = 'lost';
+    this.loss = this.lostError(reason);
+    this.observer.lost(this, this.loss);
+    outside(() => this.controller?.abort(this.loss));
+    for (const listener of this.listeners) void this.observer.tellLoss(listener, this.loss);
+  }
+
+  private lostError(reason: string): LockLostError {
+    return new LockLostError(`the lock '${this.key}' is not held any more: ${reason}`, { key: this.key });
+  }
+}

@@ -1,0 +1,301 @@
+import { Agenda } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
+import type { LockLogger } from '../common/logger.js';
+import { LockStoreError, LockTimeoutError } from '../errors/index.js';
+import type {
+  ForceReleaseReply,
+  LockStore,
+  LockStoreListener,
+  PushedGrant,
+  ReleaseRequest,
+  StoredLock,
+} from '../store/lock-store.js';
+import { Announcer, type EventSink } from './announcer.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
+import { HoldKeeper } from './hold-keeper.js';
+import { LocalQueue, type LocalQueueEnvironment } from './local-queue.js';
+import { Releases } from './releases.js';
+import type { Ticket } from './ticket.js';
+import { Waiter, type WaitTerms } from './waiter.js';
+
+export type { StoredLock };
+
+/** What the engine is made of and told. */
+export interface LockEngineParts {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: LockLogger;
+  readonly events: EventSink;
+  /** ms */
+  readonly commandTimeout: number;
+  /** ms */
+  readonly grantTimeout: number;
+}
+
+/**
+ * The engine: acquisitions in, holds out. It knows who waits and who holds in this client, and hands what the store
+ * pushes to whom it concerns.
+ */
+export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: LockLogger;
+  readonly commandTimeout: number;
+  readonly grantTimeout: number;
+  readonly agenda: Agenda;
+  readonly announcer: Announcer;
+
+  private readonly releases: Releases;
+  private readonly holds: HoldKeeper<LocalQueue>;
+  private readonly tickets = new Map<string, Ticket>();
+  /** Queues that acquisitions of a key share; those with an owner of their own, or one try, each have their own. */
+  private readonly sharedQueues = new Map<string, LocalQueue>();
+  private readonly queues = new Set<LocalQueue>();
+  private lastId = 0;
+  private closing: LockStoreError | undefined;
+
+  constructor({ store, clock, random, logger, events, commandTimeout, grantTimeout }: LockEngineParts) {
+    this.store = store;
+    this.clock = clock;
+    this.random = random;
+    this.logger = logger;
+    this.commandTimeout = commandTimeout;
+    this.grantTimeout = grantTimeout;
+    this.agenda = new Agenda(clock);
+    this.announcer = new Announcer(events, clock);
+    this.releases = new Releases(store, clock, this.agenda, logger);
+    this.holds = new HoldKeeper(this);
+    store.listen(this);
+  }
+
+  /**
+   * Waits for a hold.
+   * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
+   */
+  async acquire(terms: HoldTerms, { waitTimeout, signal }: WaitTerms): Promise<Hold> {
+    if (this.closing !== undefined) throw this.closing;
+    signal?.throwIfAborted();
+    const since = this.clock.now();
+    const waiter = new Waiter(terms, since);
+    const queue = this.queueFor(terms, waitTimeout > 0);
+    if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));
+    if (waitTimeout > 0) {
+      waiter.deadline = this.agenda.add(since + waitTimeout, () => this.timedOut(queue, waiter));
+    }
+    queue.join(waiter);
+    return waiter.promise;
+  }
+
+  /**
+   * Gives a hold back; answers whether it was held until now.
+   * @throws LockStoreError when the store does not answer
+   */
+  release(hold: Hold): Promise<boolean> {
+    hold.release ??= this.giveBack(hold);
+    return hold.release;
+  }
+
+  /**
+   * Asks the store whether a hold still stands.
+   * @throws LockLostError, LockStoreError
+   */
+  verify(hold: Hold): Promise<void> {
+    return this.holds.verify(hold);
+  }
+
+  /**
+   * Sets the lease of a hold anew, in ms from now on.
+   * @throws LockLostError, LockStoreError
+   */
+  extend(hold: Hold, lease: number): Promise<void> {
+    return this.holds.extend(hold, lease);
+  }
+
+  /** Nobody can release this hold any more: it ends with its lease. */
+  abandon(hold: Hold): void {
+    this.holds.abandon(hold);
+  }
+
+  /** How often the owner of a hold has its key in this client. */
+  holdCount(hold: Hold): number {
+    return this.holds.countOf(hold);
+  }
+
+  /** A release that failed where nobody could be told. */
+  reportFailedRelease(hold: Hold, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    this.logger.warn(`'${hold.key}' could not be released, so it ends with its lease: ${why}`);
+  }
+
+  forceRelease(key: string): Promise<ForceReleaseReply> {
+    return this.store.forceRelease(key);
+  }
+
+  inspect(key: string): Promise<StoredLock> {
+    return this.store.inspect(key);
+  }
+
+  start(): Promise<void> {
+    return this.store.start();
+  }
+
+  /** Refuses new acquisitions and dismisses all who wait. */
+  stopWaiting(): void {
+    this.closing ??= new LockStoreError('the application is shutting down: no lock is given any more');
+    for (const queue of [...this.queues]) queue.dismissAll(this.closing);
+  }
+
+  /** Waits at most `timeout` ms for those who hold something, takes the rest from them, and disconnects. */
+  async close(timeout: number): Promise<void> {
+    this.stopWaiting();
+    await this.holds.idle(timeout);
+    for (const hold of this.holds.all()) {
+      hold.lose('the application has shut down, and its holder had not released it by then');
+      const { key, id } = hold;
+      this.send({ key, id, remember: 0, keep: this.keepOf(hold), next: undefined });
+    }
+    await this.releases.settled(Math.min(this.commandTimeout, 1_000));
+    this.agenda.clear();
+    await this.store.close();
+  }
+
+  // What the store tells.
+
+  granted(grant: PushedGrant): void {
+    const ticket = this.tickets.get(grant.id);
+    if (ticket !== undefined) ticket.pushed(grant);
+    else this.disown(grant.key, [grant.id]);
+  }
+
+  askIn(id: string, delay: number): void {
+    this.tickets.get(id)?.askIn(delay);
+  }
+
+  revoked(id: string): void {
+    this.holds.get(id)?.lose('it was released by force');
+    this.tickets.get(id)?.revoked();
+  }
+
+  restored(): void {
+    this.holds.askNow();
+    for (const ticket of [...this.tickets.values()]) ticket.ask();
+  }
+
+  // What queues and tickets need.
+
+  nextId(): string {
+    this.lastId += 1;
+    return `${this.store.clientId}:${this.lastId}`;
+  }
+
+  expect(ticket: Ticket): void {
+    this.tickets.set(ticket.id, ticket);
+  }
+
+  forget(ticket: Ticket): void {
+    this.tickets.delete(ticket.id);
+  }
+
+  hold(queue: LocalQueue, waiter: Waiter, grant: Grant): Hold {
+    this.agenda.cancel(waiter.deadline);
+    return this.holds.add(queue, waiter.terms, grant);
+  }
+
+  contended(queue: LocalQueue, waiter: Waiter): void {
+    this.announcer.contended(waiter);
+    if (!queue.waits) this.timedOut(queue, waiter);
+  }
+
+  dismiss(waiter: Waiter, reason: unknown): void {
+    this.agenda.cancel(waiter.deadline);
+    waiter.refused(reason);
+  }
+
+  emptied(queue: LocalQueue): void {
+    this.queues.delete(queue);
+    if (this.sharedQueues.get(queue.key) === queue) this.sharedQueues.delete(queue.key);
+  }
+
+  disown(key: string, ids: readonly string[]): void {
+    for (const id of ids) {
+      const mine = id.startsWith(`${this.store.clientId}:`);
+      if (mine && this.holds.get(id) === undefined && !this.tickets.has(id)) this.leave(key, id, 0);
+    }
+  }
+
+  leave(key: string, id: string, remember: number): void {
+    this.send({ key, id, remember, keep: 0, next: undefined });
+  }
+
+  private async giveBack(hold: Hold): Promise<boolean> {
+    const { store, clock } = this;
+    const held = hold.end();
+    // Renewing stops before the release is sent, or a failing release would leave a renewal that goes on for ever.
+    const queue = this.holds.remove(hold);
+    const { key, id } = hold;
+    if (!held) {
+      // The store may have it still; what it says changes nothing for the caller, who is not kept waiting.
+      this.leave(key, id, 0);
+      return false;
+    }
+    const next = queue?.releasing(hold);
+    // A question from before a reconnect may be executed yet, after its hold has been given back.
+    const remember = hold.epoch === store.epoch ? 0 : 2 * this.commandTimeout;
+    const sent = clock.now();
+    const { epoch } = store;
+    const request = { key, id, remember, keep: this.keepOf(hold), next: next?.request() };
+    const answer = this.releases.send(request, hold.validUntil);
+    next?.askedBy(
+      answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
+      sent,
+      epoch,
+    );
+    const { released } = await answer;
+    // A release whose reply was lost is sent again, and finds nothing the second time.
+    if (!released && store.epoch === epoch) {
+      hold.lose('Redis did not know it any more when it was released');
+      return false;
+    }
+    this.announcer.released(hold);
+    return true;
+  }
+
+  /** For how many ms more the key is to stay taken. */
+  private keepOf({ acquiredAt, terms }: Hold): number {
+    return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.clock.now()));
+  }
+
+  /** Sends a release that nobody waits for. */
+  private send(request: ReleaseRequest): void {
+    this.releases.send(request, this.clock.now() + 2 * this.commandTimeout).catch(() => undefined);
+  }
+
+  private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
+    const shares = waits && terms.owner === undefined;
+    let queue = shares ? this.sharedQueues.get(terms.key) : undefined;
+    if (queue === undefined) {
+      queue = new LocalQueue(terms.key, this, waits);
+      this.queues.add(queue);
+      if (shares) this.sharedQueues.set(terms.key, queue);
+    }
+    return queue;
+  }
+
+  private giveUp(queue: LocalQueue, waiter: Waiter, reason: unknown): void {
+    queue.quit(waiter);
+    this.dismiss(waiter, reason);
+  }
+
+  private timedOut(queue: LocalQueue, waiter: Waiter): void {
+    const { key } = waiter.terms;
+    const { trouble } = queue;
+    if (trouble === undefined) this.announcer.timeout(waiter);
+    const waited = Math.round(this.clock.now() - waiter.since);
+    const message = queue.waits
+      ? `'${key}' was held by others for the whole of waitTimeout (${waited} ms)`
+      : `'${key}' is held by others`;
+    this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(message, { key }));
+  }
+}

@@ -1,0 +1,257 @@
+import type { Agenda, Appointment } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
+import { LockStoreError } from '../errors/index.js';
+import type { AcquireReply, AcquireRequest, LockStore, PushedGrant } from '../store/lock-store.js';
+import type { Grant } from './hold.js';
+import { validUntil } from './validity.js';
+
+/** After a failure of the store a waiter asks again after this many ms, and up to twice as many. */
+const RETRY = 50;
+
+/** What a ticket needs from its surroundings. */
+export interface TicketEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly random: () => number;
+  readonly commandTimeout: number;
+  readonly grantTimeout: number;
+  /** An id that nobody has had. */
+  nextId(): string;
+  /** The ticket is to hear of pushes for its id, until `forget`. */
+  expect(ticket: Ticket): void;
+  forget(ticket: Ticket): void;
+  /** Somebody holds a key under these ids; those of this client that it does not know it gives back. */
+  disown(key: string, ids: readonly string[]): void;
+  /** Sends what nobody waits for: a leave. */
+  leave(key: string, id: string, remember: number): void;
+}
+
+/** What one acquisition asks for. */
+export interface TicketTerms {
+  readonly key: string;
+  readonly owner: string | undefined;
+  readonly lease: number;
+  readonly waits: boolean;
+}
+
+/** The one for whom the ticket stands in the queue. */
+export interface TicketHolder {
+  granted(ticket: Ticket, grant: Grant): void;
+  /** Not free: the ticket has a place now, or (`waits: false`) it is over. */
+  contended(ticket: Ticket): void;
+  /** The store has failed for too long; the ticket is over. */
+  failed(ticket: Ticket, error: LockStoreError): void;
+}
+
+/** An answer of 'queued', and when its question was sent: what a pushed grant is measured by. */
+interface Base {
+  readonly sent: number;
+  readonly epoch: number;
+  readonly time: number;
+  readonly lastToken: number;
+}
+
+/**
+ * One acquisition on its way: asks the store, keeps its place by asking again when told to, and decides whether a
+ * pushed grant may be believed. Ends with `granted`, `failed`, or a leave.
+ */
+export class Ticket {
+  readonly id: string;
+  private terms: TicketTerms;
+  private over = false;
+  private asking = 0;
+  /** The store's epoch at the first question; `undefined`: nothing has been asked yet. */
+  private firstEpoch: number | undefined;
+  /** Answers to what was sent before this do not count: a grant was revoked since. */
+  private countsFrom = 0;
+  private base: Base | undefined;
+  /** A push that came before the answer by which it could be measured. */
+  private early: PushedGrant | undefined;
+  private askAgain: Appointment | undefined;
+  private failingSince: number | undefined;
+  private told = false;
+
+  constructor(
+    private readonly environment: TicketEnvironment,
+    terms: TicketTerms,
+    private readonly holder: TicketHolder,
+  ) {
+    this.id = environment.nextId();
+    this.terms = terms;
+    environment.expect(this);
+  }
+
+  /** Why the store is not known to have answered lately; `undefined` when all is well. */
+  get trouble(): LockStoreError | undefined {
+    if (this.lastError !== undefined) return this.lastError;
+    return this.base === undefined && this.asking > 0
+      ? new LockStoreError(`Redis has not answered yet whether '${this.terms.key}' is free`, { key: this.terms.key })
+      : undefined;
+  }
+  private lastError: LockStoreError | undefined;
+
+  /** What is sent to the store to ask for the lock. */
+  request(): AcquireRequest {
+    const { store, random, commandTimeout, grantTimeout } = this.environment;
+    const { key, owner, lease, waits } = this.terms;
+    const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
+    return {
+      key,
+      id: this.id,
+      mode: 'exclusive',
+      owner,
+      lease,
+      waits: waits && store.listening,
+      period,
+      patience: 2 * period + commandTimeout,
+      grantTimeout,
+    };
+  }
+
+  /** Asks the store now. */
+  ask(): void {
+    const { store, clock } = this.environment;
+    const sent = clock.now();
+    const { epoch } = store;
+    if (store.unreachable === undefined) this.askedBy(store.acquire(this.request()), sent, epoch);
+    else this.unanswered(store.unreachable, sent);
+  }
+
+  /** The question has been sent, alone or along with a release, and not before `sent`. */
+  askedBy(answer: Promise<AcquireReply>, sent: number, epoch: number): void {
+    this.asking += 1;
+    this.firstEpoch ??= epoch;
+    answer.then(
+      (reply) => {
+        this.asking -= 1;
+        this.answered(reply, sent, epoch);
+      },
+      (error: LockStoreError) => {
+        this.asking -= 1;
+        this.unanswered(error, sent);
+      },
+    );
+  }
+
+  /** The next waiter takes the place over, with a lease of its own. */
+  inherit(terms: TicketTerms): void {
+    const changed = terms.lease !== this.terms.lease;
+    this.terms = terms;
+    if (changed) this.ask();
+  }
+
+  /** Gives the place up, or the hold if it has come to that meanwhile. */
+  leave(): void {
+    if (this.over) return;
+    this.finish();
+    if (this.firstEpoch === undefined) return;
+    const { environment, terms } = this;
+    const unanswered = this.asking > 0 || this.lastError !== undefined;
+    environment.leave(terms.key, this.id, unanswered ? 2 * environment.commandTimeout : 0);
+  }
+
+  /** The store pushed a grant for this ticket. */
+  pushed(grant: PushedGrant): void {
+    if (this.over) return;
+    const { clock, store } = this.environment;
+    const now = clock.now();
+    const base = this.base;
+    if (base !== undefined && base.epoch === store.epoch && grant.token > base.lastToken) {
+      // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
+      const from = Math.min(base.sent + (grant.time - base.time), now);
+      if (validUntil(from, grant.lease) - now > grant.lease / 2) {
+        this.granted({ id: this.id, token: grant.token, lease: grant.lease, from });
+        return;
+      }
+    }
+    // An answer that is on its way may be the measure of this push, or the grant itself.
+    if (this.asking > 0 && this.early === undefined) this.early = grant;
+    else this.ask();
+  }
+
+  /** A grant of which this ticket has not heard yet was ended by force; an answer on its way may be that grant. */
+  revoked(): void {
+    if (this.over) return;
+    this.countsFrom = this.environment.clock.now();
+    this.base = undefined;
+    this.early = undefined;
+    this.ask();
+  }
+
+  /** The store said to ask in `delay` ms. */
+  askIn(delay: number): void {
+    if (this.over) return;
+    const at = this.environment.clock.now() + delay;
+    if (this.askAgain === undefined || this.askAgain.place < 0 || at < this.askAgain.at) this.askAt(at);
+  }
+
+  private answered(reply: AcquireReply, sent: number, epoch: number): void {
+    if (this.over) {
+      // What has been left or given back since must not be kept, in case the question was executed after that.
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.environment.disown(this.terms.key, [this.id]);
+      return;
+    }
+    if (sent < this.countsFrom) return;
+    this.failingSince = undefined;
+    this.lastError = undefined;
+    if (reply.outcome === 'held') {
+      this.granted({ id: this.id, token: reply.token, lease: reply.lease, from: sent });
+    } else if (reply.outcome === 'left') {
+      this.finish();
+      this.holder.failed(this, new LockStoreError('the acquisition was given up', { key: this.terms.key }));
+    } else {
+      this.contended(reply, sent, epoch);
+    }
+  }
+
+  private contended(reply: Extract<AcquireReply, { outcome: 'queued' | 'busy' }>, sent: number, epoch: number): void {
+    this.environment.disown(this.terms.key, reply.holders);
+    if (!this.told) {
+      this.told = true;
+      if (!this.terms.waits) this.finish();
+      this.holder.contended(this);
+      if (this.over) return;
+    }
+    if (reply.outcome === 'queued' && epoch === this.environment.store.epoch) {
+      this.base = { sent, epoch, time: reply.time, lastToken: reply.lastToken };
+    }
+    this.askAt(this.environment.clock.now() + reply.askIn);
+    const early = this.early;
+    this.early = undefined;
+    if (early !== undefined) this.pushed(early);
+    // Without a place because grants could not be heard, which may have changed since.
+    else if (reply.outcome === 'busy' && this.environment.store.listening) this.ask();
+  }
+
+  private unanswered(error: LockStoreError, sent: number): void {
+    if (this.over) return;
+    const { clock, commandTimeout, random } = this.environment;
+    this.failingSince ??= sent;
+    this.lastError = error;
+    const now = clock.now();
+    if (error.transient && this.terms.waits && now - this.failingSince < commandTimeout) {
+      this.askAt(now + RETRY * (1 + random()));
+      return;
+    }
+    this.leave();
+    this.holder.failed(this, error);
+  }
+
+  private granted(grant: Omit<Grant, 'epoch'>): void {
+    this.finish();
+    this.holder.granted(this, { ...grant, epoch: this.firstEpoch ?? 0 });
+  }
+
+  private askAt(at: number): void {
+    const { agenda } = this.environment;
+    if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
+    else agenda.move(this.askAgain, at);
+  }
+
+  private finish(): void {
+    this.over = true;
+    this.environment.agenda.cancel(this.askAgain);
+    this.environment.forget(this);
+  }
+}

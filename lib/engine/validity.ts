@@ -1,0 +1,12 @@
+/** Clocks that run at different speeds: part of a lease that nobody relies on. */
+const DRIFT = 0.01;
+/** Milliseconds lost to rounding, on both sides. */
+const ROUNDING = 2;
+
+/**
+ * Until when a client may believe in a lease, on its own monotonic clock. `from` is when it *sent* the question: the
+ * store counts from a later moment, so the belief ends first. Never from an arrival.
+ */
+export function validUntil(from: number, lease: number): number {
+  return from + lease * (1 - DRIFT) - ROUNDING;
+}

@@ -1,0 +1,44 @@
+import { listenToAbort } from '../common/abort.js';
+import type { Appointment } from '../common/agenda.js';
+import type { Hold, HoldTerms } from './hold.js';
+
+/** What an acquisition may be given beside the terms of its hold. */
+export interface WaitTerms {
+  /** ms; 0: one try; `Infinity`: for ever. */
+  readonly waitTimeout: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** One caller who waits for a hold. */
+export class Waiter {
+  readonly promise: Promise<Hold>;
+  deadline: Appointment | undefined;
+  private resolve!: (hold: Hold) => void;
+  private reject!: (reason: unknown) => void;
+  private stopListening: (() => void) | undefined;
+
+  constructor(
+    readonly terms: HoldTerms,
+    readonly since: number,
+  ) {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  /** Has `onAbort` called when the caller's signal aborts. */
+  listenTo(signal: AbortSignal, onAbort: () => void): void {
+    this.stopListening = listenToAbort(signal, onAbort);
+  }
+
+  served(hold: Hold): void {
+    this.stopListening?.();
+    this.resolve(hold);
+  }
+
+  refused(reason: unknown): void {
+    this.stopListening?.();
+    this.reject(reason);
+  }
+}

@@ -1,0 +1,11 @@
+import { LockError, type LockErrorDetails } from './lock.error.js';
+
+/** Others held the key for the whole of `waitTimeout`. Nothing is broken: try later, or wait longer. */
+export class LockTimeoutError extends LockError {
+  readonly code = 'LOCK_TIMEOUT';
+
+  constructor(message: string, details?: LockErrorDetails) {
+    super(message, details);
+    this.name = 'LockTimeoutError';
+  }
+}

@@ -1,0 +1,62 @@
+// In reading order: set it up, lock a method, lock a handler, lock by hand, handle what can go wrong.
+export { RedisLockModule } from './redis-lock.module.js';
+export type {
+  LockDefaults,
+  RedisLockModuleAsyncOptions,
+  RedisLockModuleOptions,
+  RedisLockOptionsFactory,
+  RedisLockRootOptions,
+} from './redis-lock.options.js';
+export type { Duration } from './common/duration.js';
+
+export { DistributedLock } from './decorators/distributed-lock.decorator.js';
+export type { DistributedLockOptions, LockKey, LockMethodOptions } from './decorators/lock-method.options.js';
+export type {
+  Lockable,
+  LockMethodDecorator,
+  SkippingLockMethodDecorator,
+  Subscribable,
+} from './decorators/lock-method.types.js';
+export { currentLock } from './decorators/current-lock.js';
+export { lockKey, type KeyPart } from './keys/index.js';
+
+export { UseLock, type UseLockArgs, type UseLockOptions } from './interceptors/use-lock.decorator.js';
+export type { LockRequest } from './interceptors/lock-request.js';
+export { DistributedLockInterceptor } from './interceptors/distributed-lock.interceptor.js';
+export { LockExceptionFilter, type LockExceptionFilterOptions } from './interceptors/lock-exception.filter.js';
+
+export { LockService } from './lock.service.js';
+export { InjectLockService } from './decorators/inject-lock-service.decorator.js';
+export { getLockServiceToken } from './redis-lock.tokens.js';
+export type { AcquireOptions, LockLostListener, OnContended, OnLost, RunOptions } from './locks/acquire-options.js';
+export type { LockHandle } from './locks/lock-handle.js';
+export type { Lock, LockObjectOptions } from './locks/lock.js';
+export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './locks/lock-info.js';
+export type {
+  LockAcquiredEvent,
+  LockContendedEvent,
+  LockEvent,
+  LockLostEvent,
+  LockReleasedEvent,
+  LockRenewedEvent,
+  LockTimeoutEvent,
+} from './engine/lock-event.js';
+
+export {
+  isLockConfigError,
+  isLockError,
+  isLockKeyError,
+  isLockLostError,
+  isLockNotHeldError,
+  isLockStoreError,
+  isLockTimeoutError,
+  LockConfigError,
+  LockError,
+  LockKeyError,
+  LockLostError,
+  LockNotHeldError,
+  LockStoreError,
+  LockTimeoutError,
+  type LockErrorCode,
+  type LockErrorDetails,
+} from './errors/index.js';

@@ -1,0 +1,52 @@
+import { UseInterceptors, type ExecutionContext } from '@nestjs/common';
+import type { Duration } from '../common/duration.js';
+import { declareConnection } from '../decorators/lock-metadata.js';
+import { declareLock, type LockDeclaration } from '../decorators/lock-declaration.js';
+import type { LockKey, LockMethodOptions } from '../decorators/lock-method.options.js';
+import { lockableMethod } from '../decorators/lockable-method.js';
+import { DistributedLockInterceptor } from './distributed-lock.interceptor.js';
+import { declaredLocks, setDeclaredLocks } from './lock-metadata.js';
+import type { LockRequest } from './lock-request.js';
+
+/** What the functions among the options of `@UseLock` are called with. */
+export type UseLockArgs = [request: LockRequest, context: ExecutionContext];
+
+/** The options of `@UseLock`: those of `@DistributedLock`, over the request instead of the method's arguments. */
+export type UseLockOptions = LockMethodOptions<UseLockArgs>;
+
+/**
+ * Locks a request handler by a key from the request:
+ *
+ * ```ts
+ * @Post('orders/:id')
+ * @UseLock({ key: 'order:#{#params.id}' })
+ * pay(@Param('id') id: string) { … }
+ * ```
+ *
+ * It brings the `DistributedLockInterceptor` along. The lock is acquired after the guards and before the pipes, and held
+ * until the handler's promise or Observable ends; the handler may be synchronous. A client that goes away ends the wait.
+ * Templates and functions see the request (`LockRequest`), not the handler's arguments: for those use `@DistributedLock`.
+ * Several on one handler are acquired from top to bottom. With `onContended: 'skip'` the answer is empty.
+ * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
+ */
+export function UseLock(options: UseLockOptions): MethodDecorator;
+export function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, maxRenewTimes?: number): MethodDecorator;
+export function UseLock(
+  first: UseLockOptions | LockKey<UseLockArgs>,
+  expire?: Duration,
+  maxRenewTimes?: number,
+): MethodDecorator {
+  const options =
+    typeof first === 'string' || typeof first === 'function' ? { key: first, expire, maxRenewTimes } : first;
+  return (target, name, written): void => {
+    const { descriptor, method, ...site } = lockableMethod('@UseLock', target, name, written);
+    const lock: LockDeclaration = declareLock(
+      { decorator: '@UseLock', ...site, parameters: { names: [] }, request: true },
+      options as LockMethodOptions,
+    );
+    const others = declaredLocks(method);
+    declareConnection(target.constructor, lock);
+    setDeclaredLocks(method, [lock, ...others]);
+    if (others.length === 0) UseInterceptors(DistributedLockInterceptor)(target, name, descriptor);
+  };
+}

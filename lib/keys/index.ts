@@ -1,0 +1,6 @@
+export { compileKeyTemplate, type KeyTemplate } from './key-template.js';
+export type { RequestScope, TemplateScope, TemplateSite } from './template-site.js';
+export { parameterNames, type ParameterNames } from './parameter-names.js';
+export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
+export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
+export { assertKeyPrefix, clientChannel, redisKeys, type RedisKeys } from './redis-keys.js';

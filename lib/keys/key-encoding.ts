@@ -1,0 +1,88 @@
+import { LockKeyError } from '../errors/index.js';
+import { assertKey, MAX_KEY_BYTES } from './lock-key.js';
+import { describe, quote } from '../common/describe.js';
+
+/** What can stand in a key as a value. Strings are not empty, numbers are finite. */
+export type KeyPart = string | number | bigint | boolean;
+
+/** `%`, what separates keys (`:`), what marks a hash tag, white space, control characters, halves of surrogate pairs. */
+const SPECIAL = /[%:{}\s\p{Cc}\p{Cs}]/u;
+const SPECIALS = new RegExp(SPECIAL, 'gu');
+
+/**
+ * Percent-encodes what could make one value look like two, choose a Redis Cluster slot or break a line: `%`, `:`, `{`,
+ * `}`, white space and control characters. Different values stay different, and other text stays as it is.
+ */
+export function encodeKeyPart(value: KeyPart): string {
+  const text = String(value);
+  return SPECIAL.test(text) ? text.replace(SPECIALS, percentEncode) : text;
+}
+
+/**
+ * The UTF-8 bytes of one special character; none of them is beyond U+FFFF. By hand, because `encodeURIComponent` throws
+ * at half of a surrogate pair and a `TextEncoder` makes all of them U+FFFD.
+ */
+function percentEncode(char: string): string {
+  const code = char.charCodeAt(0);
+  if (code < 0x80) return hex(code);
+  if (code < 0x800) return hex(0xc0 | (code >> 6)) + hex(0x80 | (code & 0x3f));
+  return hex(0xe0 | (code >> 12)) + hex(0x80 | ((code >> 6) & 0x3f)) + hex(0x80 | (code & 0x3f));
+}
+
+const hex = (byte: number): string => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+
+/** A value encoded for a key, or `undefined` when it cannot stand in one (see `refusal`). */
+export function encodeValue(value: unknown): string | undefined {
+  switch (typeof value) {
+    case 'string':
+      return value === '' || value.length > MAX_KEY_BYTES ? undefined : encodeKeyPart(value);
+    case 'number':
+      return Number.isFinite(value) ? String(value) : undefined;
+    case 'bigint':
+    case 'boolean':
+      return String(value);
+    default:
+      return undefined;
+  }
+}
+
+/** Why `encodeValue` refused a value, as the rest of a sentence that begins with its name. */
+export function refusal(value: unknown): string {
+  const what = describe(value);
+  if (typeof value === 'string' && value !== '') return `is ${what}; a key has at most ${MAX_KEY_BYTES} bytes`;
+  if ((typeof value === 'object' && value !== null) || typeof value === 'function' || typeof value === 'symbol') {
+    return `is ${what}; name a property that is a string or a number, or give a function as key`;
+  }
+  return `is ${what}; a value in a key must be a non-empty string, a finite number, a bigint or a boolean`;
+}
+
+/**
+ * Makes a final key by hand as a template would: values are checked and encoded, the text around them stays.
+ *
+ * ```ts
+ * await locks.run(lockKey`import:${date}`, …)  // the key of @DistributedLock({ key: 'import:#date' })
+ * ```
+ * @throws LockKeyError for a value that cannot stand in a key (`undefined`, `null`, `''`, an object), and for a key that
+ * is empty, longer than 512 bytes or has control characters
+ */
+export function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string {
+  let key = text[0] ?? '';
+  values.forEach((value, i) => {
+    key += encodeTagged(value, i, key) + (text[i + 1] ?? '');
+  });
+  return assertKey(key);
+}
+
+function encodeTagged(value: unknown, index: number, before: string): string {
+  let problem: string;
+  let cause: unknown;
+  try {
+    const encoded = encodeValue(value);
+    if (encoded !== undefined) return encoded;
+    problem = refusal(value);
+  } catch (error) {
+    problem = 'could not be read';
+    cause = error;
+  }
+  throw new LockKeyError(`lockKey: value ${index + 1}, after ${quote(before)}, ${problem}.`, { cause });
+}

@@ -1,0 +1,74 @@
+import { LockKeyError } from '../errors/index.js';
+import { describe, oneLine, printable, quote } from '../common/describe.js';
+import { keyFault } from './lock-key.js';
+import type { TemplatePart } from './template-ast.js';
+import { compileInterpolation, type EvaluatorContext } from './template-evaluator.js';
+import { readerFor } from './template-names.js';
+import { parseTemplate } from './template-parser.js';
+import type { TemplateScope, TemplateSite } from './template-site.js';
+
+/** Far more than a key of 512 bytes needs. */
+const MAX_TEMPLATE_LENGTH = 1024;
+
+/** A key template that was found to be well written. */
+export interface KeyTemplate {
+  /** As it was written. */
+  readonly source: string;
+  /** With `*` for each expression: a name for all its keys, for metrics and logs. */
+  readonly pattern: string;
+  /**
+   * The key of one call.
+   * @throws LockKeyError when a value cannot stand in a key, or when the key as a whole cannot be used
+   */
+  resolve(scope: TemplateScope): string;
+}
+
+/**
+ * Compiles a template such as `stock:#{#order.sku}`, once for each class. What can be known to be wrong without a call
+ * is found here, so that an application with a bad template does not start.
+ * @throws LockKeyError that says where the template is wrong and what to write instead
+ */
+export function compileKeyTemplate(template: string, site: TemplateSite): KeyTemplate {
+  const place = oneLine(`${site.className}.${site.methodName}`);
+  if (typeof template !== 'string' || template === '' || template.length > MAX_TEMPLATE_LENGTH) {
+    throw new LockKeyError(
+      `The key template of ${place} is ${describe(template)}; it must be a string of 1 to ${MAX_TEMPLATE_LENGTH} characters.`,
+    );
+  }
+  const fail = (where: string, problem: string, cause?: unknown): never => {
+    throw new LockKeyError(`Key template ${quote(template)} of ${place}${where}: ${printable(problem)}.`, { cause });
+  };
+  const syntaxFault = (at: number, problem: string): never =>
+    fail(at < template.length ? `, at ${at + 1}, ${quote(template.slice(at))}` : ', at its end', problem);
+  const context: EvaluatorContext = {
+    template,
+    reader: (reference, first) => readerFor(reference, first, site, syntaxFault),
+    fault: (problem, cause) => fail('', problem, cause),
+  };
+
+  const parts = parseTemplate(template, syntaxFault);
+  const compiled = parts.map((part) => (typeof part === 'string' ? part : compileInterpolation(part, context)));
+  const knownFault = keyFault(skeleton(parts));
+  if (knownFault !== undefined) context.fault(`its key ${knownFault}`);
+
+  return {
+    source: template,
+    pattern: parts.map((part) => (typeof part === 'string' ? part : '*')).join(''),
+    resolve(scope) {
+      let key = '';
+      for (const part of compiled) key += typeof part === 'string' ? part : part(scope);
+      const fault = keyFault(key);
+      return fault === undefined ? key : context.fault(`its key ${quote(key)} ${fault}`);
+    },
+  };
+}
+
+/**
+ * The shortest key that the template can give, by which it is refused before any call. Values have no braces of their
+ * own once they are encoded; what an expression with braces in its strings will give cannot be known yet.
+ */
+function skeleton(parts: readonly TemplatePart[]): string {
+  const unknown = parts.some((part) => typeof part !== 'string' && /[{}]/.test(part.source.slice(2, -1)));
+  const key = parts.map((part) => (typeof part === 'string' ? part : 'x')).join('');
+  return unknown ? key.replace(/[{}]/g, 'x') : key;
+}

@@ -1,0 +1,73 @@
+import { LockKeyError } from '../errors/index.js';
+import { describe, quote } from '../common/describe.js';
+
+/** The longest key, in bytes of UTF-8. */
+export const MAX_KEY_BYTES = 512;
+
+/** What nearly every key looks like: printable ASCII without braces, where a character is a byte. */
+const PLAIN = /^[\x20-\x7a|~]{1,512}$/;
+/** Control characters and line separators. */
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+const HALF_SURROGATE = /\p{Cs}/u;
+
+const ENCODE = 'put values in by a template or the lockKey`…` tag, which encode them';
+
+/**
+ * Checks a final key, as the service and `key` functions take it, and gives it back. A key is a non-empty string of at
+ * most 512 bytes without control characters. Braces mark a Redis Cluster hash tag, as in `order:{42}:pay`.
+ * @throws LockKeyError that says what is wrong with it
+ */
+export function assertKey(key: unknown): string {
+  if (typeof key !== 'string') throw new LockKeyError(`A lock key must be a string; this one is ${safely(key)}.`);
+  const fault = keyFault(key);
+  if (fault !== undefined) throw new LockKeyError(`The lock key ${quote(key)} ${fault}.`);
+  return key;
+}
+
+/** What is wrong with a key, as the rest of a sentence that begins with the key; `undefined` when nothing is. */
+export function keyFault(key: string): string | undefined {
+  if (PLAIN.test(key)) return undefined;
+  if (key === '') return 'is empty';
+  // No need to count bytes where there are too many characters already.
+  const size = key.length > MAX_KEY_BYTES ? `${key.length} characters` : `${Buffer.byteLength(key)} bytes`;
+  if (Number.parseInt(size) > MAX_KEY_BYTES) return `is too long: ${size}, where ${MAX_KEY_BYTES} bytes are allowed`;
+  if (CONTROL.test(key)) return `has a line break or another control character: ${ENCODE}`;
+  if (HALF_SURROGATE.test(key)) return `has half of a surrogate pair, which is no text: ${ENCODE}`;
+  return braceFault(key);
+}
+
+/*
+ * Redis Cluster hashes what stands between the first `{` and the first `}` behind it, unless that is nothing. A key
+ * with such a tag is used as it is, any other is put in braces (see redis-keys.ts). The two never meet because a key
+ * that is another one in braces is refused, and because no key closes a brace before it opens one.
+ */
+function braceFault(key: string): string | undefined {
+  if (closesBeforeOpening(key)) {
+    return `has a '}' before its first '{', so that it would end the hash tag of Redis Cluster: ${ENCODE}`;
+  }
+  if (key.startsWith('{') && key.endsWith('}') && !closesBeforeOpening(key.slice(1, -1))) {
+    return "is in braces as a whole: leave them out, or write text beside them, such as 'order:{42}'";
+  }
+  return undefined;
+}
+
+function closesBeforeOpening(text: string): boolean {
+  const close = text.indexOf('}');
+  if (close === -1) return false;
+  const open = text.indexOf('{');
+  return open === -1 || close < open;
+}
+
+/** Whether a key chooses its Redis Cluster slot by a hash tag of its own. */
+export function hasHashTag(key: string): boolean {
+  const open = key.indexOf('{');
+  return open !== -1 && key.indexOf('}', open) > open + 1;
+}
+
+function safely(value: unknown): string {
+  try {
+    return describe(value);
+  } catch {
+    return 'an object'; // a proxy that does not want to be looked at
+  }
+}

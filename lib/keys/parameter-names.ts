@@ -1,0 +1,72 @@
+import { parseExpressionAt, type Options, type Pattern } from 'acorn';
+
+/**
+ * The parameters of a function by position, or why they cannot be told. A destructured parameter has no name of its
+ * own (`undefined`). With `rest`, the last one collects all remaining arguments. Plain data: names that were found once
+ * can be handed on as metadata to whatever wraps the function.
+ */
+export type ParameterNames =
+  { readonly names: readonly (string | undefined)[]; readonly rest?: boolean } | { readonly unreadable: string };
+
+/** A function's text says nothing of what surrounds it, so everything is allowed that some surrounding allows. */
+const OPTIONS: Options = {
+  ecmaVersion: 'latest',
+  checkPrivateFields: false,
+  allowSuperOutsideMethod: true,
+  allowAwaitOutsideFunction: true,
+  allowImportExportEverywhere: true, // for `import.meta`; `sourceType: 'module'` would refuse sloppy code
+};
+
+/** The text of a method is no program by itself: it is read in the place where it may stand, and found there again. */
+const PLACES: ReadonlyArray<{ wrap: (text: string) => string; path: ReadonlyArray<string | number> }> = [
+  { wrap: (text) => `({${text}\n})`, path: ['properties', 0, 'value'] },
+  // Inside a function, for arrows with `new.target`.
+  { wrap: (text) => `(function(){(${text}\n)})`, path: ['body', 'body', 0, 'expression'] },
+  // For methods with a private name.
+  { wrap: (text) => `(class{${text}\n})`, path: ['body', 'body', 0, 'value'] },
+];
+
+/**
+ * Reads the parameter names of a function or method from its source text, with a real parser: defaults, comments,
+ * destructuring and computed names included. Never throws and runs nothing.
+ */
+// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- whatever a descriptor holds
+export function parameterNames(fn: Function): ParameterNames {
+  if (typeof fn !== 'function') return { unreadable: 'it is no function' };
+  const text = Function.prototype.toString.call(fn);
+  if (/\{\s*\[native code\]\s*\}$/.test(text))
+    return { unreadable: 'a native, bound or proxied function shows no source' };
+
+  let reason = '';
+  for (const { wrap, path } of PLACES) {
+    try {
+      const params = at(parseExpressionAt(wrap(text), 0, OPTIONS), [...path, 'params']);
+      if (Array.isArray(params)) return fromParameters(params as Pattern[]);
+      reason = 'its source is no function';
+    } catch (error) {
+      reason ||= `its source could not be parsed: ${(error as Error).message}`;
+    }
+  }
+  return { unreadable: reason };
+}
+
+const at = (node: unknown, path: ReadonlyArray<string | number>): unknown =>
+  path.reduce((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], node);
+
+function fromParameters(params: readonly Pattern[]): ParameterNames {
+  const names = params.map(nameOf);
+  return params.at(-1)?.type === 'RestElement' ? { names, rest: true } : { names };
+}
+
+function nameOf(pattern: Pattern): string | undefined {
+  switch (pattern.type) {
+    case 'Identifier':
+      return pattern.name;
+    case 'AssignmentPattern':
+      return nameOf(pattern.left);
+    case 'RestElement':
+      return nameOf(pattern.argument);
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { LockConfigError } from '../errors/index.js';
+import { describe, quote } from '../common/describe.js';
+import { hasHashTag } from './lock-key.js';
+
+/** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
+export interface RedisKeys {
+  /** Who holds the lock, with its token; the key's TTL is the lease. */
+  readonly state: string;
+  /** Who waits, in order. */
+  readonly queue: string;
+  /** What is known about those who wait. */
+  readonly waiters: string;
+  /** The last token that was given. */
+  readonly fence: string;
+  /** Acquisitions that left before they came. */
+  readonly gone: string;
+}
+
+const PREFIX = /^[\w\-:.]{1,64}$/;
+
+/**
+ * Names what Redis keeps for a key that `assertKey` let pass. The role stands before the key, so that no key can be
+ * another lock's part. `stock:42` is put in braces, `order:{42}:pay` has a hash tag of its own and keeps it.
+ */
+export function redisKeys(prefix: string, key: string): RedisKeys {
+  const tagged = hasHashTag(key) ? key : `{${key}}`;
+  return {
+    state: `${prefix}:state:${tagged}`,
+    queue: `${prefix}:queue:${tagged}`,
+    waiters: `${prefix}:waiters:${tagged}`,
+    fence: `${prefix}:fence:${tagged}`,
+    gone: `${prefix}:gone:${tagged}`,
+  };
+}
+
+/** The channel on which a client hears of its grants. */
+export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
+
+/**
+ * Checks what stands before every key and channel, and gives it back. No braces: they would choose the slot.
+ * @throws LockConfigError unless it is 1 to 64 letters, digits, `_`, `-`, `.` and `:`
+ */
+export function assertKeyPrefix(prefix: unknown): string {
+  if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
+  const given = typeof prefix === 'string' && prefix !== '' ? quote(prefix) : describe(prefix);
+  throw new LockConfigError(
+    `keyPrefix must be 1 to 64 letters, digits, '_', '-', '.' and ':', such as 'lock' or 'shop:lock'; it is ${given}.`,
+  );
+}

@@ -1,0 +1,78 @@
+/** A template in order: literal text, and what is replaced. */
+export type TemplatePart = string | Interpolation;
+
+/** `#name.path` (bare) or `#{ expression }`. */
+export interface Interpolation {
+  readonly expression: Expression;
+  /** As it is written, braces included. */
+  readonly source: string;
+  readonly bare: boolean;
+}
+
+/** From where to where an expression stands in the template. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** `'text'`, `42`, `true`, `null` */
+export interface Literal extends Span {
+  readonly kind: 'literal';
+  readonly value: string | number | boolean | null;
+}
+
+/** `#name` */
+export interface Reference extends Span {
+  readonly kind: 'reference';
+  readonly name: string;
+}
+
+/** `head.a?.b[c]`: one node for the whole chain, because `?.` ends all of it. */
+export interface Path extends Span {
+  readonly kind: 'path';
+  readonly head: Expression;
+  readonly steps: readonly Step[];
+}
+
+/** One property of a path; `end` is where the path up to here ends in the template. */
+export interface Step {
+  readonly key: string | Expression;
+  readonly optional: boolean;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** `a + b` */
+export interface Sum extends Span {
+  readonly kind: 'sum';
+  readonly left: Expression;
+  readonly right: Expression;
+}
+
+/** `a == b`, `a != b` */
+export interface Equality extends Span {
+  readonly kind: 'equality';
+  readonly left: Expression;
+  readonly right: Expression;
+  readonly negated: boolean;
+}
+
+/** `a ?: b` */
+export interface Elvis extends Span {
+  readonly kind: 'elvis';
+  readonly left: Expression;
+  readonly right: Expression;
+}
+
+/** `test ? yes : no` */
+export interface Conditional extends Span {
+  readonly kind: 'conditional';
+  readonly test: Expression;
+  readonly yes: Expression;
+  readonly no: Expression;
+}
+
+export type Expression = Literal | Reference | Path | Sum | Equality | Elvis | Conditional;
+
+/** Ends the parsing: says where in the template what is wrong. */
+export type SyntaxFault = (at: number, problem: string) => never;

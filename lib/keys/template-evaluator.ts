@@ -1,0 +1,200 @@
+import { types } from 'node:util';
+import { LockKeyError } from '../errors/index.js';
+import { describe, oneLine } from '../common/describe.js';
+import { encodeValue, refusal } from './key-encoding.js';
+import { readComputed, readProperty } from './property-access.js';
+import type {
+  Conditional,
+  Elvis,
+  Equality,
+  Expression,
+  Interpolation,
+  Path,
+  Reference,
+  Step,
+  Sum,
+} from './template-ast.js';
+import type { Reader } from './template-names.js';
+import type { TemplateScope } from './template-site.js';
+
+/** What the evaluator asks of the template around it. */
+export interface EvaluatorContext {
+  readonly template: string;
+  /** Finds what a `#name` is read from; `first` is the property that is read of it, if any. */
+  reader(reference: Reference, first: Step | undefined): Reader;
+  /** Ends the resolving with a `LockKeyError`. */
+  fault(problem: string, cause?: unknown): never;
+}
+
+/** Computes the value of an expression: data as it was found, or a `Text` with words of the template in it. */
+type Evaluate = (scope: TemplateScope) => unknown;
+
+/**
+ * What the template itself says stays as it is in the key, and what comes from outside is encoded: in `'a:' + #b` only
+ * `#b` is. So the two are carried side by side through an expression; comparisons and indexes go by `raw`.
+ */
+class Text {
+  readonly #encoded: string;
+
+  constructor(
+    readonly raw: string,
+    encoded: string,
+  ) {
+    this.#encoded = encoded;
+  }
+
+  /** A brand check, where `instanceof` would run code of a Proxy among the arguments. */
+  static is(value: unknown): value is Text {
+    return typeof value === 'object' && value !== null && #encoded in value;
+  }
+
+  get encoded(): string {
+    return this.#encoded;
+  }
+}
+
+const rawOf = (value: unknown): unknown => (Text.is(value) ? value.raw : value);
+
+/** Compiles `#name.path` or `#{…}` to a function that gives its encoded part of a key. */
+export function compileInterpolation(
+  { expression, bare }: Interpolation,
+  context: EvaluatorContext,
+): (scope: TemplateScope) => string {
+  const source = sourceOf(expression, context);
+  const evaluate = expression.kind === 'path' ? compilePath(expression, context, bare) : compile(expression, context);
+  return (scope) => {
+    try {
+      const value = evaluate(scope);
+      if (Text.is(value)) return value.encoded || context.fault(`${source} ${refusal('')}`);
+      return encodeValue(value) ?? context.fault(`${source} ${refusal(value)}`);
+    } catch (error) {
+      // Looked at in a way that runs nothing of an error that a Proxy made up.
+      if (types.isNativeError(error) && error instanceof LockKeyError) throw error;
+      return context.fault(`${source} could not be read`, error);
+    }
+  };
+}
+
+function compile(expression: Expression, context: EvaluatorContext): Evaluate {
+  switch (expression.kind) {
+    case 'literal': {
+      const { value } = expression;
+      const constant = typeof value === 'string' ? new Text(value, value) : value;
+      return () => constant;
+    }
+    case 'reference':
+      return context.reader(expression, undefined);
+    case 'path':
+      return compilePath(expression, context, false);
+    case 'sum':
+      return compileSum(expression, context);
+    case 'equality':
+      return compileEquality(expression, context);
+    case 'elvis':
+      return compileElvis(expression, context);
+    case 'conditional':
+      return compileConditional(expression, context);
+  }
+}
+
+function compileElvis(expression: Elvis, context: EvaluatorContext): Evaluate {
+  const left = compile(expression.left, context);
+  const right = compile(expression.right, context);
+  return (scope) => {
+    const value = left(scope);
+    const raw = rawOf(value);
+    return raw === undefined || raw === null || raw === '' ? right(scope) : value;
+  };
+}
+
+/** True and false as in JavaScript. */
+function compileConditional(expression: Conditional, context: EvaluatorContext): Evaluate {
+  const test = compile(expression.test, context);
+  const yes = compile(expression.yes, context);
+  const no = compile(expression.no, context);
+  return (scope) => (rawOf(test(scope)) ? yes(scope) : no(scope));
+}
+
+/** Strict, but `null` and `undefined` are one. */
+function compileEquality(expression: Equality, context: EvaluatorContext): Evaluate {
+  const left = compile(expression.left, context);
+  const right = compile(expression.right, context);
+  return (scope) => {
+    const a = rawOf(left(scope)) ?? null;
+    const b = rawOf(right(scope)) ?? null;
+    return (a === b) !== expression.negated;
+  };
+}
+
+/** Two numbers are added, everything else is put one behind the other. */
+function compileSum(expression: Sum, context: EvaluatorContext): Evaluate {
+  const left = compile(expression.left, context);
+  const right = compile(expression.right, context);
+  const leftSource = sourceOf(expression.left, context);
+  const rightSource = sourceOf(expression.right, context);
+
+  const encode = (value: unknown, source: string): string =>
+    Text.is(value) ? value.encoded : (encodeValue(value) ?? context.fault(`${source} ${refusal(value)}`));
+
+  return (scope) => {
+    const a = left(scope);
+    const b = right(scope);
+    if (typeof a === 'number' && typeof b === 'number') return a + b;
+    if (typeof a === 'bigint' && typeof b === 'bigint') return a + b;
+    const encoded = encode(a, leftSource) + encode(b, rightSource);
+    return new Text(String(rawOf(a)) + String(rawOf(b)), encoded);
+  };
+}
+
+const REMEDY = ": write '?.' where that may be, and '?:' with what to take instead";
+
+/** @param bare whether the path stands in text, where its end may have been meant as text */
+function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Evaluate {
+  const source = sourceOf(path, context);
+  const head = path.head.kind === 'reference' ? context.reader(path.head, path.steps[0]) : compile(path.head, context);
+  const steps = path.steps.map((step) => compileStep(step, path, context, bare));
+  return (scope) => {
+    let value = rawOf(head(scope));
+    let hint = '';
+    for (const step of steps) {
+      if (value === undefined || value === null) {
+        if (step.optional) return undefined;
+        context.fault(`${step.container} is ${describe(value)}, so ${step.source} cannot be read${hint || REMEDY}`);
+      }
+      hint ||= step.textHint(value);
+      value = step.read(value, scope);
+    }
+    if (value === undefined && hint !== '') context.fault(`${source} ${refusal(value)}${hint}`);
+    return value;
+  };
+}
+
+/** One property of a path, ready to be read from what comes before it. */
+interface CompiledStep {
+  readonly optional: boolean;
+  /** The path before it and with it, for messages. */
+  readonly container: string;
+  readonly source: string;
+  read(container: unknown, scope: TemplateScope): unknown;
+  /** What to write if this was no property; empty where it can be nothing else. */
+  textHint(container: unknown): string;
+}
+
+function compileStep(step: Step, path: Path, context: EvaluatorContext, bare: boolean): CompiledStep {
+  const { start } = path.head;
+  const container = oneLine(context.template.slice(start, step.start));
+  const source = oneLine(context.template.slice(start, step.end));
+  const rest = context.template.slice(step.start, path.end);
+  const text = `; if '${rest}' is text, write #{${container}}${rest}`;
+  const textHint = (value: unknown): string => (bare && encodeValue(value) !== undefined ? text : '');
+
+  const fault = (problem: string, value: unknown): never => context.fault(`${source} ${problem}${textHint(value)}`);
+  const { key, optional } = step;
+  const names = { optional, container, source, textHint };
+  if (typeof key === 'string') return { ...names, read: (value) => readProperty(value, key, fault) };
+  const index = compile(key, context);
+  return { ...names, read: (value, scope) => readComputed(value, rawOf(index(scope)), fault) };
+}
+
+const sourceOf = ({ start, end }: Expression, { template }: EvaluatorContext): string =>
+  oneLine(template.slice(start, end));

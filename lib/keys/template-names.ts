@@ -1,0 +1,112 @@
+import type { Reference, Step, SyntaxFault } from './template-ast.js';
+import { REQUEST_NAMES, type TemplateScope, type TemplateSite } from './template-site.js';
+
+/** Reads what `#name` stands for. */
+export type Reader = (scope: TemplateScope) => unknown;
+
+/** What `#root` has, as in Spring. */
+const ROOT_PROPERTIES: readonly unknown[] = ['methodName', 'className'];
+
+type NameKind = 'parameter' | 'request' | 'this' | 'root' | 'args' | 'position';
+
+const POSITION = /^[pa](\d{1,3})$/;
+const USE_POSITION = 'write #p0 for the first argument, or give a function as key';
+
+/**
+ * Finds out what a `#name` is read from, before anything is called.
+ * @param first the property that is read of it, if any
+ */
+export function readerFor(
+  { name, start }: Reference,
+  first: Step | undefined,
+  site: TemplateSite,
+  fault: SyntaxFault,
+): Reader {
+  const kind = kindOf(name, site);
+  if (kind === undefined) return fault(start, unknownName(name, site));
+  if (kind === 'root' && !ROOT_PROPERTIES.includes(first?.key)) {
+    return fault(first?.start ?? start, 'of #root there are #root.methodName and #root.className');
+  }
+  if (
+    kind === 'request' &&
+    name === 'headers' &&
+    typeof first?.key === 'string' &&
+    first.key !== first.key.toLowerCase()
+  ) {
+    return fault(first.start, `header names are in lower case here: write #headers['${first.key.toLowerCase()}']`);
+  }
+  return readerOf(name, kind, site);
+}
+
+/** What a name means where the template is written; parameters win. */
+function kindOf(name: string, site: TemplateSite): NameKind | undefined {
+  const called = isCall(site);
+  if (called && namesOf(site).includes(name)) return 'parameter';
+  if (site.request && isRequestName(name)) return 'request';
+  if (name === 'root') return 'root';
+  if (!called) return undefined;
+  if (name === 'this' || name === 'args') return name;
+  return POSITION.test(name) ? 'position' : undefined;
+}
+
+function readerOf(name: string, kind: NameKind, site: TemplateSite): Reader {
+  switch (kind) {
+    case 'parameter':
+      return parameterReader(name, site);
+    case 'request':
+      return ({ request }) => request?.[name as (typeof REQUEST_NAMES)[number]];
+    case 'this':
+      return ({ self }) => self;
+    case 'args':
+      return ({ args }) => args;
+    case 'position':
+      return argumentReader(Number(POSITION.exec(name)?.[1]));
+    case 'root': {
+      const root = { methodName: site.methodName, className: site.className };
+      return () => root;
+    }
+  }
+}
+
+/** Why there is no such name, which there are, and what to write. */
+function unknownName(name: string, site: TemplateSite): string {
+  const known = [...(site.request ? REQUEST_NAMES : []), ...namesOf(site).filter((known) => known !== undefined)];
+  if (isCall(site)) known.push('p0', 'args', 'this');
+  const list = [...known, 'root'].map((known) => `#${known}`).join(', ');
+  return `there is no #${name} here, but ${list}; ${adviceFor(name, site)}`;
+}
+
+function adviceFor(name: string, site: TemplateSite): string {
+  if (!isCall(site)) return 'an interceptor runs before there are arguments, so write a name of the request';
+  if ('unreadable' in site.parameters) {
+    return `parameter names cannot be read (${site.parameters.unreadable}): ${USE_POSITION}`;
+  }
+  if (isRequestName(name)) return `#${name} is for handlers with @UseLock: ${USE_POSITION}`;
+  const glued = site.parameters.names.find((known) => known !== undefined && name.startsWith(`${known}_`));
+  if (glued !== undefined) return `for text right behind a name write #{#${glued}}${name.slice(glued.length)}`;
+  const destructured = site.parameters.names.indexOf(undefined);
+  if (destructured !== -1) {
+    return `parameter ${destructured} is destructured and has no name of its own: write #p${destructured}.${name} for what is in it`;
+  }
+  return `compilers lose parameter names for targets below ES2017, and minifiers rename them: ${USE_POSITION}`;
+}
+
+/** Whether there is a method call to read from, rather than a request alone. */
+const isCall = (site: TemplateSite): boolean => !site.request || namesOf(site).length > 0;
+
+const isRequestName = (name: string): boolean => (REQUEST_NAMES as readonly string[]).includes(name);
+
+const namesOf = ({ parameters }: TemplateSite): readonly (string | undefined)[] =>
+  'names' in parameters ? parameters.names : [];
+
+function parameterReader(name: string, site: TemplateSite): Reader {
+  const names = namesOf(site);
+  const index = names.lastIndexOf(name); // of two parameters with one name the last one counts, as in JavaScript
+  const rest = 'rest' in site.parameters && site.parameters.rest && index === names.length - 1;
+  return rest ? ({ args }) => args.slice(index) : argumentReader(index);
+}
+
+const argumentReader =
+  (index: number): Reader =>
+  ({ args }) =>
+    args[index];

@@ -1,0 +1,123 @@
+import { ExpressionParser, FORBIDDEN } from './expression-parser.js';
+import type { Expression, Interpolation, Step, SyntaxFault, TemplatePart } from './template-ast.js';
+import { Lexer, NAME } from './template-lexer.js';
+
+/** `#name.path?.path` as it stands in text. */
+const BARE = new RegExp(String.raw`#(?<name>${NAME})(?<path>(?:\??\.${NAME})*)`, 'uy');
+const BARE_STEP = new RegExp(String.raw`(?<operator>\??\.)(?<key>${NAME})`, 'gu');
+
+// What shows that somebody meant an expression, as in Spring: "'stock:' + #order.id".
+const OPERATOR_BEFORE = /(?:['"+]|\?[:?]|[=!]=|&&|\|\|)\s*$/;
+const OPERATOR_AFTER = /^\s*(?:['"+]|\?[:?]|\?\s*['"]|[=!]=|&&|\|\|)/;
+
+/** Takes a template apart: literal text, `##`, `#name.path` and `#{ expression }`. */
+export function parseTemplate(template: string, fault: SyntaxFault): TemplatePart[] {
+  const parts: TemplatePart[] = [];
+  let text = '';
+  let position = 0;
+  /** Where the text before the next reference begins. */
+  let textStart = 0;
+
+  while (position < template.length) {
+    const hash = template.indexOf('#', position);
+    const literal = template.slice(position, hash === -1 ? undefined : hash);
+    const dollar = literal.indexOf('${');
+    if (dollar !== -1) fault(position + dollar, "'${' would stay as it is: write '#{'");
+    text += literal;
+    if (hash === -1) break;
+    if (template[hash + 1] === '#') {
+      text += '#';
+      position = hash + 2;
+      continue;
+    }
+    const { interpolation, end } =
+      template[hash + 1] === '{' ? braced(template, hash, fault) : bare(template, hash, textStart, fault);
+    if (text !== '') parts.push(text);
+    parts.push(interpolation);
+    text = '';
+    position = textStart = end;
+  }
+  if (text !== '') parts.push(text);
+  return parts;
+}
+
+interface Parsed {
+  readonly interpolation: Interpolation;
+  readonly end: number;
+}
+
+/** `#{ expression }` */
+function braced(template: string, start: number, fault: SyntaxFault): Parsed {
+  const lexer = new Lexer(template, start + 2, fault);
+  const parser = new ExpressionParser(lexer);
+  const expression = parser.expression();
+  const close = lexer.takeSymbol('}') ?? parser.unexpected(lexer.peek());
+  return { interpolation: { expression, source: template.slice(start, close.end), bare: false }, end: close.end };
+}
+
+/** `#name.path` */
+function bare(template: string, start: number, textStart: number, fault: SyntaxFault): Parsed {
+  BARE.lastIndex = start;
+  const match = BARE.exec(template);
+  if (!match?.groups) {
+    return fault(
+      start,
+      "a single '#' is no text: write ## for the character, #name for a parameter, #{…} for an expression",
+    );
+  }
+  const source = match[0];
+  const end = start + source.length;
+  const following = template[end] === '?' ? template.slice(end).replace(/^\?\./, '') : template.slice(end);
+  if (following.startsWith('(')) {
+    fault(
+      end,
+      "a call, which a template does not make: give a function as key, or write #{…} around the name before text in '('",
+    );
+  }
+  const asExpression =
+    following.startsWith('[') ||
+    OPERATOR_BEFORE.test(template.slice(textStart, start)) ||
+    OPERATOR_AFTER.test(template.slice(end));
+  if (asExpression) {
+    const instead = corrected(template, start, end);
+    fault(start, `an operator, a quote or '[' beside ${source} is only read within #{…}: write ${instead}`);
+  }
+
+  const expression = bareExpression(match.groups['name'] as string, match.groups['path'] as string, start, fault);
+  return { interpolation: { expression, source, bare: true }, end };
+}
+
+function bareExpression(name: string, path: string, start: number, fault: SyntaxFault): Expression {
+  const headEnd = start + 1 + name.length;
+  const head: Expression = { kind: 'reference', name, start, end: headEnd };
+  const steps = [...path.matchAll(BARE_STEP)].map((match): Step => {
+    const { operator, key } = match.groups as { operator: string; key: string };
+    const at = headEnd + match.index;
+    if (FORBIDDEN.has(key)) fault(at, `'${key}' is never read, since it leads from data to code`);
+    return { key, optional: operator === '?.', start: at, end: at + match[0].length };
+  });
+  return steps.length === 0 ? head : { kind: 'path', head, steps, start, end: headEnd + path.length };
+}
+
+/**
+ * What the author of `'stock:' + #order.id` meant: all of it is one expression, or else as much as goes on from the
+ * reference, or else the reference alone.
+ */
+function corrected(template: string, start: number, end: number): string {
+  if (expressionEnd(template, 0) === template.trimEnd().length) return `#{${template.trim()}}`;
+  const expression = Math.max(expressionEnd(template, start), end);
+  return `${template.slice(0, start)}#{${template.slice(start, expression)}}${template.slice(expression)}`;
+}
+
+/** Where the expression that begins here ends; -1 when it is none. */
+function expressionEnd(template: string, start: number): number {
+  try {
+    const lexer = new Lexer(template, start, () => {
+      throw new SyntaxError();
+    });
+    new ExpressionParser(lexer).expression();
+    return lexer.takenEnd;
+  } catch {
+    return -1;
+  }
+}

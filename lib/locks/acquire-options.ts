@@ -1,0 +1,58 @@
+import type { Duration } from '../common/duration.js';
+import type { LockLostError, LockTimeoutError } from '../errors/index.js';
+import type { LockHandle } from './lock-handle.js';
+
+/**
+ * Called the moment a lock is lost, while its holder may still be running. It may be asynchronous; its value is not used,
+ * and what it throws is logged, no more.
+ */
+export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
+
+/**
+ * What happens when the lock is lost before the method ends. `'throw'` (default): once the method has ended well, the
+ * caller gets the `LockLostError`, with the method's value as its `result`. `'ignore'`: the caller gets the value. A
+ * function: called at once, and the caller gets the value.
+ */
+export type OnLost = 'throw' | 'ignore' | LockLostListener;
+
+/**
+ * What happens when others hold the lock for the whole wait. `'throw'` (default): `LockTimeoutError`. `'skip'`: the
+ * method does not run and its caller gets `undefined` (an Observable completes empty). A function: its value is what
+ * the caller gets. With `'skip'` and a function nothing waits unless `waitTimeout` is given right beside it.
+ */
+export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => unknown);
+
+/** How one acquisition is made. What is not given comes from the module's `defaults`. */
+export interface AcquireOptions {
+  /**
+   * The lease in milliseconds, or `'30s'`; at least 50 ms. 0 (default): a lease of `lockWatchdogTimeout`, renewed at
+   * every third of it for as long as the lock is held. Above 0: a fixed lease that is not renewed.
+   */
+  expire?: Duration;
+  /** With `expire: 0`: how often the lease is renewed at most. 0 (default): without limit. */
+  maxRenewTimes?: number;
+  /** How long to wait for the lock, in milliseconds or `'5s'`; default 10 s. 0: one try. `Infinity`: for ever. */
+  waitTimeout?: Duration;
+  /** Ends the wait; the call rejects with the signal's own reason. Has no effect once the lock is held. */
+  signal?: AbortSignal;
+  /**
+   * An identity of your own: whoever names the same owner holds the key together, in any process, like a thread of
+   * Redisson. Default: re-entry by async context, inside `run` and decorated methods.
+   */
+  owner?: string;
+  /** `false`: wait even for a lock that the surrounding scope holds. Default `true`. */
+  reentrant?: boolean;
+  /**
+   * How long the key stays taken at least, counted from the acquisition, also when the holder is done sooner
+   * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once on replicas whose clocks differ. Default 0.
+   */
+  holdAtLeast?: Duration;
+  /** Called the moment the lock is lost. */
+  onLost?: LockLostListener;
+}
+
+/** How `run` acquires, and what it does about a lock that is lost on the way. */
+export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
+  /** Default `'throw'`. */
+  onLost?: OnLost;
+}

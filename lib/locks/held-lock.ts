@@ -1,0 +1,152 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { Duration } from '../common/duration.js';
+import type { Hold, LossListener } from '../engine/hold.js';
+import type { LockEngine } from '../engine/lock-engine.js';
+import { LockLostError } from '../errors/index.js';
+import type { LockLostListener } from './acquire-options.js';
+import type { LockHandle } from './lock-handle.js';
+import { readLease } from './option-readers.js';
+
+/** Handles that are dropped without a release: their locks are not renewed for ever. */
+const dropped = new FinalizationRegistry<{ hold: Hold; engine: LockEngine }>(({ hold, engine }) => {
+  if (--hold.handles === 0) engine.abandon(hold);
+});
+
+/**
+ * The handle of one hold. Several share it by re-entry, and the last one to be released releases it. The engine never
+ * refers to handles, so that one which was forgotten can be found out.
+ */
+export class HeldLock implements LockHandle {
+  readonly keys: readonly string[];
+  /** Called when the handle is released. */
+  onReleased: (() => void) | undefined;
+  private released: Promise<boolean> | undefined;
+  private listeners: LossListener[] | undefined;
+  private over = false;
+
+  constructor(
+    private readonly hold: Hold,
+    /** Also tells which client's lock it is. */
+    readonly engine: LockEngine,
+  ) {
+    this.keys = [hold.key];
+    hold.handles += 1;
+  }
+
+  get key(): string {
+    return this.hold.key;
+  }
+
+  get owner(): string {
+    return this.hold.owner;
+  }
+
+  get fencingToken(): number {
+    return this.hold.token;
+  }
+
+  get fencingTokens(): ReadonlyMap<string, number> {
+    return new Map([[this.hold.key, this.hold.token]]);
+  }
+
+  get signal(): AbortSignal {
+    return this.hold.signal;
+  }
+
+  get isHeld(): boolean {
+    return !this.over && this.hold.isHeld;
+  }
+
+  /** Whether it has been given back, by its holder. */
+  get isReleased(): boolean {
+    return this.over;
+  }
+
+  get holdCount(): number {
+    return this.isHeld ? this.engine.holdCount(this.hold) : 0;
+  }
+
+  remainingTime(): number {
+    return this.over ? 0 : this.hold.remaining;
+  }
+
+  assertHeld(): void {
+    this.refuseReleased();
+    this.hold.assertHeld();
+  }
+
+  async verify(): Promise<void> {
+    this.refuseReleased();
+    await this.engine.verify(this.hold);
+  }
+
+  async extend(lease: Duration): Promise<void> {
+    const ms = Math.ceil(readLease('lease', lease));
+    this.refuseReleased();
+    await this.engine.extend(this.hold, ms);
+  }
+
+  release(): Promise<boolean> {
+    this.released ??= this.giveBack();
+    return this.released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.release();
+    } catch (error) {
+      // Thrown from here it would hide what the block itself threw. The lease ends by itself.
+      this.engine.reportFailedRelease(this.hold, error);
+    }
+  }
+
+  /** Another handle of the same hold. */
+  reenter(): HeldLock {
+    return new HeldLock(this.hold, this.engine);
+  }
+
+  /** Whether it is this very hold of which the other one is a handle. */
+  shares(other: HeldLock): boolean {
+    return this.hold === other.hold;
+  }
+
+  /** Has a handle that nobody releases found out when it is collected. */
+  guardAgainstDropping(): this {
+    dropped.register(this, { hold: this.hold, engine: this.engine }, this);
+    return this;
+  }
+
+  /** Has `listener` called when the lock is lost. */
+  onLost(listener: LockLostListener): void {
+    const handle = new WeakRef<LockHandle>(this);
+    const { hold, engine } = this;
+    // In the context of whoever asks for it, not in the scope of whatever lock the timer that calls it was made in.
+    const tell = AsyncResource.bind((error: LockLostError) =>
+      listener(error, handle.deref() ?? new HeldLock(hold, engine)),
+    );
+    hold.listeners.add(tell);
+    (this.listeners ??= []).push(tell);
+  }
+
+  /** How the lock was lost, if it was. */
+  get loss(): LockLostError | undefined {
+    return this.hold.loss;
+  }
+
+  private giveBack(): Promise<boolean> {
+    this.over = true;
+    dropped.unregister(this);
+    this.onReleased?.();
+    this.hold.handles -= 1;
+    if (this.hold.handles === 0) return this.engine.release(this.hold);
+    // The hold lives on with its other handles, and what becomes of it does not concern this one any more.
+    for (const listener of this.listeners ?? []) this.hold.listeners.delete(listener);
+    return Promise.resolve(this.hold.isHeld);
+  }
+
+  private refuseReleased(): void {
+    if (this.over && this.hold.loss === undefined) {
+      throw new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, { key: this.key });
+    }
+  }
+}

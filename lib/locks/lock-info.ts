@@ -1,0 +1,39 @@
+/** What Redis knows of a key, as `LockService.inspect` tells it. */
+export interface LockInfo {
+  readonly key: string;
+  /** Those who hold the key; none while it is on its way from one to the next. */
+  readonly holders: readonly LockHolderInfo[];
+  /** The first holder's owner. */
+  readonly owner: string | undefined;
+  /** How many holds there are. */
+  readonly holds: number;
+  /** Milliseconds until Redis frees the key if nobody is heard of; -2 when it is not held. */
+  readonly ttl: number;
+  /** The fencing token given out last. */
+  readonly fencingToken: number;
+  /** Those who wait, first come first. */
+  readonly waiters: readonly LockWaiterInfo[];
+}
+
+/** One hold of a key. */
+export interface LockHolderInfo {
+  /** The acquisition's id: the client's id and a number. */
+  readonly id: string;
+  readonly owner: string;
+  /** The id of the client (one `LockService`) that holds it. */
+  readonly client: string;
+  readonly fencingToken: number;
+  /** Milliseconds until its lease ends. */
+  readonly ttl: number;
+  /** Whether it has been released already, and the key stays taken for the rest of its `holdAtLeast`. */
+  readonly kept: boolean;
+  /** Since when, by the clock of the server. */
+  readonly since: Date;
+}
+
+/** One ticket in the queue of a key; it may stand for several local waiters of its client. */
+export interface LockWaiterInfo {
+  readonly id: string;
+  readonly owner: string;
+  readonly client: string;
+}

@@ -1,0 +1,44 @@
+import type { Duration } from '../common/duration.js';
+import type { AcquireOptions } from './acquire-options.js';
+import type { LockHandle } from './lock-handle.js';
+
+/** Whose lock a `Lock` object is. */
+export interface LockObjectOptions {
+  /**
+   * Re-enters as a thread of Redisson does: whoever names this owner, in any context and process, holds the key
+   * together. Without it the hold taken through this object is meant.
+   */
+  owner?: string;
+}
+
+/** The shape of `java.util.concurrent.locks.Lock` and of Redisson's `RLock`, for those who come from there. */
+export interface Lock {
+  readonly key: string;
+  /**
+   * Waits for the lock and takes it.
+   * @throws LockTimeoutError after `waitTimeout` (default of the module: 10 s)
+   */
+  lock(options?: Omit<AcquireOptions, 'owner'>): Promise<LockHandle>;
+  /**
+   * Takes the lock if it can within `waitTime` (default 0: one try), else answers `null`. `leaseTime` 0 or left out:
+   * renewed for as long as it is held.
+   */
+  tryLock(waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+  /**
+   * Gives back what was taken last by this scope or through this object.
+   * @throws LockNotHeldError when that is nothing, or when calls through this object overlapped: release the handle then
+   */
+  unlock(): Promise<void>;
+  /** Frees the key, whoever holds it, and tells the holder. `true`: it was held. */
+  forceUnlock(): Promise<boolean>;
+  /** Whether anybody holds the key. */
+  isLocked(): Promise<boolean>;
+  /** Whether this scope, or this object, holds the key. No I/O. */
+  isHeldByCurrentContext(): boolean;
+  /** Whether that owner holds the key. */
+  isHeldBy(owner: string): Promise<boolean>;
+  /** How often this scope, or this object, holds the key. No I/O. */
+  getHoldCount(): number;
+  /** Milliseconds until Redis frees the key if nobody is heard of; -2 when it is not locked. */
+  remainTimeToLive(): Promise<number>;
+}

@@ -1,0 +1,129 @@
+import { parseDuration } from '../common/duration.js';
+import { LockConfigError } from '../errors/index.js';
+import { describe, quote } from '../common/describe.js';
+
+/*
+ * Options as they are written become options as they are used. Each reader takes a label for its messages, such as
+ * `defaults.expire`, and what was written there; it gives back milliseconds, or throws a LockConfigError that says what
+ * to write instead.
+ */
+
+/** A lease must outlast a few round trips; whoever writes less means seconds. */
+export const SHORTEST_LEASE = 50;
+/** What a timer of Node and a lease of Redis can both be set to: about 24.8 days. */
+export const LONGEST_DURATION = 2 ** 31 - 1;
+
+/** A lease that ends by itself, at least 50 ms. */
+export function readLease(label: string, written: unknown): number {
+  const ms = readDuration(label, written);
+  if (ms >= SHORTEST_LEASE) return ms;
+  const hint = typeof written === 'number' && written > 0 ? ` is in milliseconds: write '${written}s'` : '';
+  throw new LockConfigError(`${label}${hint || ' is too short'}. It must be at least ${SHORTEST_LEASE} ms.`);
+}
+
+/** A lease, or 0 for one that renews itself. */
+export function readExpire(label: string, written: unknown): number {
+  if (parseDuration(written) === 0) return 0;
+  if (written === Infinity) {
+    throw new LockConfigError(`${label} is endless: write 0, a lease that is renewed for as long as the lock is held.`);
+  }
+  return readLease(label, written);
+}
+
+/** A wait: 0 for one try, `Infinity` for ever. */
+export function readWaitTimeout(label: string, written: unknown): number {
+  return written === Infinity ? Infinity : readDuration(label, written);
+}
+
+/** Any length of time that a timer can be set to. */
+export function readDuration(label: string, written: unknown): number {
+  const ms = parseDuration(written);
+  if (ms === undefined) {
+    throw new LockConfigError(
+      `${label} is ${show(written)}; write milliseconds, or a text such as '500ms', '30s', '5m'.`,
+    );
+  }
+  if (ms > LONGEST_DURATION) {
+    throw new LockConfigError(
+      `${label} is ${show(written)}; the longest possible is ${LONGEST_DURATION} ms (24 days).`,
+    );
+  }
+  return ms;
+}
+
+/** How often something happens at most; 0 is without limit. */
+export function readTimes(label: string, written: unknown): number {
+  if (typeof written === 'number' && Number.isInteger(written) && written >= 0) return written;
+  throw new LockConfigError(`${label} is ${show(written)}; write a whole number, or 0 for no limit.`);
+}
+
+/** One of a few words, or a function. */
+export function readChoice<T extends string>(label: string, written: unknown, words: readonly T[]): void {
+  if (typeof written === 'function' || words.includes(written as T)) return;
+  const choices = words.map((word) => `'${word}'`).join(', ');
+  throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
+}
+
+/** Options come as an object; a number there is meant as one of them, and would be passed over silently. */
+export function refuseAllButObjects(label: string, written: unknown): asserts written is object {
+  if (typeof written === 'object' && written !== null && !Array.isArray(written)) return;
+  throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}.`);
+}
+
+/** Names an option that does not exist, and the one that may have been meant. */
+export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
+  refuseAllButObjects(label, written);
+  const unknown = Object.keys(written).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const meant = suggestion(unknown, known);
+  const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?`;
+  throw new LockConfigError(`${label} has no option ${quote(unknown)}: ${hint}`);
+}
+
+/** How other lock libraries call what is meant here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  ttl: 'expire',
+  lease: 'expire',
+  leaseTime: 'expire',
+  lockAtMostFor: 'expire',
+  duration: 'expire',
+  timeout: 'waitTimeout',
+  waitTime: 'waitTimeout',
+  wait: 'waitTimeout',
+  lockAtLeastFor: 'holdAtLeast',
+  name: 'key',
+  keys: 'key',
+  url: 'connection',
+  redis: 'connection',
+  prefix: 'keyPrefix',
+};
+
+function suggestion(unknown: string, known: readonly string[]): string | undefined {
+  const translated = Object.hasOwn(ELSEWHERE, unknown) ? ELSEWHERE[unknown] : undefined;
+  if (translated !== undefined && known.includes(translated)) return translated;
+  const near = known
+    .map((name) => ({ name, distance: editDistance(unknown.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)[0];
+  return near !== undefined && near.distance <= Math.max(2, Math.floor(unknown.length / 3)) ? near.name : undefined;
+}
+
+/** Levenshtein's distance, row by row. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}
+
+const show = (written: unknown): string =>
+  typeof written === 'string' && written !== ''
+    ? quote(written)
+    : typeof written === 'number'
+      ? String(written)
+      : describe(written);

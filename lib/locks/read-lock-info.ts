@@ -1,0 +1,27 @@
+import type { StoredLock } from '../engine/lock-engine.js';
+import type { LockInfo } from './lock-info.js';
+
+/** An acquisition's id begins with that of its client. */
+const clientOf = (id: string): string => id.slice(0, id.indexOf(':'));
+
+/** What the store knows of a key, as users see it; `null` when nobody holds it or waits. */
+export function readLockInfo(key: string, { lastToken, holds, waiters }: StoredLock): LockInfo | null {
+  if (holds.length === 0 && waiters.length === 0) return null;
+  return {
+    key,
+    owner: holds[0]?.owner,
+    holds: holds.length,
+    ttl: holds.length === 0 ? -2 : Math.max(...holds.map((hold) => hold.ttl)),
+    fencingToken: lastToken,
+    holders: holds.map(({ id, owner, token, ttl, kept, since }) => ({
+      id,
+      owner,
+      client: clientOf(id),
+      fencingToken: token,
+      ttl,
+      kept,
+      since: new Date(since),
+    })),
+    waiters: waiters.map(({ id, owner }) => ({ id, owner, client: clientOf(id) })),
+  };
+}

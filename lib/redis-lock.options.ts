@@ -1,0 +1,217 @@
+import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
+import type { Redis, RedisOptions } from 'ioredis';
+import type { Duration } from './common/duration.js';
+import type { OnContended, OnLost } from './locks/acquire-options.js';
+import { LockConfigError } from './errors/index.js';
+import { assertKeyPrefix } from './keys/index.js';
+import {
+  readChoice,
+  readDuration,
+  readExpire,
+  readLease,
+  readTimes,
+  readWaitTimeout,
+  refuseUnknownOptions,
+} from './locks/option-readers.js';
+import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
+
+/** The options of `RedisLockModule`, as they are written. */
+export interface RedisLockModuleOptions {
+  /** Tells several instances apart: `InjectLockService(name)`, `@DistributedLock({ connection: name })`. */
+  name?: string;
+  /**
+   * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or a client of
+   * yours, which is used but never closed. Default `redis://127.0.0.1:6379`.
+   */
+  connection?: string | RedisOptions | Redis;
+  /** Stands before every key and channel in Redis. Default `'lock'`. */
+  keyPrefix?: string;
+  /** The lease of a lock that renews itself (`expire: 0`), in milliseconds or `'30s'`. Default 30 s. */
+  lockWatchdogTimeout?: Duration;
+  /** What acquisitions and decorated methods use where they do not say otherwise. */
+  defaults?: LockDefaults;
+  /** How long one round trip to Redis may take before it counts as failed. Default 5 s. */
+  commandTimeout?: Duration;
+  /** How long to wait at shutdown for those who hold a lock. Default 10 s. */
+  shutdownTimeout?: Duration;
+  /**
+   * The first lease of a lock that is handed to a waiter; its first renewal makes it full. What a waiter costs the
+   * others that dies in the moment of its turn. Default 3 s.
+   */
+  grantTimeout?: Duration;
+}
+
+/** Defaults of an instance for every acquisition; each means what it means there. */
+export interface LockDefaults {
+  expire?: Duration;
+  maxRenewTimes?: number;
+  waitTimeout?: Duration;
+  /** Of decorated methods and handlers only. */
+  onContended?: OnContended;
+  /** Of decorated methods, handlers and `run`. */
+  onLost?: OnLost;
+}
+
+/** A class that makes the options of `forRootAsync`. */
+export interface RedisLockOptionsFactory {
+  createRedisLockOptions(): Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+}
+
+/** The options of `RedisLockModule.forRoot`. */
+export interface RedisLockRootOptions extends RedisLockModuleOptions {
+  /** Whether every module can inject the service without importing this one. Default `true`. */
+  isGlobal?: boolean;
+}
+
+/** The options of `RedisLockModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
+export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  /** The instance's name; it has to be known before the options are made. */
+  name?: string;
+  /** Whether every module can inject the service without importing this one. Default `true`. */
+  isGlobal?: boolean;
+  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
+  useFactory?: (...args: never[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+  useClass?: Type<RedisLockOptionsFactory>;
+  useExisting?: InjectionToken<RedisLockOptionsFactory>;
+  /** Providers that the factory needs and nobody else. */
+  extraProviders?: Provider[];
+}
+
+/** The options as they are used: complete, checked, in milliseconds. */
+export interface ResolvedModuleOptions {
+  readonly name: string;
+  readonly connection: string | RedisOptions | Redis;
+  readonly keyPrefix: string;
+  readonly lockWatchdogTimeout: number;
+  readonly commandTimeout: number;
+  readonly shutdownTimeout: number;
+  readonly grantTimeout: number;
+  readonly defaults: ResolvedLockDefaults;
+}
+
+/** What applies where an acquisition or a decorated method does not say otherwise. */
+export interface ResolvedLockDefaults {
+  readonly expire: number;
+  readonly maxRenewTimes: number;
+  readonly waitTimeout: number;
+  readonly onContended: OnContended;
+  readonly onLost: OnLost;
+  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 where the default is not to throw. */
+  readonly methodWaitTimeout: number;
+}
+
+/** All defaults of the library. */
+export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
+  name: DEFAULT_INSTANCE,
+  connection: 'redis://127.0.0.1:6379',
+  keyPrefix: 'lock',
+  lockWatchdogTimeout: 30_000,
+  commandTimeout: 5_000,
+  shutdownTimeout: 10_000,
+  grantTimeout: 3_000,
+  defaults: Object.freeze({
+    expire: 0,
+    maxRenewTimes: 0,
+    waitTimeout: 10_000,
+    onContended: 'throw',
+    onLost: 'throw',
+    methodWaitTimeout: 10_000,
+  }),
+});
+
+const MODULE_OPTIONS = [
+  'name',
+  'connection',
+  'keyPrefix',
+  'lockWatchdogTimeout',
+  'defaults',
+  'commandTimeout',
+  'shutdownTimeout',
+  'grantTimeout',
+  'isGlobal',
+] satisfies Array<keyof RedisLockRootOptions>;
+
+const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'onContended', 'onLost'] satisfies Array<
+  keyof LockDefaults
+>;
+
+/**
+ * Checks options and completes them.
+ * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
+ */
+export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
+  refuseUnknownOptions('RedisLockModule', written, MODULE_OPTIONS);
+  return Object.freeze({
+    name: readInstanceName(written.name),
+    connection: readConnection(written.connection ?? DEFAULTS.connection),
+    keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
+    lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
+    commandTimeout: readTimeout('commandTimeout', written.commandTimeout ?? DEFAULTS.commandTimeout),
+    shutdownTimeout: readDuration('shutdownTimeout', written.shutdownTimeout ?? DEFAULTS.shutdownTimeout),
+    grantTimeout: readLease('grantTimeout', written.grantTimeout ?? DEFAULTS.grantTimeout),
+    defaults: resolveLockDefaults(written.defaults ?? {}),
+  });
+}
+
+function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
+  refuseUnknownOptions('defaults', written, LOCK_DEFAULTS);
+  const onContended = written.onContended ?? DEFAULTS.defaults.onContended;
+  const onLost = written.onLost ?? DEFAULTS.defaults.onLost;
+  readChoice('defaults.onContended', onContended, ['throw', 'skip']);
+  readChoice('defaults.onLost', onLost, ['throw', 'ignore']);
+  const waitTimeout = readWaitTimeout('defaults.waitTimeout', written.waitTimeout ?? DEFAULTS.defaults.waitTimeout);
+  return Object.freeze({
+    expire: readExpire('defaults.expire', written.expire ?? DEFAULTS.defaults.expire),
+    maxRenewTimes: readTimes('defaults.maxRenewTimes', written.maxRenewTimes ?? DEFAULTS.defaults.maxRenewTimes),
+    waitTimeout,
+    onContended,
+    onLost,
+    methodWaitTimeout: onContended !== 'throw' && written.waitTimeout === undefined ? 0 : waitTimeout,
+  });
+}
+
+/** The name of an instance, `'default'` when none is given. */
+export function readInstanceName(name: unknown = DEFAULT_INSTANCE): string {
+  if (typeof name === 'string' && name.trim() !== '') return name;
+  throw new LockConfigError("name must be a text such as 'jobs'; leave it out for the only or the main instance.");
+}
+
+function readTimeout(label: string, written: unknown): number {
+  const ms = readDuration(label, written);
+  if (ms > 0) return ms;
+  throw new LockConfigError(`${label} is 0, which no command can meet; write milliseconds, or a text such as '5s'.`);
+}
+
+const REDIS_URL = /^rediss?:\/\//i;
+
+function readConnection(connection: unknown): string | RedisOptions | Redis {
+  if (typeof connection === 'string') return readConnectionUrl(connection);
+  if (Array.isArray(connection)) {
+    throw new LockConfigError('connection is an array; several independent masters are not supported yet: give one.');
+  }
+  if (typeof connection !== 'object' || connection === null) {
+    throw new LockConfigError(
+      "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
+    );
+  }
+  if ('isCluster' in connection && connection.isCluster === true) {
+    throw new LockConfigError('connection is a Cluster, which is not supported yet: give a client of one server.');
+  }
+  return connection;
+}
+
+/** Passwords stay out of messages, so the URL itself is not repeated. */
+function readConnectionUrl(url: string): string {
+  if (!REDIS_URL.test(url)) {
+    throw new LockConfigError(
+      "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; " +
+        "for a socket write { path: '/tmp/redis.sock' }.",
+    );
+  }
+  if (!URL.canParse(url)) {
+    throw new LockConfigError(
+      "connection is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded.",
+    );
+  }
+  return url;
+}

@@ -1,0 +1,144 @@
+import type { LockStoreError } from '../errors/index.js';
+
+/**
+ * What the engine asks of a store: the port behind which Redis, or anything else, keeps the locks.
+ *
+ * Every acquisition has an id of its own that begins with its client's id, and each call names it and acts on it
+ * alone; so a store may execute a call twice or late. A call that fails rejects with `LockStoreError`.
+ */
+export interface LockStore {
+  /** The client's id; all its acquisitions' ids begin with it and a colon. */
+  readonly clientId: string;
+  /** Whether a grant that is pushed now would be heard. Only then may an acquisition wait in the queue. */
+  readonly listening: boolean;
+  /** Grows whenever the connection was lost and made anew: what was told before may not hold after. */
+  readonly epoch: number;
+
+  /** Why it is no use to ask now: it has been out of reach for so long that what is sent would only pile up. */
+  readonly unreachable: LockStoreError | undefined;
+
+  /** Connects; resolves when grants can be heard. */
+  start(): Promise<void>;
+  /** Disconnects, without waiting for answers. */
+  close(): Promise<void>;
+  /** Names the one who hears what the store has to tell. */
+  listen(listener: LockStoreListener): void;
+
+  /** Asks for the lock: the first time, and again while waiting. */
+  acquire(request: AcquireRequest): Promise<AcquireReply>;
+  /** Gives back a hold or a place in the queue, and asks for the next local waiter in the same step. */
+  release(request: ReleaseRequest): Promise<ReleaseReply>;
+  /** Renews many leases at once; one that fails does not disturb the others. Never rejects. */
+  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
+  /** Sets a lease anew, longer or shorter. */
+  extend(request: RenewRequest): Promise<RenewReply>;
+  /** Ends all holds of a key. */
+  forceRelease(key: string): Promise<ForceReleaseReply>;
+  /** Tells what is known of a key. */
+  inspect(key: string): Promise<StoredLock>;
+}
+
+/** What a store tells of its own accord. */
+export interface LockStoreListener {
+  /** An acquisition that waited has been granted. */
+  granted(grant: PushedGrant): void;
+  /** A waiter is to ask again in `delay` ms. */
+  askIn(id: string, delay: number): void;
+  /** A hold was ended by force. */
+  revoked(id: string): void;
+  /** The store hears again, after it could not for a while. */
+  restored(): void;
+}
+
+export interface AcquireRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly mode: 'exclusive';
+  /** Left out: the acquisition is its own owner. */
+  readonly owner: string | undefined;
+  /** Lease in ms. */
+  readonly lease: number;
+  /** Whether to take a place in the queue when the lock is not free. */
+  readonly waits: boolean;
+  /** When to ask again at the latest, in ms. */
+  readonly period: number;
+  /** For how long the place in the queue is kept without hearing again, in ms. */
+  readonly patience: number;
+  /** First lease of a pushed grant, in ms. */
+  readonly grantTimeout: number;
+}
+
+/** `held`: granted. `queued`: has a place. `busy`: not free and no place. `left`: has given up before. */
+export type AcquireReply =
+  | { readonly outcome: 'held'; readonly time: number; readonly token: number; readonly lease: number }
+  | {
+      readonly outcome: 'queued' | 'busy';
+      /** The store's clock, in ms. */
+      readonly time: number;
+      /** In how many ms to ask again. */
+      readonly askIn: number;
+      readonly lastToken: number;
+      /** Ids of some of those who hold it. */
+      readonly holders: readonly string[];
+    }
+  | { readonly outcome: 'left'; readonly time: number };
+
+export interface ReleaseRequest {
+  readonly key: string;
+  readonly id: string;
+  /** For how many ms to remember that the acquisition has left, should its `acquire` still be on the way. */
+  readonly remember: number;
+  /** For how many ms to keep the key taken. */
+  readonly keep: number;
+  /** What to ask for in the same step. */
+  readonly next: AcquireRequest | undefined;
+}
+
+export interface ReleaseReply {
+  /** Whether there was a hold to release. */
+  readonly released: boolean;
+  readonly next: AcquireReply | undefined;
+}
+
+export interface RenewRequest {
+  readonly key: string;
+  readonly id: string;
+  /** Lease in ms from now on; 0 only looks. */
+  readonly lease: number;
+}
+
+/** ms of lease left, `'gone'` when there is no such hold, or why it is not known. */
+export type RenewReply = number | 'gone' | Error;
+
+export interface ForceReleaseReply {
+  /** How many holds were ended. */
+  readonly holds: number;
+  /** How many of their clients were there to be told. */
+  readonly told: number;
+}
+
+export interface StoredLock {
+  readonly lastToken: number;
+  readonly holds: readonly StoredHold[];
+  readonly waiters: readonly { readonly id: string; readonly owner: string }[];
+}
+
+export interface StoredHold {
+  readonly id: string;
+  readonly owner: string;
+  /** Given back already, and kept for the rest of its `holdAtLeast`. */
+  readonly kept: boolean;
+  readonly token: number;
+  readonly ttl: number;
+  readonly since: number;
+}
+
+export interface PushedGrant {
+  readonly key: string;
+  readonly id: string;
+  readonly token: number;
+  /** First lease in ms, from `time` on. */
+  readonly lease: number;
+  /** The store's clock at the grant, in ms. */
+  readonly time: number;
+}

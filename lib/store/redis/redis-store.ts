@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto';
+import type { Redis, RedisOptions } from 'ioredis';
+import type { LockLogger } from '../../common/logger.js';
+import { LockStoreError } from '../../errors/index.js';
+import { clientChannel, redisKeys } from '../../keys/index.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ForceReleaseReply,
+  LockStore,
+  LockStoreListener,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  StoredLock,
+} from '../lock-store.js';
+import { RedisConnection, type ConnectionObserver } from './redis-connection.js';
+import { readAcquireReply, readMessage, readReleaseReply } from './replies.js';
+import { ScriptRunner } from './script-runner.js';
+import { storeFailure } from './store-failure.js';
+
+/** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
+const RENEWALS_PER_COMMAND = 100;
+/** How many waiters `inspect` tells at most. */
+const MOST_WAITERS = 1_000;
+
+export interface RedisStoreOptions {
+  readonly connection: string | RedisOptions | Redis;
+  readonly keyPrefix: string;
+  /** ms */
+  readonly commandTimeout: number;
+}
+
+/** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
+export class RedisStore implements LockStore, ConnectionObserver {
+  readonly clientId = randomBytes(16).toString('hex');
+  private readonly connection: RedisConnection;
+  private readonly scripts: ScriptRunner;
+  private readonly channels: string;
+  private listener: LockStoreListener | undefined;
+  private started: (() => void) | undefined;
+
+  constructor(
+    private readonly options: RedisStoreOptions,
+    logger: LockLogger,
+  ) {
+    this.channels = clientChannel(options.keyPrefix, '');
+    this.connection = new RedisConnection(
+      options.connection,
+      options.commandTimeout,
+      clientChannel(options.keyPrefix, this.clientId),
+      logger,
+      this,
+    );
+    this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+  }
+
+  get listening(): boolean {
+    return this.connection.listening;
+  }
+
+  get epoch(): number {
+    return this.connection.epoch;
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    const { downFor, trouble: cause } = this.connection;
+    if (downFor < this.options.commandTimeout) return undefined;
+    const why = cause === undefined ? '' : `: ${cause.message}`;
+    return new LockStoreError(`Redis has been out of reach for ${Math.round(downFor)} ms${why}`, {
+      cause,
+      transient: true,
+    });
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  /** @throws LockStoreError when that takes longer than `commandTimeout`; connecting goes on all the same */
+  start(): Promise<void> {
+    const { commandTimeout } = this.options;
+    if (this.listening) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.started = undefined;
+        const cause = this.connection.deafness;
+        const why = cause === undefined ? '' : `: ${cause.message}`;
+        reject(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
+      }, commandTimeout);
+      this.started = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.connection.open();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.connection.close();
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+    return this.ask(request, 0);
+  }
+
+  async release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
+    const what = [id, remember, keep, ...(next === undefined ? [] : requestArgs(next))];
+    const { reply, more, asked } = readReleaseReply(await this.run('release', key, [0, ...what]));
+    // The queue is longer than one script looks at: the rest is seen to by asking again for what is done already.
+    for (let from = more; from !== undefined;) {
+      from = readReleaseReply(await this.run('release', key, [from, id, 0, 0])).more;
+    }
+    if (next === undefined || asked?.more === undefined) return reply;
+    return { ...reply, next: await this.ask(next, asked.more) };
+  }
+
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    const commands: Array<Promise<RenewReply[]>> = [];
+    for (let i = 0; i < requests.length; i += RENEWALS_PER_COMMAND) {
+      commands.push(this.renewSome(requests.slice(i, i + RENEWALS_PER_COMMAND)));
+    }
+    return (await Promise.all(commands)).flat();
+  }
+
+  async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
+    return leaseLeft(await this.run('extend', key, [id, lease]));
+  }
+
+  async forceRelease(key: string): Promise<ForceReleaseReply> {
+    const [holds, told, more] = (await this.run('forceRelease', key, [])) as [number, number, number];
+    for (let from: number | undefined = Number(more) >= 0 ? Number(more) : undefined; from !== undefined;) {
+      from = readReleaseReply(await this.run('release', key, [from, `${this.clientId}:0`, 0, 0])).more;
+    }
+    return { holds: Number(holds), told: Number(told) };
+  }
+
+  async inspect(key: string): Promise<StoredLock> {
+    const reply = await this.scripts.run('inspect', this.keysOf(key), [MOST_WAITERS]);
+    const [lastToken, holds, waiters] = reply as [number, string[][], string[][]];
+    return {
+      lastToken: Number(lastToken),
+      holds: holds.map(([id, owner, mode, token, ttl, since]) => ({
+        id: id as string,
+        owner: owner as string,
+        kept: mode === 'kept',
+        token: Number(token),
+        ttl: Number(ttl),
+        since: Number(since),
+      })),
+      waiters: waiters.map(([id, owner]) => ({ id: id as string, owner: owner as string })),
+    };
+  }
+
+  subscribed(): void {
+    this.started?.();
+    this.started = undefined;
+    this.listener?.restored();
+  }
+
+  reconnected(): void {
+    this.listener?.restored();
+  }
+
+  message(text: string): void {
+    const message = readMessage(text);
+    if (message?.word === 'granted') this.listener?.granted(message.grant);
+    else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
+    else if (message?.word === 'revoked') this.listener?.revoked(message.id);
+  }
+
+  /** Asks until all of the queue has been looked at. */
+  private async ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
+    for (let from = place; ;) {
+      const { reply, more } = readAcquireReply(await this.run('acquire', request.key, [from, ...requestArgs(request)]));
+      if (more === undefined) return reply;
+      from = more;
+    }
+  }
+
+  private async renewSome(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    const states = requests.map(({ key }) => redisKeys(this.options.keyPrefix, key).state);
+    try {
+      const replies = await this.scripts.run(
+        'renew',
+        states,
+        requests.flatMap(({ id, lease }) => [id, lease]),
+      );
+      return (replies as unknown[]).map(leaseLeft);
+    } catch (error) {
+      return requests.map(() => error as Error);
+    }
+  }
+
+  private run(
+    script: 'acquire' | 'release' | 'extend' | 'forceRelease',
+    key: string,
+    args: ReadonlyArray<string | number>,
+  ): Promise<readonly unknown[]> {
+    return this.scripts.run(script, this.keysOf(key), [this.channels, key, ...args]) as Promise<readonly unknown[]>;
+  }
+
+  /** In the order of lua/shared/keys.lua. */
+  private keysOf(key: string): string[] {
+    const { state, queue, waiters, fence, gone } = redisKeys(this.options.keyPrefix, key);
+    return [state, queue, waiters, fence, gone];
+  }
+}
+
+/** In the order of lua/shared/ask.lua. */
+function requestArgs(request: AcquireRequest): Array<string | number> {
+  const { id, mode, owner, lease, waits, period, patience, grantTimeout } = request;
+  return [id, mode, owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
+}
+
+function leaseLeft(reply: unknown): RenewReply {
+  if (reply instanceof Error) return storeFailure(reply);
+  return Number(reply) < 0 ? 'gone' : Number(reply);
+}

@@ -1,0 +1,61 @@
+import type { AcquireReply, PushedGrant, ReleaseReply } from '../lock-store.js';
+
+/** The codes of `lua/shared/replies.lua`. */
+const QUEUED = 0;
+const HELD = 1;
+const BUSY = 2;
+
+/** A script's reply, and the place in the queue from which it has to be run again, when it could not see to all. */
+export interface Partial<Reply> {
+  readonly reply: Reply;
+  readonly more: number | undefined;
+}
+
+const placeToGoOn = (place: unknown): number | undefined => (Number(place) >= 0 ? Number(place) : undefined);
+
+export function readAcquireReply(raw: readonly unknown[]): Partial<AcquireReply> {
+  const code = Number(raw[0]);
+  const time = Number(raw[1]);
+  if (code === HELD) {
+    return { reply: { outcome: 'held', time, token: Number(raw[2]), lease: Number(raw[3]) }, more: undefined };
+  }
+  if (code === QUEUED || code === BUSY) {
+    const [, , askIn, lastToken, more, ...holders] = raw;
+    const outcome = code === QUEUED ? 'queued' : 'busy';
+    return {
+      reply: { outcome, time, askIn: Number(askIn), lastToken: Number(lastToken), holders: holders as string[] },
+      more: placeToGoOn(more),
+    };
+  }
+  return { reply: { outcome: 'left', time }, more: undefined };
+}
+
+/** `asked` is what became of the question in the same step: it may have to be asked on. */
+export function readReleaseReply([released, more, ...next]: readonly unknown[]): Partial<ReleaseReply> & {
+  readonly asked: Partial<AcquireReply> | undefined;
+} {
+  const asked = next.length > 0 ? readAcquireReply(next) : undefined;
+  return { reply: { released: Number(released) === 1, next: asked?.reply }, more: placeToGoOn(more), asked };
+}
+
+/** A message on a client's channel, or `undefined` for one that this version does not know. */
+export type ClientMessage =
+  | { readonly word: 'granted'; readonly grant: PushedGrant }
+  | { readonly word: 'ask'; readonly id: string; readonly delay: number }
+  | { readonly word: 'revoked'; readonly id: string };
+
+const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (.+)$/s;
+const ASK = /^ask (\S+) (\d+) /;
+const REVOKED = /^revoked (\S+) /;
+
+/** Reads what `lua/shared/messages.lua` writes. */
+export function readMessage(message: string): ClientMessage | undefined {
+  let found: RegExpExecArray | null;
+  if ((found = GRANTED.exec(message)) !== null) {
+    const [, id, token, lease, time, key] = found as unknown as [string, string, string, string, string, string];
+    return { word: 'granted', grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time) } };
+  }
+  if ((found = ASK.exec(message)) !== null) return { word: 'ask', id: found[1] as string, delay: Number(found[2]) };
+  if ((found = REVOKED.exec(message)) !== null) return { word: 'revoked', id: found[1] as string };
+  return undefined;
+}

@@ -1,0 +1,25 @@
+import { LockStoreError } from '../../errors/index.js';
+
+/** What a server answers while it starts, fails over or is busy, and what ioredis says of a lost connection. */
+const TRANSIENT =
+  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries/i;
+
+/** What to do about the refusals that an operator has to mend. */
+const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\bOOM\b/, 'Redis is out of memory: raise maxmemory, or free some'],
+  [/\b(NOAUTH|WRONGPASS)\b/, 'the user or password in `connection` is missing or wrong'],
+  // Within a script Redis 7.0 says it in words only.
+  [/\bNOPERM\b|user executing the script can't/, 'the Redis user lacks a permission that locks need'],
+  [/\bWRONGTYPE\b/, 'the key holds something else: choose another keyPrefix'],
+  [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
+  [/\bREADONLY\b/, 'this server is a replica'],
+];
+
+/** An error of the client or the server, as the library's own. */
+export function storeFailure(cause: unknown, key?: string): LockStoreError {
+  if (cause instanceof LockStoreError) return cause;
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
+  const message = advice === undefined ? `Redis failed: ${said}` : `Redis failed (${advice}): ${said}`;
+  return new LockStoreError(message, { key, cause, transient: TRANSIENT.test(said) });
+}

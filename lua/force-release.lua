@@ -1,0 +1,23 @@
+-- Ends all holds of a lock, whoever has them, and tells those who had them.
+--
+-- KEYS  state, queue, waiters, fence, gone
+-- ARGV  1 channel prefix, 2 key
+-- Reply holds ended, clients of theirs that were there to be told, place to go on from or -1
+local CHANNELS, KEY = ARGV[1], ARGV[2]
+--- @include "shared/keys"
+--- @include "shared/clock"
+--- @include "shared/token"
+--- @include "shared/holds"
+--- @include "shared/messages"
+--- @include "shared/queue"
+--- @include "shared/settle"
+
+local holds, ended = read_holds()
+if #holds + #ended > 0 then redis.call('DEL', STATE) end
+local told = 0
+for _, hold in ipairs(holds) do
+  if is_present(hold.id) then told = told + 1 end
+  tell_revoked(hold.id)
+end
+local more = settle({}, {}, nil, 0)
+return { #holds, told, more or -1 }

@@ -1,0 +1,22 @@
+-- Tells who holds a lock and who waits for it. Writes nothing.
+--
+-- KEYS  state, queue, waiters, fence, gone
+-- ARGV  1 most waiters to tell
+-- Reply last token, holds { id, owner, mode, token, ms left, since … }, waiters { id, owner … }
+--- @include "shared/keys"
+--- @include "shared/clock"
+--- @include "shared/token"
+--- @include "shared/holds"
+--- @include "shared/queue"
+
+local holders = {}
+for _, hold in ipairs((read_holds())) do
+  holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
+end
+
+local waiters = {}
+for _, id in ipairs(redis.call('ZRANGE', QUEUE, 0, tonumber(ARGV[1]) - 1)) do
+  local ticket = read_ticket(id)
+  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner } end
+end
+return { last_token(), holders, waiters }

@@ -1,0 +1,31 @@
+-- Renews the leases of many locks in one step: each lasts at least as long as asked from now on, and never shorter
+-- than before. A hold that is gone is not made anew. Names state keys only.
+--
+-- KEYS  state of each lock
+-- ARGV  for each lock: hold id, lease (0: only look)
+-- Reply for each lock: ms left; -1 it is not held; or the error of this lock, which does not stop the others
+--- @include "shared/clock"
+
+local function renew(state, id, lease)
+  local text = redis.call('HGET', state, id)
+  if not text then return -1 end
+  local mode, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
+  ends = tonumber(ends)
+  if not ends or ends <= now or mode == 'kept' then return -1 end
+  local renewed = math.max(ends, now + lease)
+  if renewed > ends then
+    -- The TTL first: it is a write that Redis takes also when its memory is full, and then it takes the next one.
+    redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
+    redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest)
+  end
+  return renewed - now
+end
+
+local replies = {}
+for i, state in ipairs(KEYS) do
+  local worked, reply = pcall(renew, state, ARGV[2 * i - 1], tonumber(ARGV[2 * i]))
+  if worked then replies[i] = reply
+  elseif type(reply) == 'table' then replies[i] = reply
+  else replies[i] = { err = tostring(reply) } end
+end
+return replies

@@ -1,0 +1,64 @@
+-- Asking for the lock: the first time, again while waiting, and for the next local waiter in the script that releases.
+local function has_left(id)
+  local remembered = redis.call('ZSCORE', GONE, id)
+  return remembered and tonumber(remembered) > now
+end
+
+-- A script may arrive twice: what has been granted already is told again. A pushed grant becomes a full lease then, as
+-- if it had been full from the start, so a repeat that arrives late makes no fixed lease longer.
+local function complete(holds, hold, lease)
+  local ends = math.max(hold.ends, hold.since + lease)
+  if ends > hold.ends then
+    hold.ends = ends
+    set_state_ttl(holds) -- before the write: refused for lack of memory only as the first write of a script
+    write_hold(hold)
+  end
+  return held(hold)
+end
+
+-- { QUEUED or BUSY, now, ms until to ask again, last token, place to go on from or -1, ids of those who hold it … }
+local function not_held(code, holds, delay, more)
+  local reply = { code, now, delay, last_token(), more or -1 }
+  for i = 1, math.min(#holds, 4) do
+    if holds[i].mode ~= KEPT then reply[#reply + 1] = holds[i].id end
+  end
+  return reply
+end
+
+local function ask(request, from)
+  local holds, ended = read_holds()
+  local mine = find_hold(holds, request.id)
+  if mine then return complete(holds, mine, request.lease) end
+  if #holds == 0 and redis.call('EXISTS', QUEUE, GONE) == 0 then
+    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+  end
+  if has_left(request.id) then
+    settle(holds, ended, nil, from)
+    return { LEFT, now }
+  end
+  if #holds > 0 and admits(holds, request.owner) then
+    drop_ticket(request.id)
+    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+  end
+
+  if not request.waits then
+    local more = settle(holds, ended, nil, from)
+    if #holds == 0 and not more then
+      drop_ticket(request.id) -- from when its client could hear: a ticket of somebody who holds would be granted again
+      return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+    end
+    return not_held(BUSY, holds, ask_time(holds, 0, request.period) - now, more)
+  end
+
+  take_place(request.id)
+  local place = redis.call('ZRANK', QUEUE, request.id)
+  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request.period),
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
+    owner = request.owner }
+  write_ticket(ticket)
+  keep_queue_for(request.patience)
+  local more = settle(holds, ended, request.id, from)
+  mine = find_hold(holds, request.id)
+  if mine then return held(mine) end
+  return not_held(QUEUED, holds, ticket.ask_at - now, more)
+end

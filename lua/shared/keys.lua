@@ -1,0 +1,6 @@
+-- The five keys of one lock. They share a slot, and each has a TTL whenever it exists.
+local STATE = KEYS[1]   -- hash: hold id -> "mode ends token since owner"; its TTL is the longest lease
+local QUEUE = KEYS[2]   -- sorted set: ticket id -> place
+local WAITERS = KEYS[3] -- hash: ticket id -> "mode ask-at stale-at lease grant-timeout owner"
+local FENCE = KEYS[4]   -- string: the last fencing token
+local GONE = KEYS[5]    -- sorted set: acquisition id that has left before it came -> until when that is remembered

@@ -1,0 +1,49 @@
+-- The queue: tickets in the order in which they came.
+
+-- A waiter asks this long after the end of a lease that stands in its way, and later the farther back it is.
+local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
+
+local function write_ticket(ticket)
+  redis.call('HSET', WAITERS, ticket.id, table.concat(
+    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
+      integer(ticket.grant_timeout), ticket.owner }, ' '))
+end
+
+local function read_ticket(id)
+  local text = redis.call('HGET', WAITERS, id)
+  if not text then return nil end
+  local mode, ask_at, stale_at, lease, grant_timeout, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+end
+
+local function drop_ticket(id)
+  redis.call('HDEL', WAITERS, id)
+  return redis.call('ZREM', QUEUE, id)
+end
+
+-- Takes a place at the end, or keeps the one that it has. Its old ticket goes then: a write that Redis takes also when
+-- its memory is full, and then it takes the new one. Where foreign data stand in the way nothing has been written yet.
+local function take_place(id)
+  redis.call('HEXISTS', WAITERS, id)
+  if redis.call('ZSCORE', QUEUE, id) then
+    redis.call('HDEL', WAITERS, id)
+    return
+  end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+end
+
+local function keep_queue_for(patience)
+  for _, key in ipairs({ QUEUE, WAITERS }) do
+    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
+  end
+end
+
+-- When a waiter is to ask again: after its period, or when the first of the leases before it ends.
+local function ask_time(holds, place, period)
+  local ends = earliest_end(holds)
+  if not ends then return now + period end
+  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+end

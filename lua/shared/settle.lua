@@ -1,0 +1,56 @@
+-- Settle: what ask, leave, release, extension and force-release all end in. Grants to the head of the queue, and on to
+-- everybody whom the holds admit, so that a lock is never free while somebody waits. The grants are in the state
+-- before anybody is told, and telling is the last thing that happens.
+
+-- No script looks at more tickets than this; the answer says where to go on.
+local MOST_TICKETS = 100
+-- A head that asks this long after the first lease before it ends need not be told.
+local HEAD_SLACK = 1000
+
+-- `asker` is known to be there, and gets its grant as the reply instead of a message. Returns where to go on when
+-- there is more to look at.
+local function settle(holds, ended, asker, from)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+
+  local granted, present, head = {}, {}, nil
+  local owners_may_follow = false
+  local place, looked, more = from, 0, nil
+
+  while true do
+    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
+    if not id then break end
+    if looked == MOST_TICKETS then more = place break end
+    looked = looked + 1
+
+    local ticket = read_ticket(id)
+    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id)
+    elseif not admits(holds, ticket.owner) then
+      head = head or ticket
+      -- Another hold of an owner that has just got in passes those who wait: it may be what the first one needs.
+      if not owners_may_follow then break end
+      place = place + 1
+    else
+      local channel = channel_of(id)
+      if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+      if not present[channel] then
+        place = place + 1 -- keeps its place until it is stale: after a failover everybody is absent for a moment
+      else
+        drop_ticket(id)
+        local lease = id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout)
+        local hold = grant(holds, id, ticket.mode, ticket.owner, lease)
+        if id ~= asker then granted[#granted + 1] = hold end
+        owners_may_follow = owners_may_follow or ticket.owner ~= id
+      end
+    end
+  end
+
+  for _, hold in ipairs(granted) do tell_granted(hold) end
+  local ends = earliest_end(holds)
+  if head and head.id ~= asker and ends and head.ask_at > ends + HEAD_SLACK then
+    head.ask_at = ends + AFTER_END
+    write_ticket(head)
+    tell_to_ask(head.id, head.ask_at - now)
+  end
+  return more
+end

@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { Cron, CronExpression } from '@nestjs/schedule';
+import { Redis } from 'ioredis';
+import { DistributedLock } from 'nestjs-redis-locks';
+
+/** Every replica has the same schedule, and one of them does the work. */
+@Injectable()
+export class NightlyJob {
+  constructor(private readonly redis: Redis) {}
+
+  /**
+   * Who finds the job taken skips it and gets `undefined`. The job is done in no time, so the lock stays for a while:
+   * a replica whose clock is a second late must not find it free and do the work once more.
+   */
+  @Cron(CronExpression.EVERY_DAY_AT_3AM)
+  @DistributedLock({ key: 'job:nightly', onContended: 'skip', holdAtLeast: '2s' })
+  async closeTheDay(): Promise<number | undefined> {
+    await sleep(20);
+    return this.redis.incr('days-closed');
+  }
+
+  async daysClosed(): Promise<number> {
+    return Number(await this.redis.get('days-closed'));
+  }
+}

@@ -1,0 +1,3 @@
+export const SNAPSHOT: string;
+export function describeApi(entry?: string): string;
+export function readSnapshot(): string;

@@ -1,0 +1,35 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import { ROOT } from './lib/paths.mjs';
+
+/** The public API as it was agreed on: every export with its declaration, without comments. */
+export const SNAPSHOT = join(ROOT, 'docs/api.d.ts');
+
+const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';
+
+/** The declarations of everything that the built package exports, in the order of its index. */
+export function describeApi(entry = join(ROOT, 'dist/esm/index.d.ts')) {
+  const program = ts.createProgram([entry], {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    skipLibCheck: true,
+  });
+  const checker = program.getTypeChecker();
+  const index = checker.getSymbolAtLocation(program.getSourceFile(entry));
+  const printer = ts.createPrinter({ removeComments: true });
+  const texts = checker.getExportsOfModule(index).flatMap((symbol) => {
+    const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    return (target.declarations ?? []).map((node) => {
+      const declaration = ts.isVariableDeclaration(node) ? node.parent.parent : node;
+      const text = printer.printNode(ts.EmitHint.Unspecified, declaration, declaration.getSourceFile());
+      return text.replace(/^ +private .*\n/gm, '');
+    });
+  });
+  return `${HEADER}\n${texts.join('\n\n')}\n`;
+}
+
+export const readSnapshot = () => readFileSync(SNAPSHOT, 'utf8');
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) writeFileSync(SNAPSHOT, describeApi());

@@ -1,0 +1,123 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const LEASE = 450;
+const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+const deletions: Array<[string, () => Promise<unknown>]> = [
+  ['the state key is deleted', () => redis.admin.del(redisKey('state', 'a'))],
+  ['all keys of the lock are deleted', () => redis.admin.flushall()],
+];
+
+describe.each(deletions)('C12 when %s under the holder', (_, deleteIt) => {
+  it('C12 the signal fires at the next renewal, and the renewal does not make the key anew', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const handle = await service.acquire('a');
+    const aborted = abortOf(handle.signal);
+    await deleteIt();
+    const since = performance.now();
+    expect(handle.isHeld).toBe(true);
+    // A renewal comes a third of a lease after the one before; the lease itself has not ended by then.
+    expect((await aborted) - since).toBeLessThan(LEASE - 50);
+    expect(handle.isHeld).toBe(false);
+    expect(handle.signal.reason).toEqual(LOST);
+    expect(await redis.admin.exists(redisKey('state', 'a'))).toBe(0);
+    expect(await handle.release()).toBe(false);
+    await nothingLeftBehind(redis);
+  });
+
+  it('C12 verify, extend and release say so, and do not make the key anew', async () => {
+    const service = await locks.start(redis.url);
+    for (const ask of ['verify', 'extend', 'release'] as const) {
+      const handle = await service.acquire('a');
+      await deleteIt();
+      if (ask === 'verify') await expect(handle.verify()).rejects.toEqual(LOST);
+      if (ask === 'extend') await expect(handle.extend(5_000)).rejects.toEqual(LOST);
+      if (ask === 'release') expect(await handle.release()).toBe(false);
+      expect(handle.isHeld).toBe(false);
+      expect(handle.signal.aborted).toBe(true);
+      expect(await redis.admin.exists(redisKey('state', 'a'))).toBe(0);
+      expect(await handle.release()).toBe(false);
+    }
+    await nothingLeftBehind(redis);
+  });
+
+  it('C12 those who wait go on, with larger tokens', async () => {
+    const options = { lockWatchdogTimeout: LEASE };
+    const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
+    const handle = await one.acquire('a');
+    const waiting = [other.acquire('a'), other.acquire('a'), one.acquire('a')];
+    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+    await deleteIt();
+    const since = performance.now();
+    let last = handle.fencingToken;
+    const served = waiting.map(async (lock) => {
+      const { fencingToken, release } = Object.assign(Object.create(null), {
+        fencingToken: (await lock).fencingToken,
+        release: async () => (await lock).release(),
+      });
+      expect(fencingToken).toBeGreaterThan(last);
+      last = fencingToken;
+      expect(await release()).toBe(true);
+    });
+    await Promise.all(served);
+    expect(performance.now() - since).toBeLessThan(2 * LEASE);
+    expect(handle.isHeld).toBe(false);
+    await nothingLeftBehind(redis);
+  });
+});
+
+/** What a waiter left behind when its queue was deleted ends after twice its period and a `commandTimeout`. */
+const SHORT_MEMORY = { commandTimeout: 500 };
+
+describe.each(['queue', 'waiters', 'fence'] as const)('C12 when the %s key is evicted', (role) => {
+  it('C12 the holder notices nothing and those who wait are all served', async () => {
+    const options = { lockWatchdogTimeout: LEASE, ...SHORT_MEMORY };
+    const services = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
+    const handle = await services[0]!.acquire('a');
+    const tokens: number[] = [handle.fencingToken];
+    const served = Array.from({ length: 6 }, async (_, i) => {
+      const lock = await services[i % 2]!.acquire('a', { owner: `owner:${i}` });
+      tokens.push(lock.fencingToken);
+      await redis.admin.del(redisKey(role, 'a'));
+      expect(await lock.release()).toBe(true);
+    });
+    await eventually(async () => (await services[0]!.inspect('a'))?.waiters.length === 6);
+    await redis.admin.del(redisKey(role, 'a'));
+    await handle.verify();
+    expect(await handle.release()).toBe(true);
+    await Promise.all(served);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    expect(locks.told('lost')).toEqual([]);
+    await nothingLeftBehind(redis);
+  });
+});
+
+it('C12 a Redis that evicts whatever it likes (allkeys-random) loses locks, but tells their holders', async () => {
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
+  const handles = await Promise.all(Array.from({ length: 20 }, (_, i) => service.acquire(`e:${i}`)));
+  try {
+    const used = Number(/used_memory:(\d+)/.exec(await redis.admin.info('memory'))![1]);
+    await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-random');
+    await redis.admin.config('SET', 'maxmemory', String(Math.floor(used / 2)));
+    await eventually(() => handles.every(({ signal }) => signal.aborted), { within: 3_000 });
+  } finally {
+    await redis.admin.config('SET', 'maxmemory', '0');
+    await redis.admin.config('SET', 'maxmemory-policy', 'noeviction');
+  }
+  expect(await Promise.all(handles.map((handle) => handle.release()))).toEqual(handles.map(() => false));
+  expect(await (await service.acquire('e:0')).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});

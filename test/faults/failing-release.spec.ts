@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, redisKey, startFaultWorker, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+let redis: RedisServer;
+let proxy: RespProxy;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(async () => {
+  await redis.admin.flushall();
+  proxy = await RespProxy.start(redis);
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await proxy.close();
+});
+afterAll(() => redis.stop());
+
+/** Ways in which a release fails, each begun while the lock is held. */
+const failures: Array<[string, () => unknown]> = [
+  ['Redis does not answer', () => proxy.dropReplies()],
+  ['Redis does not hear', () => proxy.dropRequests()],
+  ['Redis is away', () => (proxy.refuse(), proxy.cutAll())],
+  [
+    'Redis refuses',
+    async () => {
+      await redis.admin.del(redisKey('state', 'a'));
+      await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
+    },
+  ],
+];
+
+describe.each(failures)('C17 when the release fails because %s', (_, fail) => {
+  const options = { commandTimeout: 300, lockWatchdogTimeout: 2_000 };
+
+  it("C17 E10 the task's own error is what the caller gets", async () => {
+    const service = await locks.start(proxy.url, options);
+    const failure = new Error('of the business');
+    const task = async (): Promise<never> => {
+      await fail();
+      throw failure;
+    };
+    const { error } = await timed(service.run('a', task));
+    expect(error).toBe(failure);
+    expect(locks.lines.filter(({ level }) => level === 'warn').map(({ text }) => text)).toEqual([
+      expect.stringContaining("'a' could not be released, so it ends with its lease"),
+    ]);
+  });
+
+  it("C17 E10 the task's value is what the caller gets, and the operator a warning", async () => {
+    const service = await locks.start(proxy.url, options);
+    const task = async (): Promise<string> => {
+      await fail();
+      return 'value';
+    };
+    expect(await service.run('a', task)).toBe('value');
+    expect(locks.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
+  it('C17 release() itself rejects with LockStoreError, and stops renewing', async () => {
+    const service = await locks.start(proxy.url, { ...options, lockWatchdogTimeout: 300, commandTimeout: 150 });
+    const handle = await service.acquire('a');
+    await fail();
+    const { error } = await timed(handle.release());
+    expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(handle.isHeld).toBe(false);
+    proxy.heal();
+    await proxy.accept();
+    await redis.admin.set(redisKey('state', 'a'), 'gone with its lease', 'PX', 1, 'XX');
+    await nothingLeftBehind(redis);
+    expect(locks.told('lost')).toEqual([]);
+  });
+});
+
+it('C17 E10 the very same error object comes through `run`, whatever it is', async () => {
+  const service = await locks.start(redis.url);
+  for (const thrown of [new TypeError('x'), 'a text', undefined, null, { code: 'LOCK_LOST' }, Promise.resolve]) {
+    let caught: unknown = 'nothing';
+    await service
+      .run('a', () => {
+        throw thrown;
+      })
+      .catch((error: unknown) => (caught = error));
+    expect(caught).toBe(thrown);
+  }
+  await nothingLeftBehind(redis);
+});
+
+it('C17 E10 a task that fails after its lock was lost: its own error is what the caller gets', async () => {
+  const service = await locks.start(redis.url);
+  const failure = new Error('of the business');
+  const task = async (): Promise<never> => {
+    await service.forceRelease('a');
+    throw failure;
+  };
+  expect((await timed(service.run('a', task))).error).toBe(failure);
+  await nothingLeftBehind(redis);
+});
+
+it('C17 failing renewals never end the process: no unhandled rejection, no uncaught exception', async () => {
+  await using worker = await startFaultWorker({ connection: proxy.url, lockWatchdogTimeout: 200, commandTimeout: 150 });
+  await worker.call('holdCarelessly', ['a', 'b', 'c']);
+  // A renewal that is refused, one that is not answered, and a connection that is cut: all three are tried again.
+  await redis.admin.del(redisKey('state', 'a'));
+  await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
+  await eventually(async () =>
+    (await worker.call<string[]>('lines')).some((line) => line.includes("could not renew 'a'")),
+  );
+  proxy.dropReplies();
+  await eventually(
+    async () => (await worker.call<string[]>('lines')).filter((line) => line.includes('onLost throws')).length === 3,
+  );
+  proxy.heal();
+  expect(await worker.call('escaped')).toEqual([]);
+  expect(worker.isRunning).toBe(true);
+  await worker.call('close');
+  expect(await worker.call('escaped')).toEqual([]);
+});
+
+it('C17 E4 an asynchronous onLost that rejects is logged, and does not end the process', async () => {
+  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 200 });
+  await worker.call('holdWithAsyncListener', 'a');
+  await redis.admin.del(redisKey('state', 'a'));
+  const lines = await eventually(async () => {
+    const said = await worker.call<string[]>('lines');
+    return said.some((line) => line.includes("the lock 'a' is not held any more")) ? said : undefined;
+  });
+  expect(await worker.call('escaped')).toEqual([]);
+  expect(lines.filter((line) => line.startsWith('error'))).toEqual([expect.stringContaining('onLost rejects')]);
+});

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const ROLES = ['state', 'queue', 'waiters', 'fence', 'gone'] as const;
+
+/** Data of somebody else, of every type. */
+const FOREIGN: Array<[string, (admin: Redis, key: string) => Promise<unknown>]> = [
+  ['string', (admin, key) => admin.set(key, 'of somebody else')],
+  ['list', (admin, key) => admin.rpush(key, 'of', 'somebody', 'else')],
+  ['hash', (admin, key) => admin.hset(key, 'of', 'somebody else')],
+  ['set', (admin, key) => admin.sadd(key, 'of', 'somebody', 'else')],
+  ['sorted set', (admin, key) => admin.zadd(key, 1, 'of somebody else')],
+  ['stream', (admin, key) => admin.xadd(key, '*', 'of', 'somebody else')],
+];
+
+/** What the library itself keeps under a role: of that type it cannot know that it is not its own. */
+const OWN_TYPES: Record<(typeof ROLES)[number], string> = {
+  state: '',
+  queue: 'sorted set',
+  waiters: 'hash',
+  fence: '',
+  gone: 'sorted set',
+};
+
+const isHandle = (value: unknown): value is LockHandle =>
+  typeof value === 'object' && value !== null && 'release' in value;
+
+const cases = ROLES.flatMap((role) =>
+  FOREIGN.filter(([type]) => type !== OWN_TYPES[role]).map(([type, write]) => ({ role, type, write })),
+);
+
+/** That someone has left is remembered for twice as long. */
+const QUICK = { commandTimeout: 500 };
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+/** The content of a key as the server would move it elsewhere, and whether it has a TTL. */
+const contentOf = async (key: string): Promise<unknown> => [
+  (await redis.admin.dumpBuffer(key))?.toString('base64'),
+  await redis.admin.pttl(key),
+];
+
+describe.each(cases)('C11 a foreign $type at the $role key', ({ role, write }) => {
+  const foreign = redisKey(role, 'a');
+  const waits = { waitTimeout: 150 };
+
+  /** All commands of the library on the key, by a holder if there is one and by others. */
+  async function useTheKey(): Promise<any[]> {
+    const service = await locks.start(redis.url, QUICK);
+    const outcomes = [
+      await timed(service.tryAcquire('a')),
+      await timed(service.acquire('a', waits)),
+      await timed(service.acquire('a', { ...waits, owner: 'me' })),
+      await timed(service.inspect('a')),
+      await timed(service.forceRelease('a')),
+    ];
+    const releases = outcomes.map(({ value }) => timed(isHandle(value) ? value.release() : Promise.resolve(false)));
+    return [...outcomes, ...(await Promise.all(releases))].flatMap(({ error }) => error ?? []);
+  }
+
+  it('C11 is refused with LockStoreError or left alone, and neither deleted nor changed', async () => {
+    await write(redis.admin, foreign);
+    const before = await contentOf(foreign);
+    for (const error of await useTheKey()) {
+      expect(error).toMatchObject({
+        code: 'LOCK_STORE',
+        message: expect.stringMatching(/WRONGTYPE.*keyPrefix|keyPrefix.*WRONGTYPE/s),
+      });
+    }
+    expect(await contentOf(foreign)).toEqual(before);
+    expect((await keysWithTtl(redis)).filter(({ key, ttl }) => key !== foreign && ttl < 0)).toEqual([]);
+  });
+
+  it('C11 is neither deleted nor changed when it comes up while the lock is held and waited for', async () => {
+    const [one, other] = [
+      await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
+      await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
+    ];
+    const handle = await one.acquire('a');
+    const waiting = timed(other.acquire('a', { waitTimeout: 600 }));
+    await redis.admin.del(foreign);
+    await write(redis.admin, foreign);
+    const before = await contentOf(foreign);
+    await useTheKey();
+    for (const { error } of [
+      await timed(handle.verify()),
+      await timed(handle.extend(500)),
+      await timed(handle.release()),
+    ]) {
+      if (error) expect(['LOCK_STORE', 'LOCK_LOST']).toContain(error.code);
+    }
+    const { value, error } = await waiting;
+    if (error) expect(['LOCK_STORE', 'LOCK_TIMEOUT']).toContain(error.code);
+    await value?.release().catch(() => undefined);
+    expect(await contentOf(foreign)).toEqual(before);
+    expect((await keysWithTtl(redis)).filter(({ key, ttl }) => key !== foreign && ttl < 0)).toEqual([]);
+    // Once it is away everything works, and nothing of before is in the way.
+    await redis.admin.del(foreign);
+    const later = await one.acquire('a', { waitTimeout: 3_000 });
+    expect(await later.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+});
+
+it('C11 says so to whoever asks first: a typed error for a foreign state or fence key', async () => {
+  const service = await locks.start(redis.url);
+  for (const role of ['state', 'fence'] as const) {
+    await redis.admin.set(redisKey(role, role), 'of somebody else');
+    const { error } = await timed(service.acquire(role));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: false, cause: expect.any(Error) });
+    expect(error.message).toContain('the key holds something else: choose another keyPrefix');
+  }
+});
+
+it('E3 renews the other locks when one of a batch cannot be renewed', async () => {
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
+  const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
+  const handles = await Promise.all(names.map((name) => service.acquire(name)));
+  await redis.admin.set(redisKey('state', 'batch:7'), 'of somebody else');
+  const lost = handles[7]!;
+  await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
+  const renewals = (): number[] => names.map((name) => locks.told('renewed').filter(({ key }) => key === name).length);
+  const before = renewals();
+  while (renewals().some((count, i) => i !== 7 && count < before[i]! + 2)) await new Promise(setImmediate);
+  expect(handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, i) => i !== 7));
+  expect(await redis.admin.get(redisKey('state', 'batch:7'))).toBe('of somebody else');
+  await Promise.all(handles.map((handle) => handle.release().catch(() => undefined)));
+});

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../support/fault-locks.js';
+import { eventually } from '../support/eventually.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+/** By how much a wait may end late, on a machine that has other things to do. */
+const LATE = 400;
+/** By how much a timer may be late in this process: the signal comes by one, `isHeld` does not need it. */
+const LATE_TIMER = 100;
+const LEASE = 600;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(async () => {
+  await redis.resume();
+  await redis.admin.ping();
+  await locks.closeAll();
+});
+afterAll(() => redis.stop());
+
+interface Freeze {
+  /** Answers nobody from now on, for `ms` milliseconds at least. */
+  freeze(ms: number): Promise<unknown>;
+  /** Resolves when everybody is answered again. */
+  thaw(): Promise<unknown>;
+}
+
+const freezes: Array<[string, Freeze]> = [
+  ['SIGSTOP', { freeze: () => redis.pause(), thaw: () => redis.resume() }],
+  // Nothing ends such a pause before its time: not even CLIENT UNPAUSE is executed.
+  ['CLIENT PAUSE', { freeze: (ms) => redis.admin.client('PAUSE', ms, 'ALL'), thaw: () => redis.admin.ping() }],
+];
+
+describe.each(freezes)('C3 while Redis is frozen by %s', (_, { freeze, thaw }) => {
+  it('C3 ends every wait on time, with what is known of the lock', async () => {
+    const [one, other] = [
+      await locks.start(redis.url, { commandTimeout: 700 }),
+      await locks.start(redis.url, { commandTimeout: 700 }),
+    ];
+    await one.acquire('held', { expire: 30_000 });
+    const queued = timed(other.acquire('held', { waitTimeout: 500 }));
+    const aborted = timed(other.acquire('held', { owner: 'me', signal: AbortSignal.timeout(500) }));
+    await eventually(async () => (await one.inspect('held'))?.waiters.length === 2);
+    await freeze(2_000);
+    const since = performance.now();
+    const asked = {
+      waits: timed(other.acquire('free', { waitTimeout: 300 })),
+      waitsLong: timed(other.acquire('free', { owner: 'me', waitTimeout: 60_000 })),
+      tries: timed(other.tryAcquire('free')),
+      inspects: timed(other.inspect('free')),
+      // Of a key that nobody uses afterwards: it frees whoever holds it, also when it comes late.
+      forces: timed(other.forceRelease('forced')),
+    };
+    const [inQueue, byAbort] = [await queued, await aborted];
+    // It was held by others as far as anybody knows: the last answer said so.
+    expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(inQueue.error.code);
+    expect(inQueue.took).toBeLessThan(500 + LATE);
+    expect(byAbort.error).toMatchObject({ name: 'TimeoutError' });
+    expect(byAbort.took).toBeLessThan(500 + LATE);
+    // Nobody knows whether it is free, which is not the same as held by others.
+    expect(await asked.waits).toMatchObject({ error: { code: 'LOCK_STORE' } });
+    expect((await asked.waits).took).toBeGreaterThanOrEqual(250);
+    expect((await asked.waits).took).toBeLessThan(300 + LATE);
+    for (const name of ['waitsLong', 'tries', 'inspects', 'forces'] as const) {
+      const { error, took } = await asked[name];
+      expect([name, error?.code]).toEqual([name, 'LOCK_STORE']);
+      // A waiter may ask a second time before it gives up.
+      const bound = name === 'waitsLong' ? 2 * 700 + LATE : 700 + LATE;
+      expect([name, took < bound]).toEqual([name, true]);
+    }
+    expect(performance.now() - since).toBeLessThan(2 * 700 + LATE);
+
+    await thaw();
+    // Late commands are executed now: nobody gets what nobody waits for any more.
+    const lock = await one.acquire('free', { waitTimeout: 3_000 });
+    expect(await lock.release()).toBe(true);
+    await one.forceRelease('held');
+    await nothingLeftBehind(redis);
+  });
+
+  it("C3 tells holders before their leases end, and doesn't bring their holds back", async () => {
+    const one = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const other = await locks.start(redis.url);
+    const handles = {
+      fixed: await one.acquire('fixed', { expire: LEASE }),
+      renewed: await one.acquire('renewed'),
+    };
+    const aborted = { fixed: abortOf(handles.fixed.signal), renewed: abortOf(handles.renewed.signal) };
+    const end = await leaseEnd(redis, 'fixed');
+    // The belief ends before the lease does, and the signal comes with the end of the belief.
+    const believedUntil = performance.now() + handles.fixed.remainingTime();
+    expect(believedUntil).toBeLessThan(end);
+    const waiting = other.acquire('renewed', { waitTimeout: 20_000 });
+    await eventually(() => locks.told('contended').length > 0);
+    await freeze(LEASE + 300);
+    for (const name of ['fixed', 'renewed'] as const) {
+      const at = await aborted[name];
+      if (name === 'fixed') expect(at).toBeLessThan(believedUntil + LATE_TIMER);
+      expect(handles[name].signal.reason).toMatchObject({ code: 'LOCK_LOST', key: name });
+      expect(handles[name].isHeld).toBe(false);
+      expect(() => handles[name].assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+    }
+    expect(locks.told('acquired').map(({ key }) => key)).toEqual(['fixed', 'renewed']);
+
+    await thaw();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(handles.renewed.fencingToken);
+    expect(await handles.renewed.release()).toBe(false);
+    expect(await handles.fixed.release()).toBe(false);
+    await next.verify();
+    expect(await next.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('C3 goes on after a freeze that was shorter than the lease', async () => {
+    const one = await locks.start(redis.url, { lockWatchdogTimeout: 1_500 });
+    const other = await locks.start(redis.url);
+    const handle = await one.acquire('a');
+    const waiting = other.acquire('a');
+    await eventually(() => locks.told('contended').length > 0);
+    await freeze(800);
+    // A renewal is sent after 500 ms and gets no answer; the belief goes on, on what is left of the lease.
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    handle.assertHeld();
+    await thaw();
+    await eventually(() => locks.told('renewed').length > 1);
+    handle.assertHeld();
+    expect(await handle.release()).toBe(true);
+    const next = await waiting;
+    expect(await next.release()).toBe(true);
+    expect(locks.told('lost')).toEqual([]);
+    await nothingLeftBehind(redis);
+  });
+});

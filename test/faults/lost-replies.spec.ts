@@ -1,0 +1,71 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { FaultLocks, nothingLeftBehind, timed } from '../support/fault-locks.js';
+import { leaveBeforeComing, playLockScenario } from '../support/lock-scenario.js';
+import { RespProxy, type Fault } from '../support/resp-proxy.js';
+
+/** Scenarios mostly wait, so several are played at once, each over a proxy and on a key of its own. */
+const AT_ONCE = 8;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+/** Plays the scenario with one fault, and answers what went wrong, if anything, and to which command it happened. */
+async function play(key: string, setFault?: (proxy: RespProxy) => Fault) {
+  await using proxy = await RespProxy.start(redis);
+  const observer = await locks.start(redis.url);
+  const fault = setFault?.(proxy);
+  let hit: string | undefined;
+  void fault?.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
+  const own = new FaultLocks();
+  const { error } = await timed(playLockScenario(own, { url: proxy.url, key, observer }));
+  fault?.cancel();
+  const sent = proxy.commands.length;
+  await own.closeAll();
+  return { sent, hit, error };
+}
+
+async function playWithEvery(faultOf: (proxy: RespProxy, n: number) => Fault): Promise<void> {
+  // The first time the server does not know the scripts, which takes some commands more.
+  const plain = [await play('plain:1'), await play('plain:2')];
+  expect(plain.map(({ error }) => error)).toEqual([undefined, undefined]);
+  const sent = plain[1]!.sent;
+  // Connecting and subscribing, twice two times, and the scripts of the scenario.
+  expect(sent).toBeGreaterThan(25);
+
+  const failures: string[] = [];
+  let missed = 0;
+  const left = Array.from({ length: sent }, (_, i) => i + 1);
+  const player = async (): Promise<void> => {
+    for (let n = left.shift(); n !== undefined; n = left.shift()) {
+      const { hit, error } = await play(`n:${n}`, (proxy) => faultOf(proxy, n));
+      if (hit === undefined) missed += 1;
+      if (error !== undefined) failures.push(`command ${n} (${hit}): ${error.message}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, player));
+  expect(failures).toEqual([]);
+  // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
+  expect(missed).toBeLessThanOrEqual(2);
+  await nothingLeftBehind(redis, 6_000);
+}
+
+it('C2 goes on as if nothing had happened when the reply to the n-th command is lost, for every n', async () => {
+  await playWithEvery((proxy, n) => proxy.cutAfterCommand(n));
+}, 60_000);
+
+it('C2 goes on as if nothing had happened when the n-th command itself is lost, for every n', async () => {
+  await playWithEvery((proxy, n) => proxy.cutBeforeCommand(n));
+}, 60_000);
+
+it('C2 an acquire that comes after its own leave takes nothing', async () => {
+  await leaveBeforeComing(redis, redis.url);
+  await nothingLeftBehind(redis);
+});

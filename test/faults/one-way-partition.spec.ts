@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+const BOUND = 400;
+const LATE = 400;
+/** By how much a timer may be late in this process: the signal comes by one, `isHeld` does not need it. */
+const LATE_TIMER = 100;
+
+let redis: RedisServer;
+let proxy: RespProxy;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(async () => {
+  await redis.admin.flushall();
+  proxy = await RespProxy.start(redis);
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await proxy.close();
+});
+afterAll(() => redis.stop());
+
+it('C16 an acquire whose replies are dropped fails, and what it took unheard does not outlive its commandTimeout by much', async () => {
+  const [far, near] = [await locks.start(proxy.url, { commandTimeout: BOUND }), await locks.start(redis.url)];
+  // The server knows the script, or else it would be asked for what it cannot do.
+  await (await far.acquire('a')).release();
+  proxy.dropReplies();
+  const acquired = timed(far.acquire('a', { expire: 30_000, waitTimeout: 5_000 }));
+  // Requests pass: Redis has given the lock to somebody who does not know.
+  await eventually(async () => (await near.inspect('a'))?.holds === 1);
+  const next = timed(near.acquire('a'));
+  const { error, took } = await acquired;
+  expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+  expect(took).toBeLessThan(2 * BOUND + LATE);
+  const { value, took: waited } = await next;
+  expect(waited).toBeLessThan(2 * BOUND + 2 * LATE);
+  await value!.verify();
+  proxy.heal();
+  // What was said twice or late is without effect.
+  await eventually(async () => (await near.inspect('a'))?.waiters.length === 0);
+  await value!.verify();
+  expect(await value!.release()).toBe(true);
+  expect(await (await far.acquire('a', { waitTimeout: 5_000 })).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C16 a holder whose replies are dropped is told in time, although its renewals arrive', async () => {
+  const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
+  const near = await locks.start(redis.url);
+  const handle = await far.acquire('a');
+  const aborted = abortOf(handle.signal);
+  proxy.dropReplies();
+  const believedUntil = performance.now() + handle.remainingTime();
+  expect(believedUntil).toBeLessThan(await leaseEnd(redis, 'a'));
+  const next = near.acquire('a');
+  // Belief grows by answers only, so it ends with the lease that was answered last.
+  expect(await aborted).toBeLessThan(believedUntil + LATE_TIMER);
+  expect(locks.told('acquired')).toHaveLength(1);
+  const lock = await next;
+  expect(lock.fencingToken).toBeGreaterThan(handle.fencingToken);
+  proxy.heal();
+  expect(await handle.release()).toBe(false);
+  await lock.verify();
+  expect(await lock.release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C16 a waiter that cannot hear is served once the network heals', async () => {
+  const [near, far] = [
+    await locks.start(redis.url),
+    await locks.start(proxy.url, { commandTimeout: 2_000, grantTimeout: 500 }),
+  ];
+  const handle = await near.acquire('a');
+  const waiting = far.acquire('a');
+  await eventually(async () => (await near.inspect('a'))?.waiters.length === 1);
+  proxy.dropReplies();
+  expect(await handle.release()).toBe(true);
+  await eventually(async () => (await near.inspect('a'))?.holders[0]?.fencingToken !== handle.fencingToken);
+  proxy.heal();
+  const lock = await waiting;
+  await lock.verify();
+  expect(await lock.release()).toBe(true);
+  await nothingLeftBehind(redis, 5_000);
+});
+
+it('C16 a holder whose requests are dropped is told in time, and releases what it can afterwards', async () => {
+  const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
+  const near = await locks.start(redis.url);
+  const handle = await far.acquire('a');
+  const aborted = abortOf(handle.signal);
+  proxy.dropRequests();
+  const believedUntil = performance.now() + handle.remainingTime();
+  expect(believedUntil).toBeLessThan(await leaseEnd(redis, 'a'));
+  const next = near.acquire('a');
+  expect(await aborted).toBeLessThan(believedUntil + LATE_TIMER);
+  const lock = await next;
+  proxy.heal();
+  expect(await handle.release()).toBe(false);
+  await lock.verify();
+  expect(await lock.release()).toBe(true);
+  await nothingLeftBehind(redis);
+});

@@ -1,0 +1,180 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { deferred } from '../../support/deferred.js';
+import { eventually } from '../../support/eventually.js';
+import { redisKey } from '../../support/fault-locks.js';
+import { LockBench, timed } from '../../support/locks.js';
+import type { ConnectionFilter, RespProxy } from '../../support/resp-proxy.js';
+
+const bench = new LockBench();
+
+const SUBSCRIBERS: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
+const COMMANDS: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
+
+/** How many clients listen, as Redis sees it. */
+const listening = async (): Promise<number> =>
+  ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;
+
+/** Scripts that the server has been asked to run so far. */
+async function scriptCalls(): Promise<number> {
+  const { evalsha = 0, eval: byText = 0 } = await bench.redis.commandStats();
+  return evalsha + byText;
+}
+
+/** Resolves when a push that says `word` has been passed on. */
+function pushed(proxy: RespProxy, word: string): Promise<void> {
+  const seen = deferred();
+  proxy.dropPushes((push) => {
+    if (Array.isArray(push) && push.some((part) => typeof part === 'string' && part.startsWith(word))) seen.resolve();
+    return false;
+  });
+  return seen;
+}
+
+describe('one grant for one acquisition', () => {
+  it('C6 a waiter that got the lock while it could not hear is not granted it once more', async () => {
+    const proxy = await bench.proxy();
+    const [holder, other] = await bench.serviceList(2);
+    const deaf = await bench.service({ connection: proxy.url, grantTimeout: 300 });
+    const first = await holder!.acquire('a', { expire: 20_000 });
+    const waiting = deaf.acquire('a', { expire: 20_000 });
+    await bench.untilWaiting('a', 1);
+    proxy.refuse();
+    proxy.cutAll(SUBSCRIBERS);
+    await eventually(async () => (await listening()) === 2);
+    await first.release();
+    // Nobody tells it; it asks when its period is over, and does not take a place that it could not hear of.
+    const lock = await waiting;
+    expect(await bench.waiters('a')).toEqual([]);
+
+    await proxy.accept();
+    await eventually(async () => (await listening()) === 3);
+    // Settles the queue. A ticket that had stayed would be granted now, for `grantTimeout`.
+    const { error } = await timed(() => other!.acquire('a', { waitTimeout: 700 }));
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const holders = (await other!.inspect('a'))?.holders ?? [];
+    expect(holders.map(({ fencingToken }) => fencingToken)).toEqual([lock.fencingToken]);
+    await lock.verify();
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('E2 a question that is executed after the release of what it asked for takes nothing for good', async () => {
+    const proxy = await bench.proxy();
+    const holder = await bench.service();
+    const waiter = await bench.service({ connection: proxy.url, grantTimeout: 300 });
+    const first = await holder.acquire('a');
+    const waiting = waiter.acquire('a', { expire: 20_000 });
+    await bench.untilWaiting('a', 1);
+    // Its next question is not understood, and so it is executed only when it is asked by its text: late.
+    await bench.redis.admin.script('FLUSH', 'SYNC');
+    await bench.redis.admin.script('LOAD', SCRIPTS.release.source);
+    proxy.holdReplies(COMMANDS);
+    await proxy.seen({ names: ['evalsha'], where: ({ args }) => args[0] === SCRIPTS.acquire.sha1 });
+    await first.release();
+    const lock = await waiting;
+    const released = lock.release();
+    await eventually(async () => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0);
+
+    const late = proxy.seen({ names: ['eval'], where: ({ args }) => args[0] === SCRIPTS.acquire.source });
+    proxy.heal();
+    await late;
+    expect(await released).toBe(true);
+    // Answered after what was said before it: so that has been executed by then.
+    await waiter.inspect('a');
+    await bench.untilNothingIsLeft();
+  });
+
+  it('E1 a copy of the question from before a reconnect that arrives after the release takes nothing', async () => {
+    const proxy = await bench.proxy();
+    // Gives a silent connection up, and says again on the next one what was not answered.
+    const connection = { host: proxy.host, port: proxy.port, socketTimeout: 100 };
+    const service = await bench.service({ connection });
+    const known = proxy.seen({ names: ['evalsha'] });
+    await (await service.acquire('known')).release();
+    const old = (await known).connection;
+    proxy.holdRequests(({ id }) => id === old);
+    const lock = await service.acquire('a');
+    expect(await lock.release()).toBe(true);
+    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(0);
+
+    const calls = await scriptCalls();
+    proxy.heal();
+    await eventually(async () => (await scriptCalls()) > calls);
+    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(0);
+    await bench.untilNothingIsLeft();
+    const next = await service.tryAcquire('a');
+    expect(await next?.release()).toBe(true);
+  });
+});
+
+describe('a grant of which the client has not heard', () => {
+  it('A9 is not believed when it was ended by force before its reply came', async () => {
+    const proxy = await bench.proxy();
+    const [far, near] = [await bench.service({ connection: proxy.url }), await bench.service()];
+    await (await far.acquire('a')).release();
+    const revoked = pushed(proxy, 'revoked');
+    proxy.holdReplies(COMMANDS);
+    let believed: LockHandle | undefined;
+    const waiting = far.acquire('a').then((lock) => (believed = lock));
+    await eventually(() => near.inspect('a'));
+    expect(await near.forceRelease('a')).toBe(true);
+    const lock = await near.tryAcquire('a');
+    expect(lock?.isHeld).toBe(true);
+    await revoked;
+    // The push is on its way to a client of this process: a few turns, and it has been read.
+    for (let turn = 0; turn < 5; turn++) await bench.redis.admin.ping();
+
+    proxy.heal();
+    // Its answer comes behind the one of the grant.
+    await far.inspect('a');
+    expect(believed).toBeUndefined();
+    expect(await lock!.release()).toBe(true);
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock!.fencingToken);
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A13 C2 is given back although the connection was down when its caller gave up', async () => {
+    const proxy = await bench.proxy();
+    // A client of the user's that keeps nothing for later.
+    const client = bench.redis.client({
+      host: proxy.host,
+      port: proxy.port,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      retryStrategy: () => 300,
+    });
+    await once(client, 'ready');
+    const service = await bench.service({ connection: client });
+    await (await service.acquire('known')).release();
+    const cut = proxy.cutAfterCommand({ names: ['evalsha'] });
+    const closed = once(client, 'close');
+    const controller = new AbortController();
+    const waiting = timed(() => service.acquire('a', { signal: controller.signal }));
+    await cut.happened;
+    await closed;
+    controller.abort(new Error('given up'));
+    expect((await waiting).error).toBe(controller.signal.reason);
+    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(1);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('E7 one try ends when every answer comes after the end of its lease, and takes nothing', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url });
+    await (await service.acquire('known')).release();
+    proxy.delay({ request: 50, reply: 50 });
+    const before = proxy.commands.length;
+    let ended = false;
+    const trying = timed(() => service.tryAcquire('a', { expire: 60 }).finally(() => (ended = true)));
+    await eventually(() => ended, { within: 1_000, what: 'the end of one try' });
+    expect((await trying).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+    const asked = proxy.commands.slice(before).filter(({ args }) => args[0] === SCRIPTS.acquire.sha1);
+    expect(asked).toHaveLength(1);
+    await bench.untilNothingIsLeft();
+  });
+});

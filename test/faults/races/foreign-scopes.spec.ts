@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import type { LockService } from '../../../lib/lock.service.js';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { deferred } from '../../support/deferred.js';
+import { blockEventLoop } from '../../support/fault-locks.js';
+import { aborted, LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+let service: LockService;
+let other: LockService;
+beforeEach(async () => {
+  [service, other] = (await bench.serviceList(2)) as [LockService, LockService];
+});
+
+/** Runs `work` while a method of this client holds 'mine' and the next timer has been set within its scope. */
+function besideAScope(work: () => Promise<void>): Promise<void> {
+  const [armed, done] = [deferred(), deferred()];
+  const running = service.run('mine', async () => {
+    await service.acquire('short', { expire: 60 });
+    armed.resolve();
+    await done;
+  });
+  return armed.then(work).finally(async () => {
+    done.resolve();
+    await running;
+  });
+}
+
+/** What comes of asking for 'mine' is `null` for everybody but the method that holds it. */
+const tryMine = (): Promise<LockHandle | null> => service.tryAcquire('mine');
+
+describe("code that the engine calls is in nobody's scope", () => {
+  it('B7 E4 onLost does not re-enter the lock of whoever set the timer that calls it', async () => {
+    await besideAScope(async () => {
+      const got = deferred<Promise<LockHandle | null>>();
+      await service.acquire('lost', { expire: 120, onLost: () => got.resolve(tryMine()) });
+      expect(await got).toBeNull();
+    });
+  });
+
+  it('B7 E4 a listener of the signal does not re-enter the lock of whoever set the timer that calls it', async () => {
+    await besideAScope(async () => {
+      const lock = await service.acquire('lost', { expire: 120 });
+      const got = deferred<Promise<LockHandle | null>>();
+      lock.signal.addEventListener('abort', () => got.resolve(tryMine()));
+      expect(await got).toBeNull();
+    });
+  });
+
+  it('B7 C7 E4 nor does either of them re-enter the lock of whoever finds out on the first line after a stall', async () => {
+    const [byListener, bySignal] = [deferred<Promise<LockHandle | null>>(), deferred<Promise<LockHandle | null>>()];
+    const lock = await service.acquire('lost', { expire: 60, onLost: () => byListener.resolve(tryMine()) });
+    lock.signal.addEventListener('abort', () => bySignal.resolve(tryMine()));
+    await service.run('mine', async () => {
+      blockEventLoop(80);
+      expect(lock.isHeld).toBe(false);
+      expect([await byListener, await bySignal]).toEqual([null, null]);
+    });
+  });
+
+  const happenings: Array<[LockEvent['type'], () => Promise<unknown>]> = [
+    ['acquired', () => service.acquire('a')],
+    ['contended', () => service.tryAcquire('taken')],
+    ['timeout', () => service.acquire('taken', { waitTimeout: 20 }).catch(() => undefined)],
+    ['renewed', () => service.acquire('a', { expire: 0 })],
+    ['released', async () => (await service.acquire('a')).release()],
+    ['lost', async () => aborted((await service.acquire('a', { expire: 50 })).signal)],
+  ];
+
+  it.each(happenings)(
+    "B7 an observer of '%s' does not re-enter the lock in whose scope that happens",
+    async (type, happen) => {
+      service = await bench.service({ lockWatchdogTimeout: 150 });
+      await other.acquire('taken');
+      const got = deferred<Promise<LockHandle | null>>();
+      let tried = false;
+      service.events.subscribe((event) => {
+        if (event.type !== type || event.key === 'mine' || tried) return;
+        tried = true;
+        got.resolve(tryMine());
+      });
+      const task = async (): Promise<void> => {
+        await happen();
+        expect(await got).toBeNull();
+      };
+      // Its own lease is no reason to set a timer before the task does.
+      await service.run('mine', task, { expire: 20_000 });
+    },
+  );
+});
+
+it("A12 an observer that asks for the same key in the moment of 'acquired' waits as everybody does", async () => {
+  const order: string[] = [];
+  const second = deferred<Promise<LockHandle>>();
+  let asked = false;
+  service.events.subscribe(({ type, key }) => {
+    if (type !== 'acquired' || key !== 'a' || asked) return;
+    asked = true;
+    second.resolve(service.acquire('a').finally(() => order.push('second')));
+  });
+  const first = await service.acquire('a');
+  order.push('first');
+  const third = other.acquire('a').finally(() => order.push('third'));
+  // Only the other client has a place: within a client the next one waits for the release.
+  await bench.untilWaiting('a', 1);
+  expect((await bench.waiters('a'))[0]).not.toContain(first.owner.split(':')[0]);
+  expect(await first.release()).toBe(true);
+  expect(await (await third).release()).toBe(true);
+  expect(await (await second).release()).toBe(true);
+  expect(order).toEqual(['first', 'third', 'second']);
+  await bench.untilNothingIsLeft();
+});

@@ -1,0 +1,73 @@
+import { expect, it } from '@jest/globals';
+import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
+import type { LockService } from '../../../lib/lock.service.js';
+import { redisKey } from '../../support/fault-locks.js';
+import { AT_ONCE, LockBench, timed } from '../../support/locks.js';
+
+/** More than one script looks at, twice over. */
+const MANY = 250;
+const KEY = 'a';
+const KEYS = (['state', 'queue', 'waiters', 'fence', 'gone'] as const).map((role) => redisKey(role, KEY));
+
+const bench = new LockBench();
+
+/** Clients that took a place each and are gone, their places not stale yet. */
+async function joinAndVanish(count: number): Promise<void> {
+  const pipeline = bench.redis.admin.pipeline();
+  for (let i = 0; i < count; i++) {
+    const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, 3_000, 60_000, 3_000];
+    pipeline.eval(SCRIPTS.acquire.source, KEYS.length, ...KEYS, 'lock:client:', KEY, 0, ...request);
+  }
+  await pipeline.exec();
+  await bench.untilWaiting(KEY, count);
+}
+
+/** Somebody holds the key, and behind a long queue of those who have gone somebody waits in each client of `waiting`. */
+async function queueUp(...waiting: LockService[]) {
+  const holder = await bench.service();
+  const lock = await holder.acquire(KEY);
+  await joinAndVanish(MANY);
+  const waiters = waiting.map((service) => timed(() => service.acquire(KEY)));
+  await bench.untilWaiting(KEY, MANY + new Set(waiting).size);
+  return { lock, waiters };
+}
+
+it('A14 a release reaches the first who is there behind more than 100 who have gone', async () => {
+  const waiter = await bench.service();
+  const { lock, waiters } = await queueUp(waiter);
+  expect(await lock.release()).toBe(true);
+  const { took } = await timed(() => waiters[0]!);
+  expect(took).toBeLessThan(AT_ONCE);
+  expect(await (await waiters[0]!).value!.release()).toBe(true);
+});
+
+it('A14 so does a release that asks for the next waiter of the same client in the same step', async () => {
+  const waiter = await bench.service();
+  const { lock, waiters } = await queueUp(waiter, waiter);
+  await lock.release();
+  const first = (await waiters[0]!).value!;
+  const releasing = timed(() => first.release());
+  const { took } = await timed(() => waiters[1]!);
+  expect(took).toBeLessThan(AT_ONCE);
+  expect((await releasing).value).toBe(true);
+  expect(await (await waiters[1]!).value!.release()).toBe(true);
+});
+
+it('A9 A14 so does a release by force', async () => {
+  const waiter = await bench.service();
+  const { waiters } = await queueUp(waiter);
+  await waiter.forceRelease(KEY);
+  const { took } = await timed(() => waiters[0]!);
+  expect(took).toBeLessThan(AT_ONCE);
+  expect(await (await waiters[0]!).value!.release()).toBe(true);
+});
+
+it('A14 one try finds the key free behind them', async () => {
+  const service = await bench.service();
+  const { lock } = await queueUp();
+  await lock.release();
+  const { value, took } = await timed(() => service.tryAcquire(KEY));
+  expect(value?.isHeld).toBe(true);
+  expect(took).toBeLessThan(AT_ONCE);
+  expect(await value!.release()).toBe(true);
+});

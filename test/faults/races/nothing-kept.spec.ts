@@ -1,0 +1,126 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { deferred } from '../../support/deferred.js';
+import { eventually } from '../../support/eventually.js';
+import { aborted, LockBench, timed } from '../../support/locks.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const bench = new LockBench();
+const LEASE = 300;
+
+interface Scope {
+  readonly parent: Scope | undefined;
+}
+const STORAGE = Symbol.for('nestjs-redis-locks:scope');
+
+/** In how many scopes the caller is, one in the other: each of them is kept as long as it is. */
+function scopesAround(): number {
+  const storage = (globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> })[STORAGE];
+  let count = 0;
+  for (let scope = storage?.getStore(); scope !== undefined; scope = scope.parent) count += 1;
+  return count;
+}
+
+describe('a handle that was dropped without a release', () => {
+  const untilNoticed = async (): Promise<void> => {
+    await eventually(() => {
+      collectGarbage();
+      return bench.warnings.some((text) => text.includes('dropped without release'));
+    });
+  };
+
+  it.each([
+    ['waits already', true],
+    ['comes later', false],
+  ])('E3 E13 does not keep its key from who %s in the same client', async (_, early) => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const acquireAndDrop = async (): Promise<void> => {
+      await service.acquire('a');
+    };
+    await acquireAndDrop();
+    const waiting = early ? service.acquire('a') : undefined;
+    await untilNoticed();
+    const { value: lock, error, took } = await timed(() => waiting ?? service.acquire('a', { waitTimeout: 2_000 }));
+    expect(error).toBeUndefined();
+    expect(took).toBeLessThan(2 * LEASE);
+    expect(await lock!.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+it('A2 E13 handles that re-entered and were released are not told of a later loss', async () => {
+  const service = await bench.service();
+  let told = 0;
+  const onLost = (): void => {
+    told += 1;
+  };
+  const { error } = await timed(() =>
+    service.run('a', async (lock) => {
+      for (let i = 0; i < 20; i++) {
+        await service.run('a', () => i, { onLost });
+        await (await service.acquire('a', { onLost })).release();
+      }
+      const open = await service.acquire('a', { onLost });
+      await service.forceRelease('a');
+      await aborted(lock.signal);
+      expect(open.isHeld).toBe(false);
+    }),
+  );
+  expect(error).toMatchObject({ code: 'LOCK_LOST' });
+  // The one that was not released.
+  expect(told).toBe(1);
+});
+
+it('C18 E13 a task that starts itself again from within its own scope is not within all scopes it ever had', async () => {
+  const service = await bench.service();
+  const ROUNDS = 100;
+  const depth = deferred<number>();
+  let rounds = 0;
+  const round = async (): Promise<void> => {
+    await service.run('a', () => {
+      if (++rounds < ROUNDS) setTimeout(() => void round(), 0);
+      else depth.resolve(scopesAround());
+    });
+  };
+  await round();
+  expect(await depth).toBeLessThanOrEqual(3);
+});
+
+it('C19 however many wait with one AbortSignal, it has one listener, and none when they are served', async () => {
+  const service = await bench.service();
+  const warnings: Error[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', warned);
+  const { signal } = new AbortController();
+  const first = await service.acquire('a');
+  const WAITERS = 50;
+  const waiting = Promise.all(Array.from({ length: WAITERS }, (_, i) => service.run('a', () => i, { signal })));
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  await first.release();
+  expect(await waiting).toHaveLength(WAITERS);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
+});
+
+it('A13 an AbortSignal that many wait with dismisses all who still wait, and nobody else', async () => {
+  const service = await bench.service();
+  const controller = new AbortController();
+  const first = await service.acquire('a');
+  const waiting = Array.from({ length: 20 }, () => timed(() => service.acquire('a', { signal: controller.signal })));
+  const other = service.acquire('a');
+  await first.release();
+  const lock = (await waiting[0]!).value!;
+  controller.abort(new Error('given up'));
+  const outcomes = await Promise.all(waiting.slice(1));
+  expect(outcomes.map(({ error }) => error)).toEqual(outcomes.map(() => controller.signal.reason));
+  expect(lock.isHeld).toBe(true);
+  expect(await lock.release()).toBe(true);
+  expect(await (await other).release()).toBe(true);
+  await bench.untilNothingIsLeft();
+});

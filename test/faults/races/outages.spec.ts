@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
+import { eventually } from '../../support/eventually.js';
+import { startWorker } from '../../support/processes.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+
+/** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */
+const AT_ONCE = 500;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await redis.stop();
+});
+
+it('E8 release() of a lost lock answers false at once, though Redis does not answer', async () => {
+  const service = await locks.start(redis.url, { commandTimeout: 2_000 });
+  const lock = await service.acquire('a', { expire: 150 });
+  await redis.pause();
+  await abortOf(lock.signal);
+  const { value, error, took } = await timed(lock.release());
+  await redis.resume();
+  expect([value, error]).toEqual([false, undefined]);
+  expect(took).toBeLessThan(AT_ONCE);
+});
+
+it('C5 does not ask Redis, once it is back, everything that was asked in vain in a long outage', async () => {
+  const TIMEOUT = 150;
+  const [ROUNDS, TRIES] = [12, 100];
+  const service = await locks.start(redis.url, { commandTimeout: TIMEOUT });
+  await redis.kill();
+  const outcomes: Array<Awaited<ReturnType<typeof timed>>> = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const tries = Array.from({ length: TRIES }, (_, i) => timed(service.tryAcquire(`${round}:${i}`)));
+    outcomes.push(...(await Promise.all(tries)));
+  }
+  expect(new Set(outcomes.map(({ error }) => error?.code))).toEqual(new Set(['LOCK_STORE']));
+  // Once it has been away for so long, nobody is kept waiting.
+  const last = outcomes.slice(-TRIES);
+  expect(Math.max(...last.map(({ took }) => took))).toBeLessThan(TIMEOUT);
+  expect(last[0]!.error.message).toMatch(/out of reach/);
+
+  await redis.start();
+  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { what: 'a lock after the outage' });
+  expect(await lock.release()).toBe(true);
+  const { evalsha = 0, eval: byText = 0 } = await redis.commandStats();
+  // What was asked in the first moments, and that it is not wanted any more; each try is twice as much at least.
+  expect(evalsha + byText).toBeLessThan(ROUNDS * TRIES);
+  await nothingLeftBehind(redis);
+});
+
+it('C16 replaces a connection that is dead without having been closed', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const service = await locks.start(proxy.url, { commandTimeout: 200 });
+  await (await service.acquire('a')).release();
+  const dead = new Set(proxy.openConnections);
+  proxy.dropRequests((connection) => dead.has(connection));
+  proxy.dropReplies((connection) => dead.has(connection));
+  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { within: 3_000, what: 'a lock' });
+  expect(await lock.release()).toBe(true);
+});
+
+it('C10 C13 READONLY has it connect anew, to find the new master, and whoever waits is served', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const service = await locks.start(proxy.url, { commandTimeout: 3_000 });
+  await (await service.acquire('a')).release();
+  const connections = Math.max(...proxy.openConnections.map(({ id }) => id));
+  // A replica of nobody.
+  await redis.admin.replicaof('127.0.0.1', 1);
+  const waiting = service.acquire('a');
+  await eventually(() => proxy.openConnections.some(({ id }) => id > connections), { what: 'a new connection' });
+  await redis.admin.replicaof('NO', 'ONE');
+  expect(await (await waiting).release()).toBe(true);
+});
+
+it('C10 OOM does not end the wait of somebody who has a place already', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const holder = await locks.start(redis.url);
+  // It asks again three times a second.
+  const waiter = await locks.start(proxy.url, { grantTimeout: 250 });
+  const lock = await holder.acquire('a');
+  const waiting = timed(waiter.acquire('a'));
+  await eventually(async () => (await redis.admin.zcard(redisKey('queue', 'a'))) === 1);
+  await redis.admin.config('SET', 'maxmemory', '1');
+  await expect(redis.admin.set('more', 'data')).rejects.toThrow('OOM');
+  await proxy.seen({ names: ['evalsha'], nth: 2 });
+  expect(await lock.release()).toBe(true);
+  const { value: next, error } = await waiting;
+  expect(error).toBeUndefined();
+  expect(next!.fencingToken).toBeGreaterThan(lock.fencingToken);
+  expect(await next!.release()).toBe(true);
+  await redis.admin.config('SET', 'maxmemory', '0');
+  await nothingLeftBehind(redis);
+});
+
+describe('B9 a process whose service has been closed ends at once by itself', () => {
+  it.each([
+    ['while Redis is there', async () => undefined],
+    ['when Redis has just gone', () => redis.kill()],
+    [
+      'when Redis has been gone for a while',
+      async (connected: () => Promise<boolean>) => {
+        await redis.kill();
+        await eventually(async () => !(await connected()));
+      },
+    ],
+  ])('B9 %s, whoever holds and waits', async (_, prepare) => {
+    await using worker = await startWorker(new URL('../../support/closing-worker.mjs', import.meta.url), [redis.url]);
+    await prepare(async () => {
+      worker.send({ ask: 'connected' });
+      return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;
+    });
+    worker.send({ ask: 'close' });
+    await worker.next(({ event }) => event === 'closed');
+    const { value: exit, took } = await timed(worker.exited);
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(took).toBeLessThan(AT_ONCE);
+  });
+});

@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { abortOf, FaultLocks, nothingLeftBehind, startFaultWorker, timed } from '../support/fault-locks.js';
+import { eventually } from '../support/eventually.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const BOUND = 500;
+const LATE = 400;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await redis.stop();
+});
+
+it('C5 fails with LockStoreError within its bound while Redis is gone, and works again once it is back', async () => {
+  const one = await locks.start(redis.url, { commandTimeout: BOUND, lockWatchdogTimeout: 900 });
+  const other = await locks.start(redis.url, { commandTimeout: BOUND });
+  const held = await one.acquire('held');
+  const released = await one.acquire('released');
+  const fixed = await one.acquire('fixed', { expire: 30_000 });
+  const aborted = abortOf(held.signal);
+  const queued = timed(other.acquire('held', { waitTimeout: Infinity }));
+  await eventually(() => locks.told('contended').length > 0);
+  await redis.kill();
+  const since = performance.now();
+
+  const outcomes = {
+    acquire: timed(other.acquire('new', { waitTimeout: Infinity })),
+    shortWait: timed(other.acquire('new', { waitTimeout: 200 })),
+    tryAcquire: timed(other.tryAcquire('new')),
+    run: timed(other.run('other', () => 'never', { waitTimeout: 60_000 })),
+    release: timed(released.release()),
+    verify: timed(fixed.verify()),
+    extend: timed(fixed.extend(20_000)),
+    inspect: timed(other.inspect('new')),
+    forceRelease: timed(other.forceRelease('new')),
+    isLocked: timed(other.getLock('new').isLocked()),
+    tryLock: timed(other.getLock('new').tryLock()),
+  };
+  for (const [name, outcome] of Object.entries(outcomes)) {
+    const { error, took } = await outcome;
+    expect([name, error?.code]).toEqual([name, 'LOCK_STORE']);
+    // A waiter may ask a second time before it gives up.
+    const bound = name === 'acquire' || name === 'run' ? 2 * BOUND + LATE : BOUND + LATE;
+    expect([name, took < bound]).toEqual([name, true]);
+  }
+  expect((await outcomes.acquire).error.message).toMatch(/ECONNREFUSED|closed/);
+  // It had a place in the queue; it asks again, and is told once nobody answers for long enough.
+  expect(await queued).toMatchObject({ error: { code: 'LOCK_STORE' } });
+  expect(await aborted).toBeLessThan(since + 900 + LATE);
+  expect(held.isHeld).toBe(false);
+  // The lease of this one is believed in to its end, although Redis lost it with its data: that is what a token is for.
+  expect(fixed.isHeld).toBe(true);
+  // One line for the outage, not one for each attempt to connect.
+  const errors = locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text);
+  expect(errors).toHaveLength(2);
+
+  await redis.start();
+  const again = await other.acquire('new', { waitTimeout: 5_000 });
+  const waiting = one.acquire('new', { waitTimeout: 5_000 });
+  await eventually(async () => (await other.inspect('new'))?.waiters.length === 1);
+  expect(await again.release()).toBe(true);
+  const next = await waiting;
+  expect(next.fencingToken).toBeGreaterThan(again.fencingToken);
+  await next.release();
+  // The data are gone, and the next question says so.
+  expect(await held.release()).toBe(false);
+  expect((await timed(fixed.verify())).error).toMatchObject({ code: 'LOCK_LOST' });
+  await nothingLeftBehind(redis);
+});
+
+it('C5 ends a service while Redis is gone, in bounded time', async () => {
+  const service = await locks.start(redis.url, { commandTimeout: BOUND, shutdownTimeout: 200 });
+  const handle = await service.acquire('a');
+  const contender = timed(service.acquire('a', { waitTimeout: Infinity }));
+  await redis.kill();
+  const { error, took } = await timed(service.close());
+  expect(error).toBeUndefined();
+  expect(took).toBeLessThan(200 + BOUND + LATE);
+  expect(handle.signal.aborted).toBe(true);
+  expect(await contender).toMatchObject({ error: { code: 'LOCK_STORE' } });
+});
+
+it('C5 starts without Redis: the start fails within its bound, and locks work once it is there', async () => {
+  await redis.kill();
+  const service = locks.make(redis.url, { commandTimeout: BOUND });
+  const start = await timed(service.start());
+  expect(start.error).toMatchObject({ code: 'LOCK_STORE' });
+  expect(start.error.message).toMatch(/ECONNREFUSED/);
+  expect(start.took).toBeLessThan(BOUND + LATE);
+  await redis.start();
+  const handle = await service.acquire('a', { waitTimeout: 5_000 });
+  const waiting = service.acquire('a', { owner: 'another', waitTimeout: 5_000 });
+  await eventually(() => locks.told('contended').length > 0);
+  await handle.release();
+  await (await waiting).release();
+});
+
+it('C5 does not crash a process that throws wherever it is asked', async () => {
+  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 200, commandTimeout: 300 });
+  const keys = ['a', 'b', 'c'];
+  await worker.call('holdCarelessly', keys);
+  const waiting = timed(worker.call('acquire', 'w', 'a', { waitTimeout: 60_000 }));
+  await redis.kill();
+  // Every hold is lost, every listener throws, the waiter is told.
+  expect(await waiting).toMatchObject({ error: { code: 'LOCK_STORE' } });
+  const lines = await eventually(async () => {
+    const said = await worker.call<string[]>('lines');
+    return said.filter((line) => line.includes('onLost throws')).length === keys.length ? said : undefined;
+  });
+  expect(lines.filter((line) => line.startsWith('error') && line.includes('onLost of'))).toHaveLength(3);
+  await redis.start();
+  await worker.call('acquire', 'x', 'x', { waitTimeout: 5_000 });
+  expect(await worker.call('release', 'x')).toBe(true);
+  expect(await worker.call('escaped')).toEqual([]);
+});

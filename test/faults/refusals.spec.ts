@@ -1,0 +1,192 @@
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const LATE = 400;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await redis.stop();
+});
+
+const advice = (text: string) =>
+  expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(text) });
+
+describe('C10 a Redis whose memory is full (maxmemory, noeviction)', () => {
+  const fill = async (): Promise<void> => {
+    await redis.admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await redis.admin.config('SET', 'maxmemory', '1');
+    await expect(redis.admin.set('more', 'data')).rejects.toThrow('OOM');
+  };
+
+  it('C10 refuses new locks with a typed error that says what to do, and keeps nothing of them', async () => {
+    const service = await locks.start(redis.url);
+    await fill();
+    for (const work of [() => service.acquire('a'), () => service.tryAcquire('a'), () => service.run('a', () => 1)]) {
+      const { error, took } = await timed<unknown>(work());
+      expect(error).toEqual(advice('out of memory: raise maxmemory'));
+      expect(error).toMatchObject({ key: undefined, transient: false });
+      expect(took).toBeLessThan(LATE);
+    }
+    // Nothing but the note, for a while, that nobody waits there any more.
+    const left = await keysWithTtl(redis);
+    expect(left.filter(({ key }) => !key.startsWith('lock:gone:'))).toEqual([]);
+    expect(left.filter(({ ttl }) => ttl < 0)).toEqual([]);
+  });
+
+  it('C10 renews, verifies, extends and releases what is held, and hands it to those who wait', async () => {
+    const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: 300 }), await locks.start(redis.url)];
+    const handle = await one.acquire('a');
+    const alone = await one.acquire('alone');
+    const waiting = timed(other.acquire('a'));
+    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+    await fill();
+    const before = locks.told('renewed').length;
+    await eventually(() => locks.told('renewed').length >= before + 4);
+    await handle.verify();
+    await handle.extend(400);
+    expect(await alone.release()).toBe(true);
+    expect(await handle.release()).toBe(true);
+    const { value } = await waiting;
+    expect(value!.fencingToken).toBeGreaterThan(handle.fencingToken);
+    // A pushed grant has a short first lease; it becomes a full one all the same.
+    await eventually(async () => (await one.inspect('a'))!.ttl > 20_000);
+    expect(await one.forceRelease('a')).toBe(true);
+    expect(await value!.release()).toBe(false);
+    expect(locks.told('lost')).toHaveLength(1);
+    await nothingLeftBehind(redis);
+  });
+
+  it('C10 keeps a key for its holdAtLeast', async () => {
+    const service = await locks.start(redis.url);
+    const handle = await service.acquire('a', { holdAtLeast: 800 });
+    await fill();
+    expect(await handle.release()).toBe(true);
+    expect(await service.inspect('a')).toMatchObject({ holders: [{ kept: true }] });
+    await nothingLeftBehind(redis);
+  });
+});
+
+describe('C10 a Redis user without a permission', () => {
+  it('C10 NOPERM for the scripts: a typed error at once that says so', async () => {
+    await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', '-evalsha', '-eval');
+    const service = await locks.start(redis.url.replace('//', '//weak:secret@'));
+    for (const work of [() => service.acquire('a'), () => service.inspect('a'), () => service.forceRelease('a')]) {
+      const { error, took } = await timed<unknown>(work());
+      expect(error).toEqual(advice('the Redis user lacks a permission'));
+      expect(took).toBeLessThan(LATE);
+    }
+  });
+
+  it('C10 NOPERM for the keys, within the script', async () => {
+    await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~other:*', '&*', '+@all');
+    const service = await locks.start(redis.url.replace('//', '//weak:secret@'));
+    expect((await timed(service.acquire('a'))).error).toEqual(advice('the Redis user lacks a permission'));
+  });
+
+  it.each(['time', 'hset', 'publish', 'pubsub|numsub'])(
+    'C10 NOPERM for %s, which only scripts call',
+    async (command) => {
+      await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
+      const url = redis.url.replace('//', '//weak:secret@');
+      const [one, other] = [await locks.start(url), await locks.start(url)];
+      const handle = await timed(one.acquire('a'));
+      const waiting = timed(other.acquire('a', { waitTimeout: 300 }));
+      const failed = [
+        handle.error,
+        (await timed(handle.value?.release() ?? Promise.resolve(false))).error,
+        (await waiting).error,
+      ];
+      // Which of them needs it first depends on the command.
+      expect(failed).toContainEqual(advice('the Redis user lacks a permission'));
+      await (await waiting).value?.release().catch(() => undefined);
+    },
+  );
+
+  it('C10 NOPERM for the channel: starting says what is missing', async () => {
+    await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', 'resetchannels', '+@all');
+    const service = locks.make(redis.url.replace('//', '//weak:secret@'), { commandTimeout: 500 });
+    const { error, took } = await timed(service.start());
+    expect(took).toBeLessThan(500 + LATE);
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('NOPERM') });
+    expect(locks.lines.map(({ text }) => text).join('\n')).toContain('NOPERM');
+  });
+
+  it.each([
+    ['NOAUTH without a password', ''],
+    ['WRONGPASS with a wrong one', ':wrong@'],
+  ])('C10 %s: typed errors that say so', async (_, login) => {
+    await redis.admin.config('SET', 'requirepass', 'secret');
+    const service = locks.make(redis.url.replace('//', `//${login}`), { commandTimeout: 500 });
+    const start = await timed(service.start());
+    expect(start.error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/NOAUTH|WRONGPASS/) });
+    expect(start.took).toBeLessThan(500 + LATE);
+    for (const work of [() => service.acquire('a'), () => service.tryAcquire('a'), () => service.inspect('a')]) {
+      const { error, took } = await timed<unknown>(work());
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/NOAUTH|WRONGPASS/) });
+      expect(error.message).not.toContain('secret');
+      expect(took).toBeLessThan(2 * 500 + LATE);
+    }
+    await redis.admin.config('SET', 'requirepass', '');
+  });
+});
+
+describe('C10 a Redis that refuses for a while', () => {
+  it('C10 READONLY: a replica is refused with a typed error, and once it is a master it works', async () => {
+    const master = await startRedis();
+    try {
+      const service = await locks.start(redis.url, { commandTimeout: 500 });
+      await redis.admin.replicaof(master.host, master.port);
+      const { error, took } = await timed(service.acquire('a'));
+      expect(error).toEqual(advice('this server is a replica'));
+      expect(error).toMatchObject({ transient: true });
+      expect(took).toBeLessThan(2 * 500 + LATE);
+      expect((await timed(service.tryAcquire('a'))).error).toEqual(advice('this server is a replica'));
+      const waiting = service.acquire('a', { waitTimeout: 5_000 });
+      await redis.admin.replicaof('NO', 'ONE');
+      const handle = await waiting;
+      expect(await handle.release()).toBe(true);
+    } finally {
+      await master.stop();
+    }
+  });
+
+  it('C10 BUSY: waits go on when the script of somebody else has ended', async () => {
+    await redis.admin.config('SET', 'lua-time-limit', '10');
+    const service = await locks.start(redis.url);
+    const held = await service.acquire('held');
+    const busy = timed(redis.client().eval('while true do end', 0));
+    await eventually(async () => (await timed(redis.admin.ping())).error?.message.startsWith('BUSY'));
+    const { error } = await timed(service.tryAcquire('a'));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, message: expect.stringContaining('BUSY') });
+    expect((await timed(held.verify())).error).toMatchObject({ code: 'LOCK_STORE' });
+    const waiting = service.acquire('a');
+    await redis.admin.script('KILL');
+    await busy;
+    expect(await (await waiting).release()).toBe(true);
+    expect(held.isHeld).toBe(true);
+    expect(await held.release()).toBe(true);
+  });
+
+  it('C10 MISCONF: typed errors while the disk fails, and work again afterwards', async () => {
+    const service = await locks.start(redis.url);
+    const held = await service.acquire('held');
+    const [, directory] = await redis.admin.config('GET', 'dir');
+    rmSync(directory!, { recursive: true });
+    await redis.admin.config('SET', 'save', '3600 1');
+    await redis.admin.bgsave();
+    await eventually(async () => (await timed(redis.admin.set('x', 'y'))).error?.message.startsWith('MISCONF'));
+    expect((await timed(service.acquire('a'))).error).toEqual(advice('Redis refuses writes because it cannot save'));
+    expect((await timed(held.release())).error).toEqual(advice('Redis refuses writes because it cannot save'));
+    await redis.admin.config('SET', 'save', '');
+    expect(await (await service.acquire('a')).release()).toBe(true);
+  });
+});

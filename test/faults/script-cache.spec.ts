@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { FaultLocks, nothingLeftBehind } from '../support/fault-locks.js';
+import { playLockScenario } from '../support/lock-scenario.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+let redis: RedisServer;
+let proxy: RespProxy;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(async () => {
+  await redis.admin.flushall();
+  proxy = await RespProxy.start(redis);
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await proxy.close();
+});
+afterAll(() => redis.stop());
+
+it('C1 finds an empty script cache in every command', async () => {
+  const observer = await locks.start(redis.url);
+  // The flush goes out before the command: it is sent while the command still waits in the proxy.
+  proxy.delay({ request: 5 });
+  const called: string[] = [];
+  const sentAsText: string[] = [];
+  proxy.onCommand(({ name, args: [script = ''] }) => {
+    if (name === 'eval') sentAsText.push(createHash('sha1').update(script).digest('hex'));
+    if (name !== 'evalsha') return;
+    called.push(script);
+    void redis.admin.script('FLUSH', 'SYNC');
+  });
+  await playLockScenario(locks, { url: proxy.url, key: 'a', observer });
+  expect(called.length).toBeGreaterThanOrEqual(8);
+  // Only where two clients call the same script within milliseconds does the text that one sends serve the other.
+  expect(sentAsText.length).toBeGreaterThanOrEqual(called.length - 3);
+  expect(sentAsText).toEqual(expect.arrayContaining([...new Set(called)]));
+  await nothingLeftBehind(redis);
+});
+
+it('C1 renews many locks of which the server knows no script', async () => {
+  const service = await locks.start(proxy.url, { lockWatchdogTimeout: 600 });
+  const handles = await Promise.all(Array.from({ length: 120 }, (_, i) => service.acquire(`many:${i}`)));
+  await redis.admin.script('FLUSH', 'SYNC');
+  const flushed = performance.now();
+  while (performance.now() - flushed < 1_000) {
+    // No sleep of a guessed length: every renewal that is seen gets an empty cache as its next.
+    await proxy.seen({ names: ['evalsha', 'eval'] });
+    await redis.admin.script('FLUSH', 'SYNC');
+  }
+  expect(handles.filter(({ isHeld }) => !isHeld)).toEqual([]);
+  expect(await Promise.all(handles.map((handle) => handle.release()))).toEqual(handles.map(() => true));
+});

@@ -1,0 +1,106 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
+import { FaultLocks, nothingLeftBehind } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const HOUR = 3_600_000;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+const realNow = Date.now.bind(Date);
+
+const moveWallClock = (by: number): void => {
+  jest.spyOn(Date, 'now').mockImplementation(() => realNow() + by);
+};
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await locks.closeAll();
+});
+afterAll(() => redis.stop());
+
+describe.each([
+  ['forward', HOUR],
+  ['backward', -HOUR],
+])("C9 when the client's wall clock is moved an hour %s", (_, by) => {
+  it('C9 loses nothing: renewals and waits go on', async () => {
+    const [one, other] = [
+      await locks.start(redis.url, { lockWatchdogTimeout: 300 }),
+      await locks.start(redis.url, { lockWatchdogTimeout: 300 }),
+    ];
+    const [handle, fixed] = [await one.acquire('a'), await one.acquire('fixed', { expire: 5_000 })];
+    const waiting = other.acquire('a');
+    const impatient = other.tryAcquire('fixed', { waitTimeout: 400 });
+    const asked = performance.now();
+    await eventually(() => locks.told('contended').length === 2);
+    moveWallClock(by);
+    expect(handle.isHeld).toBe(true);
+    expect(handle.signal.aborted).toBe(false);
+    expect(fixed.isHeld).toBe(true);
+    expect(fixed.remainingTime()).toBeGreaterThan(3_500);
+    expect(fixed.remainingTime()).toBeLessThanOrEqual(5_000);
+    expect(await impatient).toBeNull();
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(395);
+
+    const renewals = locks.told('renewed').length;
+    await eventually(() => locks.told('renewed').length >= renewals + 4);
+    // A renewal is a confirmation by Redis.
+    handle.assertHeld();
+    await fixed.verify();
+    fixed.assertHeld();
+
+    expect(await handle.release()).toBe(true);
+    const next = await waiting;
+    next.assertHeld();
+    expect(await next.release()).toBe(true);
+    expect(await fixed.release()).toBe(true);
+    // A new lock, taken by the new clock, and the clock moved back while it is held.
+    const later = await one.acquire('a');
+    later.assertHeld();
+    jest.restoreAllMocks();
+    await eventuallyPasses(() => later.assertHeld());
+    expect(await later.release()).toBe(true);
+    expect(locks.told('lost')).toEqual([]);
+    await nothingLeftBehind(redis);
+  });
+});
+
+it('C9 asks Redis before it believes again after a jump forward, as after a sleep of the machine', async () => {
+  const service = await locks.start(redis.url);
+  const handle = await service.acquire('a', { expire: 30_000 });
+  moveWallClock(HOUR);
+  expect(() => handle.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+  // That was no loss: the next answer of Redis, which assertHeld itself has asked for, settles it.
+  await eventuallyPasses(() => handle.assertHeld(), { within: 1_000 });
+  expect(handle.signal.aborted).toBe(false);
+  expect(await handle.release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C9 does not believe again after a jump forward when Redis says no', async () => {
+  const service = await locks.start(redis.url);
+  const handle = await service.acquire('a', { expire: 30_000 });
+  await redis.admin.flushall();
+  moveWallClock(HOUR);
+  expect(() => handle.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
+  await eventually(() => handle.signal.aborted, { within: 1_000 });
+  expect(handle.isHeld).toBe(false);
+  expect(await handle.release()).toBe(false);
+});
+
+it('C9 gives tokens by the clock of the server, not of the client', async () => {
+  const service = await locks.start(redis.url);
+  const tokens: number[] = [];
+  for (const by of [0, HOUR, -HOUR, 0]) {
+    moveWallClock(by);
+    const handle = await service.acquire('a');
+    tokens.push(handle.fencingToken);
+    await handle.release();
+  }
+  expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+  expect(tokens[3]! - tokens[0]!).toBeLessThan(5_000_000);
+});

@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { LockBench, type LockWorker, type RemoteHandle } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+/** Nothing falls due by itself while a test counts. */
+const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' };
+/** What the test itself sends, and what connecting costs. */
+const NOT_OURS = /^(config\|resetstat|info|keys|scan|zrange|pttl|client\|setinfo|hello|subscribe)$/;
+/** What scripts call. `PUBLISH` is one of them, and counted. */
+const OF_SCRIPTS = /^(time|exists|get|set|del|h\w+|z\w+|p?expire|pexpireat|pttl|pubsub\|numsub)$/;
+
+/** The commands that clients have sent since the statistics were reset, and the messages that scripts have. */
+async function calls(): Promise<Record<string, number>> {
+  const all = Object.entries(await bench.redis.commandStats());
+  return Object.fromEntries(all.filter(([name]) => !NOT_OURS.test(name) && !OF_SCRIPTS.test(name)));
+}
+
+interface Arrival {
+  worker: LockWorker;
+  i: number;
+  handle: RemoteHandle;
+}
+
+/** The next service of a worker that is in, with its handle; none when the worker ends. */
+function arrivalAt(worker: LockWorker, i: number): Promise<Arrival> {
+  const message = worker.process.next(({ event }) => event === 'acquired', Infinity);
+  const arrival = message.then((handle) => ({ worker, i, handle: handle as unknown as RemoteHandle }));
+  return arrival.catch(() => new Promise(() => undefined));
+}
+
+describe('what a lock costs', () => {
+  it('uncontended: two commands', async () => {
+    const service = await bench.service();
+    await (await service.acquire('warm')).release(); // the server knows the scripts now
+    await bench.redis.resetCommandStats();
+    const lock = await service.acquire('a');
+    await lock.release();
+    expect(await calls()).toEqual({ evalsha: 2 });
+  });
+
+  it('uncontended, by run and by a Lock object: two commands', async () => {
+    const service = await bench.service();
+    await (await service.acquire('warm')).release();
+    await bench.redis.resetCommandStats();
+    await service.run('a', () => undefined);
+    expect(await calls()).toEqual({ evalsha: 2 });
+    const lock = service.getLock('a');
+    await lock.tryLock();
+    await lock.unlock();
+    expect(await calls()).toEqual({ evalsha: 4 });
+  });
+
+  it('re-entrant in the same async context: nothing', async () => {
+    const service = await bench.service();
+    await service.run('a', async (outer) => {
+      await bench.redis.resetCommandStats();
+      const inner = await service.acquire('a');
+      await service.run('a', () => service.getLock('a').lock());
+      expect(inner.holdCount).toBe(3);
+      expect(await inner.release()).toBe(true);
+      outer.assertHeld();
+      expect(await calls()).toEqual({});
+    });
+  });
+
+  const handoffs = [
+    { of: '2 waiting processes', workers: 2, services: 1 },
+    { of: '40 clients in 4 waiting processes', workers: 4, services: 10 },
+  ];
+  it.each(handoffs)('a handoff among $of: one EVALSHA and one message', async ({ workers: count, services }) => {
+    const holder = await bench.service(QUIET);
+    const lock = await holder.acquire('a');
+    const workers = await Promise.all(Array.from({ length: count }, () => bench.worker(QUIET, services)));
+    await workers[0]!.sections({ key: 'warm', times: 1 });
+    for (const { process } of workers) await process.call('acquireEach', 'a', { waitTimeout: Infinity });
+    await bench.untilWaiting('a', count * services);
+
+    const arrivals = workers.map(arrivalAt);
+    let release = () => lock.release();
+    for (let handoff = 0; handoff < 2; handoff++) {
+      await bench.redis.resetCommandStats();
+      await release();
+      const { worker, i, handle } = await Promise.race(arrivals);
+      arrivals[i] = arrivalAt(worker, i);
+      expect(await calls()).toEqual({ evalsha: 1, publish: 1 });
+      release = () => worker.release(handle);
+    }
+  });
+
+  it('waiting 3 s for a lease of 30 s: 100 clients send fewer than 100 commands beyond their first', async () => {
+    const [holder, ...clients] = await bench.serviceList(101);
+    await holder!.acquire('a');
+    for (const client of clients) client.acquire('a').catch(() => undefined);
+    await bench.untilWaiting('a', 100);
+    await bench.redis.resetCommandStats();
+    await sleep(3_000);
+    const { evalsha = 0, ...others } = await calls();
+    expect(evalsha).toBeLessThan(100);
+    expect(others).toEqual({});
+  });
+
+  it('E6 a crowd of waiters: two connections and one subscription', async () => {
+    const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
+    const before = await connections();
+    const [holder, service] = await bench.serviceList(2);
+    const keys = Array.from({ length: 50 }, (_, i) => `key:${i}`);
+    const held = await Promise.all(keys.map((key) => holder!.acquire(key)));
+    const waiting = keys.flatMap((key) => Array.from({ length: 20 }, () => service!.run(key, () => undefined)));
+    await Promise.all(keys.map((key) => bench.untilWaiting(key, 1)));
+    expect(await bench.redis.admin.pubsub('CHANNELS', '*')).toHaveLength(2);
+    expect(await connections()).toBe(before + 4);
+
+    await Promise.all(held.map((lock) => lock.release()));
+    await Promise.all(waiting);
+    expect(await bench.redis.admin.pubsub('CHANNELS', '*')).toHaveLength(2);
+    expect(await connections()).toBe(before + 4);
+    await bench.close();
+    await eventually(async () => (await connections()) === before);
+    expect(await bench.redis.admin.pubsub('CHANNELS', '*')).toEqual([]);
+  });
+});

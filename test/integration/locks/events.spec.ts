@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockEvent } from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { aborted, AT_ONCE, LockBench, record } from '../../support/locks.js';
+
+const bench = new LockBench();
+const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);
+
+describe('events', () => {
+  it('tell of a lock that is taken and given back', async () => {
+    const service = await bench.service();
+    const events = record(service);
+    const lock = await service.acquire('a');
+    await lock.release();
+    const common = { key: 'a', owner: lock.owner, fencingToken: lock.fencingToken };
+    expect(events).toEqual([
+      { type: 'acquired', ...common, waited: expect.any(Number) },
+      { type: 'released', ...common, held: expect.any(Number) },
+    ]);
+    expect((events[0] as { waited: number }).waited).toBeLessThan(AT_ONCE);
+  });
+
+  it('tell of a wait, once', async () => {
+    const [holder, waiter] = await bench.serviceList(2);
+    const lock = await holder!.acquire('a');
+    const events = record(waiter!);
+    const acquisition = waiter!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await eventually(() => events.length === 1);
+    expect(events).toEqual([{ type: 'contended', key: 'a', owner: undefined }]);
+    const since = performance.now();
+    await lock.release();
+    await (await acquisition).release();
+    expect(types(events)).toEqual(['contended', 'acquired', 'released']);
+    const { waited } = events[1] as { waited: number };
+    expect(waited).toBeGreaterThan(0);
+    expect(waited).toBeLessThan(performance.now() - since + AT_ONCE);
+  });
+
+  it('tell of each wait in one process', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    const events = record(service);
+    const waits = [service.acquire('a'), service.acquire('a', { owner: 'me' })];
+    await bench.untilWaiting('a', 1);
+    await eventually(() => events.length === 2);
+    expect(new Set(events.map(({ owner }) => owner))).toEqual(new Set([undefined, 'me']));
+    await lock.release();
+    await (await Promise.race(waits)).release();
+    await Promise.all(waits);
+  });
+
+  it('tell of a wait that ends without the lock', async () => {
+    const [holder, waiter] = await bench.serviceList(2);
+    await holder!.acquire('a');
+    const events = record(waiter!);
+    await waiter!.tryAcquire('a');
+    await waiter!.tryAcquire('a', { waitTimeout: 100, owner: 'me' });
+    expect(events).toEqual([
+      { type: 'contended', key: 'a', owner: undefined },
+      { type: 'timeout', key: 'a', owner: undefined, waited: expect.any(Number) },
+      { type: 'contended', key: 'a', owner: 'me' },
+      { type: 'timeout', key: 'a', owner: 'me', waited: expect.any(Number) },
+    ]);
+    expect((events[3] as { waited: number }).waited).toBeGreaterThanOrEqual(100);
+  });
+
+  it('tell of renewals, counted', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const events = record(service);
+    const lock = await service.acquire('a', { owner: 'me' });
+    await eventually(() => events.length >= 4);
+    await lock.release();
+    expect(events.slice(1, 4)).toEqual(
+      [1, 2, 3].map((renewals) => ({
+        type: 'renewed',
+        key: 'a',
+        owner: 'me',
+        fencingToken: lock.fencingToken,
+        renewals,
+      })),
+    );
+    expect(types(events).at(-1)).toBe('released');
+  });
+
+  it('tell of a lock that is lost, once, and of no release', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const events = record(service!);
+    const lock = await service!.acquire('a');
+    await other!.forceRelease('a');
+    await aborted(lock.signal);
+    await lock.release();
+    expect(types(events)).toEqual(['acquired', 'lost']);
+    expect(events[1]).toEqual({
+      type: 'lost',
+      key: 'a',
+      owner: lock.owner,
+      fencingToken: lock.fencingToken,
+      held: expect.any(Number),
+      reason: expect.stringContaining('by force'),
+    });
+  });
+
+  it('tell nothing of re-entry', async () => {
+    const service = await bench.service();
+    const events = record(service);
+    await service.run('a', () => service.run('a', () => undefined));
+    expect(types(events)).toEqual(['acquired', 'released']);
+  });
+
+  it('go to everybody who listens, and no listener disturbs the lock', async () => {
+    const service = await bench.service();
+    const [one, other] = [record(service), record(service)];
+    const subscription = service.events.subscribe(() => undefined);
+    subscription.unsubscribe();
+    await service.run('a', () => undefined);
+    expect(one).toHaveLength(2);
+    expect(other).toEqual(one);
+    expect(one[0]).toBe(other[0]);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
+import { LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+/** As the workers do it: a read and a write that nothing but the lock keeps together. */
+async function increment(service: LockService, key: string, counter: string): Promise<void> {
+  await service.run(
+    key,
+    async () => {
+      const value = Number(await bench.redis.admin.get(counter));
+      await new Promise((resolve) => setImmediate(resolve));
+      await bench.redis.admin.set(counter, value + 1, 'PX', 60_000);
+    },
+    { waitTimeout: Infinity },
+  );
+}
+
+describe('many who want the same key', () => {
+  it('A11 50 waiters in one process lose no update', async () => {
+    const service = await bench.service();
+    await Promise.all(Array.from({ length: 50 }, () => increment(service, 'a', 'counter')));
+    expect(await bench.redis.admin.get('counter')).toBe('50');
+  });
+
+  it('A11 8 processes × 8 waiters and 50 more here lose no update, and all are served', async () => {
+    const [service, workers] = [await bench.service(), await bench.workers(8)];
+    const sections = { key: 'a', waiters: 8, times: 5, counter: 'counter' };
+    const [histories] = await Promise.all([
+      Promise.all(workers.map((worker) => worker.sections(sections))),
+      Promise.all(Array.from({ length: 50 }, () => increment(service, 'a', 'counter'))),
+    ]);
+    expect(await bench.redis.admin.get('counter')).toBe(String(8 * 8 * 5 + 50));
+    const history = histories.flat();
+    expect(history).toHaveLength(8 * 8 * 5);
+    assertNoOverlap(history);
+    assertTokensGrow(history);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A11 the counter does lose updates without a lock, so the proof proves something', async () => {
+    const workers = await bench.workers(2);
+    // Each process locks a key of its own.
+    const sections = workers.map((worker, i) =>
+      worker.sections({ key: `own:${i}`, waiters: 4, times: 25, counter: 'counter' }),
+    );
+    const history = (await Promise.all(sections)).flat().map((hold) => ({ ...hold, key: 'a' }));
+    expect(Number(await bench.redis.admin.get('counter'))).toBeLessThan(200);
+    expect(() => assertNoOverlap(history)).toThrow('at the same time');
+  });
+
+  it('A11 holders that die in between cost their lease and no update', async () => {
+    const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { lockWatchdogTimeout: 300 }))];
+    const done = workers.map((worker) =>
+      worker.sections({ key: 'a', waiters: 4, times: 1_000_000, counter: 'counter' }).catch(() => undefined),
+    );
+    for (const worker of workers) {
+      for (let i = 0; i < 5; i++) await increment(service, 'a', 'ours');
+      await worker.process.kill();
+    }
+    await Promise.all(done);
+    await increment(service, 'a', 'ours');
+    expect(await bench.redis.admin.get('ours')).toBe('16');
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
+import { LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+const KEYS = ['a', 'b', 'c', 'd', 'e'];
+
+describe('fencing tokens', () => {
+  it('A19 grow over 10 000 acquisitions from 4 processes, over DEL, FLUSHALL and a restart without persistence', async () => {
+    const workers = await bench.workers(4);
+    const disasters = [
+      () => bench.redis.admin.del(KEYS.flatMap((key) => [`lock:fence:{${key}}`, `lock:state:{${key}}`])),
+      () => bench.redis.admin.flushall(),
+      () => bench.redis.restart({ empty: true }),
+      () => undefined,
+    ];
+    let last = 0;
+    for (const disaster of disasters) {
+      // Several keys, so that both sides of a handoff have something to do meanwhile.
+      const sections = workers.flatMap((worker) => KEYS.map((key) => worker.sections({ key, times: 125 })));
+      const history = (await Promise.all(sections)).flat();
+      expect(history).toHaveLength(2_500);
+      assertNoOverlap(history);
+      assertTokensGrow(history);
+      const tokens = history.map(({ token }) => token as number);
+      expect(Math.min(...tokens)).toBeGreaterThan(last);
+      last = Math.max(...tokens);
+      await disaster();
+    }
+    expect(Number.isSafeInteger(last)).toBe(true);
+  }, 60_000);
+
+  it('A19 grow when a key is deleted, or everything is, under its holder', async () => {
+    const [one, other] = await bench.serviceList(2);
+    let last = (await one!.acquire('a', { expire: 100 })).fencingToken;
+    for (const disaster of [() => bench.redis.admin.del('lock:fence:{a}'), () => bench.redis.admin.flushall()]) {
+      await disaster();
+      const lock = await other!.acquire('a', { expire: 100 });
+      expect(lock.fencingToken).toBeGreaterThan(last);
+      last = lock.fencingToken;
+    }
+  });
+
+  it('are the same for re-entry, and larger for every other hold of an owner', async () => {
+    const service = await bench.service();
+    await service.run('a', async (outer) => {
+      const inner = await service.acquire('a');
+      expect(inner.fencingToken).toBe(outer.fencingToken);
+      expect(inner.fencingTokens).toEqual(new Map([['a', outer.fencingToken]]));
+    });
+    const first = await service.acquire('b', { owner: 'me' });
+    const second = await service.acquire('b', { owner: 'me' });
+    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+    expect((await service.inspect('b'))?.fencingToken).toBe(second.fencingToken);
+  });
+
+  it('let a resource refuse a late holder', async () => {
+    const [late, next] = await bench.serviceList(2);
+    let largest = 0;
+    const write = (token: number): boolean => {
+      if (token < largest) return false;
+      largest = token;
+      return true;
+    };
+    const first = await late!.acquire('a', { expire: 60 });
+    expect(write(first.fencingToken)).toBe(true);
+    const second = await next!.acquire('a');
+    expect(write(second.fencingToken)).toBe(true);
+    expect(write(first.fencingToken)).toBe(false);
+  });
+});

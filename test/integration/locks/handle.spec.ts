@@ -1,0 +1,243 @@
+import { describe, expect, it } from '@jest/globals';
+import { isLockLostError, type LockLostError } from 'nestjs-redis-locks';
+import { aborted, AT_ONCE, LockBench, timed } from '../../support/locks.js';
+
+const bench = new LockBench();
+const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
+
+describe('a handle', () => {
+  it('tells what is held, for how long', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { expire: '10s' });
+    expect(lock).toMatchObject({ key: 'a', keys: ['a'], isHeld: true, holdCount: 1 });
+    expect(lock.owner).not.toBe('');
+    expect(lock.fencingTokens).toEqual(new Map([['a', lock.fencingToken]]));
+    expect(lock.signal.aborted).toBe(false);
+    // Less than Redis keeps it, by 1 % and 2 ms.
+    expect(lock.remainingTime()).toBeLessThanOrEqual(9_898);
+    expect(lock.remainingTime()).toBeGreaterThan(9_898 - AT_ONCE);
+    lock.assertHeld();
+    await lock.verify();
+  });
+
+  it('is over after release(), which may be called again', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    expect(await lock.release()).toBe(true);
+    expect(await lock.release()).toBe(true);
+    expect(lock).toMatchObject({ isHeld: false, holdCount: 0 });
+    expect(lock.remainingTime()).toBe(0);
+    expect(() => lock.assertHeld()).toThrow(LOST);
+    await expect(lock.verify()).rejects.toEqual(LOST);
+    await expect(lock.extend('1s')).rejects.toEqual(LOST);
+    expect(lock.signal.aborted).toBe(false); // it was given back, not lost
+  });
+
+  it('is over at once, before Redis has answered', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const lock = await service!.acquire('a');
+    const released = lock.release();
+    expect(lock.isHeld).toBe(false);
+    const again = lock.release();
+    const next = await other!.acquire('a');
+    expect(await Promise.all([released, again])).toEqual([true, true]);
+    await next.verify();
+  });
+
+  it('of the same hold are over one by one', async () => {
+    const service = await bench.service();
+    await service.run('a', async (outer) => {
+      const inner = await service.acquire('a');
+      await inner.release();
+      expect([inner.isHeld, inner.holdCount, outer.isHeld, outer.holdCount]).toEqual([false, 0, true, 1]);
+      expect(() => inner.assertHeld()).toThrow(LOST);
+      await expect(inner.verify()).rejects.toEqual(LOST);
+      expect(await inner.release()).toBe(true);
+      expect(outer.holdCount).toBe(1);
+    });
+  });
+
+  it('is given back by `await using`, also when the block throws', async () => {
+    const service = await bench.service();
+    {
+      await using lock = await service.acquire('a');
+      expect(lock.isHeld).toBe(true);
+    }
+    expect(await service.inspect('a')).toBeNull();
+    const block = async () => {
+      await using _lock = await service.acquire('a');
+      throw new Error('the business failed');
+    };
+    await expect(block()).rejects.toThrow('the business failed');
+    expect(await service.inspect('a')).toBeNull();
+  });
+
+  it('`await using` throws nothing for a lock that was lost', async () => {
+    const [service, other] = await bench.serviceList(2);
+    {
+      await using lock = await service!.acquire('a');
+      await other!.forceRelease('a');
+      await aborted(lock.signal);
+    }
+    expect(await service!.inspect('a')).toBeNull();
+  });
+
+  it('extend() makes the lease longer', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { expire: 300 });
+    await lock.extend('10s');
+    expect(lock.remainingTime()).toBeGreaterThan(8_000);
+    expect((await service.inspect('a'))!.ttl).toBeGreaterThan(8_000);
+  });
+
+  it('extend() makes the lease shorter, and its belief with it; the next one comes in by then', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const lock = await service!.acquire('a', { expire: '30s' });
+    const next = timed(() => other!.acquire('a'));
+    await bench.untilWaiting('a', 1);
+    const extended = lock.extend(150);
+    expect(lock.remainingTime()).toBeLessThan(150);
+    await extended;
+    expect((await service!.inspect('a'))!.ttl).toBeLessThanOrEqual(150);
+    expect(await aborted(lock.signal)).toEqual(LOST);
+    const { value, took } = await next;
+    expect(value!.isHeld).toBe(true);
+    expect(took).toBeLessThan(150 + AT_ONCE);
+  });
+
+  it('extend() leaves a lock that renews itself renewing', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: 300 });
+    const lock = await service.acquire('a');
+    await lock.extend(200);
+    await expect(
+      Promise.race([aborted(lock.signal), new Promise((resolve) => setTimeout(resolve, 700))]),
+    ).resolves.toBe(undefined);
+    await lock.verify();
+  });
+
+  it.each([0, -1, NaN, Infinity, 49, '1', 'soon', 2 ** 31])(
+    'extend(%p) is refused, and changes nothing',
+    async (lease) => {
+      const service = await bench.service();
+      const lock = await service.acquire('a', { expire: '5s' });
+      await expect(lock.extend(lease)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+      expect(lock.remainingTime()).toBeGreaterThan(4_000);
+      await lock.verify();
+    },
+  );
+
+  it('verify() finds out that the key is gone, and the signal fires', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    await bench.redis.admin.del('lock:state:{a}');
+    expect(lock.isHeld).toBe(true); // nobody has told it
+    await expect(lock.verify()).rejects.toEqual(LOST);
+    expect(lock.signal.aborted).toBe(true);
+    expect(lock.isHeld).toBe(false);
+    expect(await lock.release()).toBe(false);
+  });
+
+  it('release() of a lock that Redis does not know answers false', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    await bench.redis.admin.del('lock:state:{a}');
+    expect(await lock.release()).toBe(false);
+    expect(await lock.release()).toBe(false);
+  });
+
+  it('is right on the first line after its event loop was blocked beyond the lease', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { expire: 100 });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 110);
+    expect(lock.isHeld).toBe(false);
+    expect(() => lock.assertHeld()).toThrow(LOST);
+    expect(lock.signal.aborted).toBe(true);
+    expect(await lock.release()).toBe(false);
+  });
+
+  it('that is forgotten is renewed no more, with one warning', async () => {
+    const [process, service] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
+    const forget = async () => {
+      await process.acquire('a');
+    };
+    await forget();
+    const next = service.acquire('a');
+    const { setFlagsFromString } = await import('node:v8');
+    const { runInNewContext } = await import('node:vm');
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const collecting = setInterval(collect, 20);
+    expect((await next).isHeld).toBe(true);
+    clearInterval(collecting);
+    expect(bench.warnings.filter((warning) => warning.includes('dropped without release'))).toHaveLength(1);
+  });
+});
+
+describe('the end of a lock under its holder', () => {
+  it('is told to onLost of acquire at once, with the handle', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const told: unknown[] = [];
+    const lock = await service!.acquire('a', { onLost: (error, handle) => told.push(error, handle) });
+    await other!.forceRelease('a');
+    const reason = await aborted(lock.signal);
+    expect(told).toEqual([reason, lock]);
+    expect(isLockLostError(reason)).toBe(true);
+  });
+
+  it('is the error of run, with the value of its task', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const { error } = await timed(() =>
+      service!.run('a', async (lock) => {
+        await other!.forceRelease('a');
+        await aborted(lock.signal);
+        return 'what was done';
+      }),
+    );
+    expect(error).toEqual(LOST);
+    expect((error as LockLostError).result).toBe('what was done');
+  });
+
+  it.each([
+    ['ignore', 'ignore' as const],
+    ['a function', () => undefined],
+  ])('is no error of run with onLost: %s', async (_, onLost) => {
+    const [service, other] = await bench.serviceList(2);
+    const task = async () => {
+      await other!.forceRelease('a');
+      return 'value';
+    };
+    expect(await service!.run('a', task, { onLost })).toBe('value');
+  });
+
+  it('does not hide what the task throws', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const task = async () => {
+      await other!.forceRelease('a');
+      throw new Error('the business failed');
+    };
+    await expect(service!.run('a', task)).rejects.toThrow('the business failed');
+  });
+
+  it('is no matter of a listener that throws', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const lock = await service!.acquire('a', {
+      onLost: () => {
+        throw new Error('the listener failed');
+      },
+    });
+    await other!.forceRelease('a');
+    await aborted(lock.signal);
+    expect(await lock.release()).toBe(false);
+  });
+
+  it('is not told after a release', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const told: unknown[] = [];
+    const lock = await service!.acquire('a', { expire: 60, onLost: (error) => told.push(error) });
+    await lock.release();
+    await other!.acquire('a');
+    await other!.forceRelease('a');
+    expect(lock.signal.aborted).toBe(false);
+    expect(told).toEqual([]);
+  });
+});

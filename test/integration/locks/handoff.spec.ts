@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { between, LockBench } from '../../support/locks.js';
+import { now } from '../../support/history.js';
+
+const bench = new LockBench();
+
+describe('the way from one holder to the next', () => {
+  it('takes less than 20 ms in the median of 200 handoffs across processes', async () => {
+    const [starter, workers] = [await bench.service(), await bench.workers(4)];
+    const start = await starter.acquire('a');
+    const sections = workers.map((worker) => worker.sections({ key: 'a', times: 60 }));
+    await bench.untilWaiting('a', 4);
+    await start.release();
+    const history = (await Promise.all(sections)).flat().sort((one, other) => one.token! - other.token!);
+    const handoffs = history
+      .map((hold, i) => ({ from: history[i - 1], to: hold }))
+      .filter(({ from, to }) => from !== undefined && from.who !== to.who)
+      .map(({ from, to }) => between(from!.to!, to.from))
+      .sort((a, b) => a - b);
+    expect(handoffs.length).toBeGreaterThanOrEqual(200);
+
+    const quantile = (part: number): number => handoffs[Math.floor((handoffs.length - 1) * part)]!;
+    const shown = [0, 0.5, 0.9, 0.99, 1].map((part) => `p${part * 100} ${quantile(part).toFixed(2)} ms`);
+    process.stdout.write(`${handoffs.length} handoffs across processes: ${shown.join(', ')}\n`);
+    expect(quantile(0.5)).toBeLessThan(20);
+  });
+
+  const lease = 1_000;
+
+  it('takes a lease and 100 ms at most when the holder is killed', async () => {
+    const [doomed, waiter] = [await bench.worker({ lockWatchdogTimeout: lease }), await bench.worker()];
+    await doomed.acquire('a');
+    const next = waiter.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await doomed.process.kill();
+    const killed = now();
+    expect(between(killed, (await next).at)).toBeLessThan(lease + 100);
+  });
+
+  it('takes a lease and 100 ms at most when the holder is killed that was just handed the lock', async () => {
+    const options = { lockWatchdogTimeout: lease };
+    const [first, doomed, waiter] = [await bench.service(options), await bench.worker(options), await bench.worker()];
+    const lock = await first.acquire('a');
+    const second = doomed.acquire('a');
+    await bench.untilWaiting('a', 1);
+    const third = waiter.acquire('a');
+    await bench.untilWaiting('a', 2);
+    await lock.release();
+    await second;
+    await doomed.process.kill();
+    const killed = now();
+    expect(between(killed, (await third).at)).toBeLessThan(lease + 100);
+  });
+
+  it('takes grantTimeout at most when the next one dies in the moment of the grant', async () => {
+    const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 };
+    const [holder, doomed, last] = [
+      await bench.service(options),
+      await bench.worker(options),
+      await bench.service(options),
+    ];
+    const lock = await holder.acquire('a');
+    void doomed.acquire('a').catch(() => undefined);
+    await bench.untilWaiting('a', 1);
+    doomed.process.pause(); // its subscription stands, so it counts as present
+    const acquisition = last.acquire('a');
+    await bench.untilWaiting('a', 2);
+    const since = now();
+    await lock.release();
+    await doomed.process.kill();
+    expect((await acquisition).isHeld).toBe(true);
+    expect(between(since)).toBeLessThan(400 + 150);
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import { AT_ONCE, LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+describe('inspect', () => {
+  it('A21 shows owner, holds, ttl, token and waiters', async () => {
+    const [here, there, last] = await bench.serviceList(3);
+    expect(await here!.inspect('a')).toBeNull();
+    const before = Date.now();
+    const lock = await here!.acquire('a', { owner: 'me', expire: '20s' });
+    const again = await here!.acquire('a', { owner: 'me', expire: '10s' });
+    const waits = [there!.acquire('a'), there!.acquire('a')];
+    await bench.untilWaiting('a', 1);
+    waits.push(last!.acquire('a', { owner: 'you' }));
+    await bench.untilWaiting('a', 2);
+
+    const info = (await there!.inspect('a'))!;
+    expect(info).toMatchObject({ key: 'a', owner: 'me', holds: 2, fencingToken: again.fencingToken });
+    expect(info.ttl).toBeLessThanOrEqual(20_000);
+    expect(info.ttl).toBeGreaterThan(20_000 - 2 * AT_ONCE);
+    const [one, two] = [...info.holders].sort((a, b) => a.fencingToken - b.fencingToken);
+    expect([one, two]).toMatchObject([
+      { owner: 'me', fencingToken: lock.fencingToken, kept: false },
+      { owner: 'me', fencingToken: again.fencingToken, kept: false },
+    ]);
+    expect(two!.ttl).toBeLessThanOrEqual(10_000);
+    expect(one!.client).toBe(two!.client);
+    expect(one!.id).not.toBe(two!.id);
+    expect(Math.abs(one!.since.getTime() - before)).toBeLessThan(AT_ONCE);
+
+    // One ticket for those who wait in one client, first come first.
+    expect(info.waiters).toHaveLength(2);
+    expect(info.waiters[1]).toMatchObject({ owner: 'you' });
+    expect(new Set([one!.client, ...info.waiters.map(({ client }) => client)]).size).toBe(3);
+
+    await Promise.all([lock.release(), again.release()]);
+    await Promise.all(waits.map(async (wait) => (await wait).release()));
+    expect(await here!.inspect('a')).toBeNull();
+  });
+
+  it('A21 costs one command, and changes nothing', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    const dump = () => bench.redis.admin.hgetall('lock:state:{a}');
+    await service.inspect('a');
+    const before = await dump();
+    await bench.redis.resetCommandStats();
+    await service.inspect('a');
+    expect((await bench.redis.commandStats())['evalsha']).toBe(1);
+    expect(await dump()).toEqual(before);
+    await lock.verify();
+  });
+
+  const names = [
+    'order:{42}:pay',
+    'order:{42}',
+    'a b',
+    'with:many::colons:',
+    'naïve café',
+    '锁:订单',
+    '🔒🗝️',
+    'a{}b',
+    '100%',
+    '*?[a-z]',
+    '-1 QUEUED',
+    'it\'s "quoted" \\ back',
+    'x'.repeat(512),
+  ];
+  it.each(names)('A21 the key %j is locked, waited for, handed over and shown', async (key) => {
+    const [here, there] = await bench.serviceList(2);
+    const lock = await here!.acquire(key);
+    expect(await there!.tryAcquire(key)).toBeNull();
+    const waiting = there!.acquire(key);
+    await new Promise<void>((resolve) => there!.events.subscribe(({ type }) => type === 'contended' && resolve()));
+    expect(await here!.inspect(key)).toMatchObject({ key, owner: lock.owner, waiters: [{}] });
+    await lock.release();
+    expect(await waiting).toMatchObject({ key, isHeld: true });
+    expect(await here!.forceRelease(key)).toBe(true);
+    expect(await here!.inspect(key)).toBeNull();
+  });
+
+  it('A21 keys that look like parts of another lock are locks of their own', async () => {
+    const [here, there] = await bench.serviceList(2);
+    for (const key of ['a', 'queue:a', 'state:{a}', 'a:fence', 'lock:state:a', 'A']) {
+      expect(await here!.tryAcquire(key)).not.toBeNull();
+      expect(await there!.tryAcquire(key)).toBeNull();
+    }
+  });
+});

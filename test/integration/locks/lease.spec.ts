@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { aborted, between, LockBench, record } from '../../support/locks.js';
+import { now } from '../../support/history.js';
+
+const bench = new LockBench();
+
+describe('a fixed lease', () => {
+  it('A5 of 2 s lets a waiter in at about 2 s, and is not renewed', async () => {
+    const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
+    const events = record(holder);
+    const since = now();
+    const lock = await holder.acquire('a', { expire: '2s', maxRenewTimes: 10 });
+    await waiter.acquire('a');
+    const took = between(since);
+    expect(lock.isHeld).toBe(false);
+    expect(took).toBeGreaterThanOrEqual(2_000);
+    expect(took).toBeLessThan(2_300);
+    expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost']);
+  });
+});
+
+describe('the watchdog', () => {
+  it('A6 keeps a lease of 300 ms for a method of 3 s; killed, its lock is free within 300 ms and a little', async () => {
+    const [process, here] = [await bench.worker({ lockWatchdogTimeout: 300 }), await bench.service()];
+    const [lock, since] = [await process.acquire('a'), now()];
+    const next = here.acquire('a');
+    while (between(since) < 3_000) {
+      expect(await here.tryAcquire('a')).toBeNull();
+      expect(await bench.redis.admin.pttl('lock:state:{a}')).toBeGreaterThan(0);
+      await sleep(20);
+    }
+    expect(await process.look(lock)).toEqual({ isHeld: true, holdCount: 1, aborted: false });
+    await process.process.kill();
+    const killed = now();
+    await next;
+    expect(between(killed)).toBeLessThan(400);
+  });
+
+  it('A6 keeps many locks at once, with few commands', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: 600 });
+    const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
+    const renewals = record(service);
+    await bench.redis.resetCommandStats();
+    await eventually(() => renewals.length >= 900);
+    const { evalsha = 0 } = await bench.redis.commandStats();
+    expect(evalsha).toBeLessThan(40); // 3 rounds of 3 commands, if all fell due in the same moment
+    expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(locks.map(() => true));
+  });
+
+  it('A7 renews maxRenewTimes times; then the signal fires, the lease lapses, and one warning tells of it', async () => {
+    const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
+    const events = record(holder);
+    const lock = await holder.acquire('a', { maxRenewTimes: 3 });
+    let believed: boolean | undefined;
+    const next = waiter.acquire('a').then(() => (believed = lock.isHeld));
+    expect(await aborted(lock.signal)).toMatchObject({ code: 'LOCK_LOST' });
+    await next;
+    expect(believed).toBe(false);
+    expect(events.filter(({ type }) => type === 'renewed')).toMatchObject([
+      { renewals: 1 },
+      { renewals: 2 },
+      { renewals: 3 },
+    ]);
+    expect(bench.warnings.filter((warning) => warning.includes('maxRenewTimes'))).toHaveLength(1);
+  });
+
+  it('makes the short first lease of a handed-over lock a full one, which is none of maxRenewTimes', async () => {
+    const options = { lockWatchdogTimeout: 900, grantTimeout: 300 };
+    const [one, other] = [await bench.service(options), await bench.service(options)];
+    const first = await one.acquire('a');
+    const events = record(other);
+    const second = other.acquire('a', { maxRenewTimes: 1 });
+    await bench.untilWaiting('a', 1);
+    await first.release();
+    const lock = await second;
+    expect(lock.remainingTime()).toBeLessThan(300);
+    await eventually(() => lock.remainingTime() > 500);
+    expect(events.filter(({ type }) => type === 'renewed')).toEqual([]);
+    await eventually(() => events.some(({ type }) => type === 'renewed'));
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('stops with the release', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const locks = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
+    const events = record(service);
+    await eventually(() => events.length >= 6);
+    await Promise.all(locks.map((lock) => lock.release()));
+    await bench.redis.resetCommandStats();
+    await sleep(250); // more than a whole lease
+    expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+  });
+});
+
+describe('holdAtLeast', () => {
+  it('A20 has a job of 5 ms run once on three replicas within one second', async () => {
+    const replicas = await bench.serviceList(3);
+    const [began, ran] = [now(), [] as number[]];
+    const job = (replica: number) => async () => {
+      ran.push(replica);
+      await sleep(5);
+    };
+    for (const [i, replica] of replicas.entries()) {
+      const skipped = await replica
+        .run('nightly', job(i), { holdAtLeast: '1s', waitTimeout: 0 })
+        .catch((error) => error.code);
+      expect(skipped).toBe(i === 0 ? undefined : 'LOCK_TIMEOUT');
+      await sleep(300);
+    }
+    expect(ran).toEqual([0]);
+    expect(between(began)).toBeLessThan(1_000);
+
+    await replicas[2]!.run('nightly', job(2), { waitTimeout: '2s' });
+    expect(between(began)).toBeGreaterThanOrEqual(1_000);
+    expect(between(began)).toBeLessThan(1_300);
+    expect(ran).toEqual([0, 2]);
+  });
+
+  it('A20 is over for the holder with its release, and shows as kept', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { holdAtLeast: '5s' });
+    expect(await lock.release()).toBe(true);
+    expect(lock.isHeld).toBe(false);
+    const info = await service.inspect('a');
+    expect(info).toMatchObject({ holds: 1, holders: [{ kept: true, fencingToken: lock.fencingToken }] });
+    expect(info!.ttl).toBeGreaterThan(4_000);
+    expect(info!.ttl).toBeLessThanOrEqual(5_000);
+    expect(await service.getLock('a').isHeldBy(lock.owner)).toBe(false);
+    expect(await service.tryAcquire('a', { owner: lock.owner })).toBeNull(); // not even by its owner
+    expect(await service.forceRelease('a')).toBe(true);
+    expect(await service.tryAcquire('a')).not.toBeNull();
+  });
+
+  it('A20 that has gone by keeps nothing', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { holdAtLeast: 30 });
+    await sleep(40);
+    expect(await lock.release()).toBe(true);
+    expect(await service.inspect('a')).toBeNull();
+  });
+
+  it('A20 wakes who waits when it ends, however the wait began', async () => {
+    const [holder, before, after] = await bench.serviceList(3);
+    const lock = await holder!.acquire('a', { holdAtLeast: 400 });
+    const since = now();
+    const first = before!.run('a', async () => between(since));
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    const second = after!.run('a', async () => between(since));
+    const [one, two] = await Promise.all([first, second]);
+    expect(one).toBeGreaterThanOrEqual(390);
+    expect(two).toBeGreaterThanOrEqual(one);
+    expect(two).toBeLessThan(600);
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, it } from '@jest/globals';
+import { isLockNotHeldError } from 'nestjs-redis-locks';
+import { deferred } from '../../support/deferred.js';
+import { eventually } from '../../support/eventually.js';
+import { aborted, LockBench, timed } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+describe('a Lock object', () => {
+  it('has the methods and answers of RLock', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const lock = here!.getLock('a');
+    expect(lock.key).toBe('a');
+    expect([lock.isHeldByCurrentContext(), lock.getHoldCount(), await lock.isLocked()]).toEqual([false, 0, false]);
+
+    const handle = await lock.lock();
+    expect(handle).toMatchObject({ key: 'a', keys: ['a'], isHeld: true, holdCount: 1 });
+    expect([lock.isHeldByCurrentContext(), lock.getHoldCount(), await lock.isLocked()]).toEqual([true, 1, true]);
+    expect(await lock.isHeldBy(handle.owner)).toBe(true);
+    expect(await lock.isHeldBy('nobody')).toBe(false);
+    expect(await lock.tryLock()).toBeNull(); // outside of scopes nothing re-enters
+
+    const theirs = there!.getLock('a');
+    expect([theirs.isHeldByCurrentContext(), theirs.getHoldCount(), await theirs.isLocked()]).toEqual([false, 0, true]);
+    expect(await theirs.isHeldBy(handle.owner)).toBe(true);
+    expect(await theirs.tryLock()).toBeNull();
+  });
+
+  it('gives back with unlock(), which resolves to nothing', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const lock = here!.getLock('a');
+    const handle = await lock.lock();
+    expect(await lock.unlock()).toBeUndefined();
+    expect([handle.isHeld, lock.isHeldByCurrentContext(), await lock.isLocked()]).toEqual([false, false, false]);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
+    expect(await there!.getLock('a').tryLock()).not.toBeNull();
+  });
+
+  it('tryLock takes a wait and a lease', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const fixed = await here!.getLock('a').tryLock('1s', '150ms');
+    const { value, took } = await timed(() => there!.getLock('a').tryLock('5s', 0));
+    expect(took).toBeLessThan(2_000);
+    expect(fixed!.isHeld).toBe(false);
+    expect(value!.remainingTime()).toBeGreaterThan(2_000);
+  });
+
+  it('lock() takes the options of acquire', async () => {
+    const service = await bench.service();
+    const handle = await service.getLock('a').lock({ expire: '2s' });
+    expect(handle.remainingTime()).toBeLessThan(2_000);
+    await expect(service.getLock('a').lock({ waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(service.getLock('a').lock({ signal: AbortSignal.abort() })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+  });
+
+  it('can be released through the handle that it gave', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    expect(await handle.release()).toBe(true);
+    expect(lock.getHoldCount()).toBe(0);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await lock.lock();
+    await lock.unlock();
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  it('refuses unlock() once calls through it have overlapped, so nobody frees the lock of another', async () => {
+    const service = await bench.service();
+    const shared = service.getLock('a');
+    const first = await shared.lock();
+    const waiting = shared.lock();
+    await bench.redis.admin.ping();
+    await expect(shared.unlock()).rejects.toThrow(/shared Lock object: release the handle/);
+    await first.verify();
+
+    await first.release();
+    const second = await waiting;
+    const { error } = await timed(() => shared.unlock()); // whose `finally` is it?
+    expect(isLockNotHeldError(error)).toBe(true);
+    await second.verify();
+    await second.release();
+
+    await shared.lock(); // all have gone: it is fit for use again
+    await shared.unlock();
+    expect(await shared.isLocked()).toBe(false);
+  });
+
+  it('refuses unlock() when another call timed out meanwhile', async () => {
+    const service = await bench.service();
+    const shared = service.getLock('a');
+    const handle = await shared.lock();
+    const useOfAnother = async () => {
+      try {
+        await shared.lock({ waitTimeout: 20 });
+      } finally {
+        await shared.unlock(); // the classical mistake: it holds nothing
+      }
+    };
+    await expect(useOfAnother()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await handle.verify();
+  });
+
+  it('means the hold of the scope, and re-enters it', async () => {
+    const [service, other] = await bench.serviceList(2);
+    await service!.run('a', async (outer) => {
+      const lock = service!.getLock('a');
+      expect([lock.isHeldByCurrentContext(), lock.getHoldCount()]).toEqual([true, 1]);
+      await lock.lock();
+      await lock.lock();
+      expect([lock.getHoldCount(), outer.holdCount]).toEqual([3, 3]);
+      await lock.unlock();
+      await lock.unlock();
+      expect([lock.getHoldCount(), outer.holdCount, outer.isHeld]).toEqual([1, 1, true]);
+      expect(await other!.tryAcquire('a')).toBeNull();
+    });
+    expect(service!.getLock('a').isHeldByCurrentContext()).toBe(false);
+  });
+
+  it('without an owner is not the lock of another object', async () => {
+    const service = await bench.service();
+    await service.getLock('a').lock();
+    const other = service.getLock('a');
+    expect([other.isHeldByCurrentContext(), other.getHoldCount()]).toEqual([false, 0]);
+    await expect(other.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+  });
+});
+
+describe('a Lock object with an owner', () => {
+  it('re-enters across objects, contexts, services and processes', async () => {
+    const [here, there, process] = [await bench.service(), await bench.service(), await bench.worker()];
+    const [one, same, remote] = [
+      here.getLock('a', { owner: 'job-7' }),
+      here.getLock('a', { owner: 'job-7' }),
+      there.getLock('a', { owner: 'job-7' }),
+    ];
+    await one.lock();
+    await same.lock();
+    expect([one.getHoldCount(), same.getHoldCount(), remote.getHoldCount()]).toEqual([2, 2, 0]);
+    await remote.lock();
+    const theirs = await process.acquire('a', { owner: 'job-7', waitTimeout: 0 });
+    expect((await here.inspect('a'))?.holds).toBe(4);
+    expect(await there.getLock('a', { owner: 'job-8' }).tryLock()).toBeNull();
+
+    await remote.unlock();
+    await one.unlock();
+    await same.unlock();
+    expect(await here.tryAcquire('a')).toBeNull(); // until the last one has gone
+    await process.release(theirs);
+    expect(await here.tryAcquire('a')).not.toBeNull();
+  });
+
+  it('has one entry in Redis for each hold, each with a lease end of its own', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const short = await here!.acquire('a', { owner: 'me', expire: 150 });
+    const long = await there!.acquire('a', { owner: 'me', expire: '5s' });
+    const info = await here!.inspect('a');
+    expect(info).toMatchObject({ owner: 'me', holds: 2, holders: [{ owner: 'me' }, { owner: 'me' }] });
+    expect(new Set(info!.holders.map(({ client }) => client)).size).toBe(2);
+    expect(info!.ttl).toBeGreaterThan(1_000);
+
+    expect(await aborted(short.signal)).toMatchObject({ code: 'LOCK_LOST' });
+    await eventually(async () => (await here!.inspect('a'))?.holds === 1);
+    await long.verify();
+    expect(await there!.getLock('a', { owner: 'me' }).isLocked()).toBe(true);
+    expect(await here!.tryAcquire('a', { owner: 'you' })).toBeNull();
+    await long.release();
+    expect(await here!.inspect('a')).toBeNull();
+  });
+
+  it('passes those who wait, as re-entry must', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const first = await here!.acquire('a', { owner: 'me' });
+    const waiting = there!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    const second = await here!.acquire('a', { owner: 'me', waitTimeout: 0 });
+    await first.release();
+    await second.verify();
+    await second.release();
+    expect((await waiting).isHeld).toBe(true);
+  });
+
+  it('unlock() takes back the latest hold first, and the earlier one stays', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a', { owner: 'me' });
+    const [first, second] = [await lock.lock(), await lock.lock()];
+    await lock.unlock();
+    expect([first.isHeld, second.isHeld]).toEqual([true, false]);
+    await lock.unlock();
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+  });
+
+  it('serves two waiters of one owner together', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const lock = await here!.acquire('a');
+    const both = [there!.acquire('a', { owner: 'me' }), there!.acquire('a', { owner: 'me' })];
+    await bench.untilWaiting('a', 2);
+    await lock.release();
+    expect((await Promise.all(both)).map(({ isHeld }) => isHeld)).toEqual([true, true]);
+  });
+
+  it('keeps to itself in contexts that overlap, as threads of one name would', async () => {
+    const service = await bench.service();
+    const end = deferred();
+    const other = service.run('a', () => end, { owner: 'me' });
+    const inside = await service.run('a', (lock) => lock.holdCount, { owner: 'me' });
+    expect(inside).toBe(2);
+    expect(await service.tryAcquire('a')).toBeNull();
+    end.resolve();
+    await other;
+    expect(await service.tryAcquire('a')).not.toBeNull();
+  });
+});

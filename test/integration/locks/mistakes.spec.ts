@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import type { ProxiedCommand } from '../../support/resp-proxy.js';
+import { countReachable } from '../../support/reachable.js';
+import { eventually } from '../../support/eventually.js';
+import { AT_ONCE, inTurn, LockBench, record, timed } from '../../support/locks.js';
+
+const bench = new LockBench();
+const isScript = ({ name }: ProxiedCommand): boolean => name === 'evalsha' || name === 'eval';
+
+// Each stands for something that went wrong elsewhere: see docs/design.md.
+
+describe('a command that arrives twice', () => {
+  it('E1 an acquire is one hold, and one release frees the key', async () => {
+    const [proxy, other] = [await bench.proxy(), await bench.service()];
+    const service = await bench.service({ connection: proxy.url });
+    await (await service.acquire('warm')).release();
+    const cut = proxy.cutAfterCommand(isScript); // ioredis sends it again
+    const lock = await service.acquire('a');
+    await cut.happened;
+    expect(await other.inspect('a')).toMatchObject({ holds: 1, fencingToken: lock.fencingToken });
+    expect(await lock.release()).toBe(true);
+    expect(await other.tryAcquire('a')).not.toBeNull();
+  });
+
+  it('E1 a re-entry by owner is one hold more, not two', async () => {
+    const [proxy, other] = [await bench.proxy(), await bench.service()];
+    const service = await bench.service({ connection: proxy.url });
+    const first = await service.acquire('a', { owner: 'me' });
+    const cut = proxy.cutAfterCommand(isScript);
+    const second = await service.acquire('a', { owner: 'me' });
+    await cut.happened;
+    expect((await other.inspect('a'))?.holds).toBe(2);
+    await first.release();
+    expect(await other.tryAcquire('a')).toBeNull();
+    await second.release();
+    expect(await other.tryAcquire('a')).not.toBeNull();
+  });
+
+  it('E1 a release frees nobody else', async () => {
+    const [proxy, other] = [await bench.proxy(), await bench.service()];
+    const service = await bench.service({ connection: proxy.url });
+    const lock = await service.acquire('a');
+    const waiting = other.acquire('a');
+    await bench.untilWaiting('a', 1);
+    const cut = proxy.cutAfterCommand(isScript);
+    const released = lock.release();
+    await cut.happened;
+    expect(await released).toBe(true); // it was executed before its reply got lost
+    await (await waiting).verify();
+  });
+
+  it('E1 an acquire that comes late, after the wait for it was given up, holds nothing', async () => {
+    const [proxy, other] = [await bench.proxy(), await bench.service()];
+    const service = await bench.service({ connection: proxy.url });
+    await service.acquire('warm');
+    proxy.holdRequests(({ isSubscriber }) => !isSubscriber);
+    const { error } = await timed(() => service.acquire('a', { waitTimeout: 50 }));
+    expect(error.code).toBe('LOCK_STORE'); // nobody can say that others held it
+    proxy.heal();
+    await eventually(async () => (await other.inspect('a')) === null);
+    expect(await other.tryAcquire('a')).not.toBeNull();
+  });
+});
+
+describe('renewal and release', () => {
+  // Long enough not to be lost when the machine is busy, short enough for many renewals.
+  const options = { lockWatchdogTimeout: 240 };
+
+  it('E2 nothing is renewed once it has been released, or given up, at any moment', async () => {
+    const [service, other] = [await bench.service(options), await bench.service(options)];
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const key = `key:${i % 40}`;
+        const controller = new AbortController();
+        const acquisition = (i % 2 === 0 ? service : other).acquire(key, { signal: controller.signal });
+        setTimeout(() => controller.abort(), Math.random() * 40);
+        const lock = await acquisition.catch(() => undefined);
+        await sleep(Math.random() * 40);
+        await lock?.release();
+      }),
+    );
+    await bench.untilNothingIsLeft();
+    await bench.redis.resetCommandStats();
+    await sleep(250); // more than a whole lease
+    expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+  });
+
+  it('E2 a release that crosses a renewal on its way ends both', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ ...options, connection: proxy.url });
+    for (let round = 0; round < 5; round++) {
+      const lock = await service.acquire('a');
+      const renewal = proxy.seen((command) => isScript(command) && command.args[1] === '1');
+      proxy.delay({ request: 5, reply: 5 });
+      await renewal;
+      expect(await lock.release()).toBe(true);
+      proxy.delay({});
+      expect(await bench.redis.admin.exists('lock:state:{a}')).toBe(0);
+    }
+    await bench.redis.resetCommandStats();
+    await sleep(250); // more than a whole lease
+    expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+  });
+
+  it('E3 a key that was lost and is held again is renewed', async () => {
+    const [service, other] = [await bench.service(options), await bench.service()];
+    const events = record(service);
+    await service.acquire('a');
+    await other.forceRelease('a');
+    const again = await service.acquire('a');
+    await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 4);
+    await again.verify();
+  });
+});
+
+describe('a lock that comes late', () => {
+  it('E7 after a wait longer than its lease has its whole lease ahead', async () => {
+    const [holder, waiter] = await bench.serviceList(2);
+    const lock = await holder!.acquire('a');
+    const acquisition = waiter!.acquire('a', { expire: 1_000 });
+    await bench.untilWaiting('a', 1);
+    await sleep(1_100);
+    await lock.release();
+    const late = await acquisition;
+    expect(late.remainingTime()).toBeGreaterThan(1_000 - AT_ONCE);
+    await late.verify();
+  });
+
+  it('E7 behind others with fixed leases has its whole lease ahead, too', async () => {
+    const services = await bench.serviceList(5);
+    const remaining = await Promise.all(
+      services.map((service) =>
+        service.run(
+          'a',
+          async (lock) => {
+            const remaining = lock.remainingTime();
+            await sleep(60);
+            lock.assertHeld();
+            return remaining;
+          },
+          { expire: 400 },
+        ),
+      ),
+    );
+    expect(Math.min(...remaining)).toBeGreaterThan(200);
+  });
+
+  it('E7 is never given out when its lease ended on the way', async () => {
+    const proxy = await bench.proxy();
+    const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
+    proxy.delay({ reply: 100 });
+    const { value, error } = await timed(() => slow.acquire('a', { expire: 60, waitTimeout: 600 }));
+    expect(value).toBeUndefined();
+    expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(error.code);
+    expect((await other.acquire('a')).isHeld).toBe(true);
+  });
+});
+
+describe('many keys, one after the other', () => {
+  it('E13 leave nothing behind in the process', async () => {
+    const [service, other] = [await bench.service(), await bench.service()];
+    const use = async (from: number) => {
+      for (let i = from; i < from + 400; i++) {
+        const key = `key:${i}`;
+        await service.run(key, () =>
+          service
+            .getLock(key)
+            .lock()
+            .then((lock) => lock.release()),
+        );
+        await service.run(key, () => undefined, { owner: `owner:${i}`, holdAtLeast: 1 });
+      }
+      const contended = async (i: number) => {
+        const lock = await other.acquire(`contended:${i}`);
+        const waits = [
+          service.run(lock.key, () => undefined),
+          service.run(lock.key, () => undefined, { waitTimeout: 5 }),
+        ];
+        await lock.release();
+        await Promise.allSettled(waits);
+      };
+      await inTurn(40, (i) => contended(from + i));
+    };
+    await use(0);
+    const before = countReachable(service);
+    await use(1_000);
+    await use(2_000);
+    expect(countReachable(service) - before).toBeLessThan(200); // for 1760 more acquisitions
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+const refused: Array<[options: any, message: RegExp]> = [
+  [{ expire: 5 }, /expire is in milliseconds: write '5s'/],
+  [{ expire: 49 }, /at least 50 ms/],
+  [{ expire: '20ms' }, /at least 50 ms/],
+  [{ expire: -1 }, /expire/],
+  [{ expire: NaN }, /expire/],
+  [{ expire: Infinity }, /write 0/],
+  [{ expire: 2 ** 31 }, /24 days/],
+  [{ expire: '30 seconds' }, /'30s'/],
+  [{ expire: null }, /expire/],
+  [{ expire: 10n }, /expire/],
+  [{ maxRenewTimes: -1 }, /maxRenewTimes/],
+  [{ maxRenewTimes: 1.5 }, /whole number/],
+  [{ maxRenewTimes: Infinity }, /0 for no limit/],
+  [{ maxRenewTimes: '3' }, /maxRenewTimes/],
+  [{ waitTimeout: -1 }, /waitTimeout/],
+  [{ waitTimeout: NaN }, /waitTimeout/],
+  [{ waitTimeout: 'forever' }, /waitTimeout/],
+  [{ waitTimeout: 2 ** 31 }, /24 days/],
+  [{ holdAtLeast: -1 }, /holdAtLeast/],
+  [{ holdAtLeast: Infinity }, /holdAtLeast/],
+  [{ holdAtLeast: '2s', expire: '1s' }, /longer than expire/],
+  [{ owner: '' }, /owner/],
+  [{ owner: 'a b' }, /owner/],
+  [{ owner: 'a\nb' }, /owner/],
+  [{ owner: 'x'.repeat(129) }, /owner/],
+  [{ owner: 7 }, /owner/],
+  [{ signal: new AbortController() }, /controller\.signal/],
+  [{ ttl: 1000 }, /did you mean 'expire'/],
+  [{ timeout: 1000 }, /did you mean 'waitTimeout'/],
+  [{ expires: 1000 }, /did you mean 'expire'/],
+  ['10s', /object of options/],
+  [5000, /object of options/],
+  [null, /object of options/],
+];
+
+const keys: any[] = [
+  '',
+  ' '.repeat(0),
+  undefined,
+  null,
+  42,
+  {},
+  ['a', 7],
+  'x'.repeat(513),
+  '{a}',
+  'a}b{c}',
+  'a\nb',
+  'a\0b',
+];
+
+const ways: Array<[string, (service: LockService, key: any, options: any) => Promise<unknown>]> = [
+  ['acquire', (service, key, options) => service.acquire(key, options)],
+  ['tryAcquire', (service, key, options) => service.tryAcquire(key, options)],
+  ['run', (service, key, options) => service.run(key, () => 'ran', options)],
+];
+
+describe('options that cannot be used', () => {
+  it.each(refused)('%p are refused before anything is sent', async (options, message) => {
+    const service = await bench.service();
+    await bench.redis.resetCommandStats();
+    for (const [, way] of ways) {
+      const error: any = await way(service, 'a', options).catch((reason) => reason);
+      expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringMatching(message) });
+    }
+    expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+  });
+
+  it.each(keys)('the key %p is refused before anything is sent', async (key) => {
+    const service = await bench.service();
+    for (const [, way] of ways) await expect(way(service, key, {})).rejects.toMatchObject({ code: 'LOCK_KEY' });
+    expect(() => service.getLock(key)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
+    await expect(service.inspect(key)).rejects.toMatchObject({ code: 'LOCK_KEY' });
+    await expect(service.forceRelease(key)).rejects.toMatchObject({ code: 'LOCK_KEY' });
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+  });
+
+  it.each([[-1], ['soon'], [NaN]])('tryLock(%p) is refused', async (time) => {
+    const lock = (await bench.service()).getLock('a');
+    await expect(lock.tryLock(time)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(lock.tryLock(0, time)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(lock.getHoldCount()).toBe(0);
+  });
+
+  it.each([{ owner: '' }, { owner: 'a b' }, { name: 'me' }, 'me', null])(
+    'getLock refuses %p at once',
+    async (options) => {
+      const service = await bench.service();
+      expect(() => service.getLock('a', options as never)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    },
+  );
+
+  it('are refused in re-entry, too', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      await expect(service.acquire('a', { expire: 5 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    });
+  });
+
+  it('`onLost` of run is a word or a function', async () => {
+    const service = await bench.service();
+    const task = () => 'ran';
+    await expect(service.run('a', task, { onLost: 'log' as never })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+  });
+});
+
+describe('options that can be used', () => {
+  it.each([
+    { expire: 50 },
+    { expire: '50ms' },
+    { expire: '1.5s' },
+    { expire: '24h' },
+    { expire: 0 },
+    { expire: '0s' },
+    { expire: 1000, maxRenewTimes: 3 },
+    { expire: undefined, waitTimeout: undefined, signal: undefined, owner: undefined, onLost: undefined },
+    { waitTimeout: Infinity },
+    { waitTimeout: '1m', holdAtLeast: 0, reentrant: false },
+    { owner: 'x'.repeat(128) },
+    { owner: 'host-1/thread#7{a}:ü' },
+  ])('%p', async (options) => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', options);
+    await lock.verify();
+    if (options.owner !== undefined) expect((await service.inspect('a'))?.owner).toBe(options.owner);
+    expect(await lock.release()).toBe(true);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { inTurn, LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+/** How many of its own waiters a client may serve with one grant from Redis. */
+const BATCH = 16;
+
+/** Who got in, in order; each leaves at once. */
+class Order {
+  readonly served: string[] = [];
+  private readonly visits: Array<Promise<void>> = [];
+
+  enter(service: LockService, key: string, name: string): void {
+    const visit = async () => {
+      const lock = await service.acquire(key, { waitTimeout: Infinity });
+      this.served.push(name);
+      await lock.release();
+    };
+    this.visits.push(visit());
+  }
+
+  async all(): Promise<string[]> {
+    await Promise.all(this.visits);
+    return this.served;
+  }
+}
+
+/** Runs of the same name become one. */
+const runs = (names: readonly string[]): string[] => names.filter((name, i) => name !== names[i - 1]);
+
+describe('the order of those who wait', () => {
+  it('A12 is that of their arrival in one process', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    const order = new Order();
+    const names = Array.from({ length: 50 }, (_, i) => `${i}`);
+    for (const name of names) order.enter(service, 'a', name);
+    await lock.release();
+    expect(await order.all()).toEqual(names);
+  });
+
+  it('A12 is that of their arrival from process to process', async () => {
+    const [holder, ...others] = await bench.serviceList(21);
+    const lock = await holder!.acquire('a');
+    const order = new Order();
+    const names = await inTurn(20, async (i) => {
+      order.enter(others[i]!, 'a', `${i}`);
+      await bench.untilWaiting('a', i + 1);
+      return `${i}`;
+    });
+    await lock.release();
+    expect(await order.all()).toEqual(names);
+  });
+
+  it('A12 gives no client a second grant from Redis while another has waited for more than one', async () => {
+    const [holder, ...clients] = await bench.serviceList(5);
+    const lock = await holder!.acquire('a');
+    const order = new Order();
+    await inTurn(clients.length, async (i) => {
+      for (let waiter = 0; waiter < 40; waiter++) order.enter(clients[i]!, 'a', `${i}`);
+      await bench.untilWaiting('a', i + 1);
+    });
+    await lock.release();
+    const served = await order.all();
+    expect(served).toHaveLength(160);
+
+    // All wait from beginning to end, so their turns go round: between two turns of a client each other has one.
+    const rounds = runs(served);
+    const wholeRounds = Math.min(...['0', '1', '2', '3'].map((name) => rounds.filter((turn) => turn === name).length));
+    expect(rounds.slice(0, 4 * wholeRounds)).toEqual(Array.from({ length: 4 * wholeRounds }, (_, i) => `${i % 4}`));
+    expect(wholeRounds).toBeGreaterThanOrEqual(Math.floor(40 / BATCH));
+  });
+
+  it('A12 has a newcomer served after one turn of a client with a crowd', async () => {
+    const [crowd, newcomer] = await bench.serviceList(2);
+    const lock = await crowd!.acquire('a');
+    const order = new Order();
+    for (let waiter = 0; waiter < 60; waiter++) order.enter(crowd!, 'a', 'crowd');
+    order.enter(newcomer!, 'a', 'newcomer');
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    const served = await order.all();
+    expect(served.indexOf('newcomer')).toBeLessThanOrEqual(2 * BATCH);
+  });
+
+  it('has nobody overtake those who wait, whatever they ask for', async () => {
+    const [holder, waiter, late] = await bench.serviceList(3);
+    const lock = await holder!.acquire('a');
+    const waiting = waiter!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    expect(await late!.tryAcquire('a', { owner: 'somebody' })).toBeNull();
+    await lock.release();
+    await waiting;
+    expect(await late!.tryAcquire('a')).toBeNull();
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import { currentLock } from 'nestjs-redis-locks';
+import { deferred } from '../../support/deferred.js';
+import { LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+describe('the scope of a lock', () => {
+  it('has the same key re-entered, and the last one out gives it back', async () => {
+    const [service, other] = await bench.serviceList(2);
+    let kept;
+    await service!.run('a', async () => {
+      await service!.run('a', async () => undefined);
+      kept = await service!.acquire('a');
+    });
+    expect(await other!.tryAcquire('a')).toBeNull(); // a handle that outlives its scope still holds
+    expect(await kept!.release()).toBe(true);
+    expect(await other!.tryAcquire('a')).not.toBeNull();
+  });
+
+  it('is not opened by acquire or lock()', async () => {
+    const service = await bench.service();
+    await service.acquire('a');
+    expect(await service.tryAcquire('a')).toBeNull();
+    await service.getLock('b').lock();
+    expect(await service.tryAcquire('b')).toBeNull();
+    expect(currentLock()).toBeUndefined();
+  });
+
+  it('is not shared by two calls that start in one tick', async () => {
+    const service = await bench.service();
+    let [inside, most] = [0, 0];
+    const visit = () =>
+      service.run('a', async () => {
+        most = Math.max(most, ++inside);
+        await new Promise((resolve) => setImmediate(resolve));
+        inside -= 1;
+      });
+    await Promise.all([visit(), visit(), visit()]);
+    expect(most).toBe(1);
+  });
+
+  it("gives siblings the holds of their parents, never each other's", async () => {
+    const service = await bench.service();
+    await service.run('parent', async () => {
+      let [inside, most] = [0, 0];
+      const sibling = () =>
+        service.run('a', async (lock) => {
+          most = Math.max(most, ++inside);
+          expect(await service.run('parent', (parent) => parent.holdCount)).toBeGreaterThan(1);
+          expect(lock.holdCount).toBe(1);
+          inside -= 1;
+        });
+      await Promise.all([sibling(), sibling(), sibling()]);
+      expect(most).toBe(1);
+    });
+  });
+
+  it('ends for children that outlive it', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const go = deferred();
+    let child!: Promise<unknown>;
+    await service!.run('a', () => {
+      child = go.then(async () => [
+        currentLock('a')?.isHeld,
+        await service!.tryAcquire('a'),
+        service!.getLock('a').isHeldByCurrentContext(),
+      ]);
+    });
+    await other!.acquire('a');
+    go.resolve();
+    expect(await child).toEqual([false, null, false]);
+  });
+
+  it('ends for children when the lock is lost', async () => {
+    const [service, other] = await bench.serviceList(2);
+    await service!.run(
+      'a',
+      async (lock) => {
+        const lost = deferred();
+        lock.signal.addEventListener('abort', () => lost.resolve());
+        await other!.forceRelease('a');
+        await lost;
+        await other!.acquire('a');
+        expect(await service!.tryAcquire('a')).toBeNull();
+      },
+      { onLost: 'ignore' },
+    );
+  });
+
+  it('is passed by with `reentrant: false`', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      expect(await service.tryAcquire('a', { reentrant: false })).toBeNull();
+      await expect(service.acquire('a', { reentrant: false, waitTimeout: 100 })).rejects.toMatchObject({
+        code: 'LOCK_TIMEOUT',
+      });
+      expect(await service.tryAcquire('a', { reentrant: true })).not.toBeNull();
+    });
+  });
+
+  it('is that of one service: two services do not share it', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await one!.run('a', async () => {
+      expect(await other!.tryAcquire('a')).toBeNull();
+      expect(other!.getLock('a').isHeldByCurrentContext()).toBe(false);
+    });
+  });
+
+  it('of an owner lets that owner in, and no other', async () => {
+    const service = await bench.service();
+    await service.run(
+      'a',
+      async () => {
+        expect(await service.tryAcquire('a', { owner: 'you' })).toBeNull();
+        expect((await service.tryAcquire('a', { owner: 'me' }))?.owner).toBe('me');
+        expect((await service.tryAcquire('a'))?.owner).toBe('me');
+      },
+      { owner: 'me' },
+    );
+  });
+
+  it('may lie in that of another key', async () => {
+    const service = await bench.service();
+    await service.run('a', () =>
+      service.run('b', async (inner) => {
+        expect(currentLock()?.fencingToken).toBe(inner.fencingToken);
+        expect(currentLock('a')?.key).toBe('a');
+        expect(currentLock('c')).toBeUndefined();
+        expect(await service.tryAcquire('a')).not.toBeNull();
+      }),
+    );
+    expect(currentLock()).toBeUndefined();
+  });
+
+  it('goes on over timers, promises and events', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      expect(await new Promise((resolve) => setImmediate(() => resolve(currentLock('a')?.isHeld)))).toBe(true);
+      expect(await service.tryAcquire('a')).not.toBeNull();
+    });
+  });
+});

@@ -1,0 +1,319 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { isLockTimeoutError, type LockService } from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { now } from '../../support/history.js';
+
+const bench = new LockBench();
+
+/** Whether a command runs a script that acquires: those have the lock's keys, and answer with a code. */
+const isScript = ({ name }: { name: string }): boolean => name === 'evalsha' || name === 'eval';
+
+/** Resolves once a service has a place in the queue; its acquisition goes on. */
+async function queueUp(service: LockService, key: string, options = {}) {
+  const before = (await bench.waiters(key)).length;
+  const acquisition = service.acquire(key, options);
+  acquisition.catch(() => undefined);
+  await bench.untilWaiting(key, before + 1);
+  return { acquisition };
+}
+
+describe('a wait with an end', () => {
+  it('A8 of 3 s takes 3.0 to 3.3 s, also when Redis answers slowly', async () => {
+    const [holder, prompt] = [await bench.service(), await bench.service()];
+    const proxy = await bench.proxy();
+    const slow = await bench.service({ connection: proxy.url });
+    proxy.delay({ request: 120, reply: 120 });
+    await holder.acquire('a');
+    const tries = [prompt, slow].map((service) => timed(() => service.getLock('a').tryLock('3s')));
+    for (const { value, took } of await Promise.all(tries)) {
+      expect(value).toBeNull();
+      expect(took).toBeGreaterThanOrEqual(3_000);
+      expect(took).toBeLessThan(3_300);
+    }
+  });
+
+  it('A8 of 0 is one try and one command', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('a');
+    await other!.tryAcquire('b');
+    await bench.redis.resetCommandStats();
+    expect(await other!.getLock('a').tryLock()).toBeNull();
+    expect(await other!.tryAcquire('a')).toBeNull();
+    const { error, took } = await timed(() => other!.acquire('a', { waitTimeout: 0 }));
+    expect(isLockTimeoutError(error)).toBe(true);
+    expect(took).toBeLessThan(AT_ONCE);
+    expect((await bench.redis.commandStats())['evalsha']).toBe(3);
+    expect(await bench.waiters('a')).toEqual([]);
+  });
+
+  it('A8 of 0 passes nobody who waits already', async () => {
+    const [holder, waiter, other] = await bench.serviceList(3);
+    const lock = await holder!.acquire('a');
+    const { acquisition } = await queueUp(waiter!, 'a');
+    const tries = await Promise.all([lock.release(), holder!.tryAcquire('a'), other!.tryAcquire('a')]);
+    expect(tries).toEqual([true, null, null]);
+    expect((await acquisition).isHeld).toBe(true);
+  });
+
+  it('takes the default of its service, and for tryAcquire none', async () => {
+    const [holder, other] = [await bench.service(), await bench.service({ defaults: { waitTimeout: 80 } })];
+    await holder.acquire('a');
+    const { error, took } = await timed(() => other.acquire('a'));
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'a' });
+    expect(took).toBeGreaterThanOrEqual(80);
+    expect(took).toBeLessThan(80 + AT_ONCE);
+    await bench.redis.resetCommandStats();
+    expect(await other.tryAcquire('a')).toBeNull();
+    expect((await bench.redis.commandStats())['evalsha']).toBe(1);
+  });
+
+  it('E14 does not end with the lease of the holder', async () => {
+    const [holder, next, waiter] = await bench.serviceList(3);
+    await holder!.acquire('a', { expire: 150 });
+    const { acquisition } = await queueUp(next!, 'a', { expire: '5s' });
+    const { value, took } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 600 }));
+    expect((await acquisition).isHeld).toBe(true); // somebody else came first
+    expect(value).toBeNull();
+    expect(took).toBeGreaterThanOrEqual(600);
+    expect(took).toBeLessThan(900);
+  });
+
+  it('E14 gets the lock of a holder whose lease ends during the wait', async () => {
+    const [holder, waiter] = await bench.serviceList(2);
+    await holder!.acquire('a', { expire: 150 });
+    const { value, took } = await timed(() => waiter!.getLock('a').tryLock('2s'));
+    expect(value?.isHeld).toBe(true);
+    expect(took).toBeLessThan(150 + AT_ONCE);
+  });
+
+  it('E12 ends without taking the lock from a holder in the same service', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const lock = await service!.acquire('a');
+    for (const options of [{ waitTimeout: 100 }, { waitTimeout: 0 }, { waitTimeout: 100, owner: 'me' }]) {
+      expect(await service!.tryAcquire('a', options)).toBeNull();
+    }
+    expect(await other!.tryAcquire('a')).toBeNull();
+    await lock.verify();
+    expect(await bench.waiters('a')).toEqual([]);
+  });
+});
+
+describe('a wait without an end', () => {
+  it('lasts for ever, and ends with the lock', async () => {
+    const [holder, waiter] = [await bench.service(), await bench.service({ defaults: { waitTimeout: 50 } })];
+    const lock = await holder.acquire('a');
+    const { acquisition } = await queueUp(waiter, 'a', { waitTimeout: Infinity });
+    let isOver = false;
+    void acquisition.then(() => (isOver = true));
+    await sleep(200); // four times the default of its service
+    expect(isOver).toBe(false);
+    await lock.release();
+    expect((await acquisition).isHeld).toBe(true);
+  });
+});
+
+describe('a wait that is given up', () => {
+  const reason = new Error('the client has gone');
+
+  it('A13 leaves no trace in Redis and does not delay those behind', async () => {
+    const [holder, second, third, last] = await bench.serviceList(4);
+    const lock = await holder!.acquire('a');
+    const controller = new AbortController();
+    const abandoned = await queueUp(second!, 'a', { signal: controller.signal });
+    const timesOut = await queueUp(third!, 'a', { waitTimeout: 100 });
+    const { acquisition } = await queueUp(last!, 'a');
+
+    controller.abort(reason);
+    await expect(abandoned.acquisition).rejects.toBe(reason);
+    await expect(timesOut.acquisition).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await bench.untilWaiting('a', 1);
+    expect(await bench.redis.admin.hlen('lock:waiters:{a}')).toBe(1);
+
+    const released = now();
+    await lock.release();
+    const next = await acquisition;
+    expect(between(released)).toBeLessThan(AT_ONCE);
+    await next.release();
+    expect(await bench.redis.admin.keys('*')).toEqual(['lock:fence:{a}']);
+  });
+
+  it('A13 does not begin when its signal has aborted already', async () => {
+    const service = await bench.service();
+    await bench.redis.resetCommandStats();
+    await expect(service.acquire('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(service.tryAcquire('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const task = () => 'never';
+    await expect(service.run('a', task, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+  });
+
+  it('A13 is not ended by a signal that aborts once the lock is held', async () => {
+    const service = await bench.service();
+    const controller = new AbortController();
+    const lock = await service.acquire('a', { signal: controller.signal });
+    controller.abort();
+    await lock.verify();
+    expect(lock.signal.aborted).toBe(false);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('A13 ends while the answer of Redis is on its way, and what was granted goes back', async () => {
+    const proxy = await bench.proxy();
+    const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
+    const controller = new AbortController();
+    proxy.holdReplies();
+    const asked = proxy.seen(isScript);
+    const acquisition = slow.acquire('a', { signal: controller.signal });
+    acquisition.catch(() => undefined);
+    await asked;
+    await eventually(async () => (await other.inspect('a'))?.holds === 1);
+    controller.abort(reason);
+    await expect(acquisition).rejects.toBe(reason);
+    proxy.heal();
+    expect((await other.acquire('a')).isHeld).toBe(true);
+  });
+
+  it('A13 in the moment of the grant passes it on', async () => {
+    const proxy = await bench.proxy();
+    const [holder, last] = await bench.serviceList(2);
+    const middle = await bench.service({ connection: proxy.url });
+    const lock = await holder!.acquire('a');
+    const controller = new AbortController();
+    const abandoned = await queueUp(middle, 'a', { signal: controller.signal });
+    const { acquisition } = await queueUp(last!, 'a');
+
+    proxy.holdReplies(); // the grant is on its way
+    await lock.release();
+    expect(await last!.inspect('a')).toMatchObject({ holds: 1, waiters: [{}] });
+    const since = performance.now();
+    controller.abort(reason);
+    await expect(abandoned.acquisition).rejects.toBe(reason);
+    expect((await acquisition).isHeld).toBe(true);
+    expect(performance.now() - since).toBeLessThan(AT_ONCE); // far from the 3 s that a grant lasts
+    proxy.heal();
+    await (await acquisition).verify();
+  });
+
+  it('A13 around the moment of the grant, many times over, never loses the lock', async () => {
+    const [holder, middle, last] = await bench.serviceList(3);
+    for (let round = 0; round < 60; round++) {
+      const lock = await holder!.acquire('a');
+      const controller = new AbortController();
+      const abandoned = await queueUp(middle!, 'a', { signal: controller.signal });
+      const behind = await queueUp(last!, 'a');
+      const released = lock.release();
+      const abort = () => controller.abort(reason);
+      if (round % 3 === 0) abort();
+      else if (round % 3 === 1) setImmediate(abort);
+      else setTimeout(abort, Math.random() * 2);
+      const outcome = await abandoned.acquisition.catch((error) => error);
+      if (outcome !== reason) await outcome.release();
+      const { value, took } = await timed(() => behind.acquisition);
+      expect(took).toBeLessThan(AT_ONCE);
+      await Promise.all([released, value!.release()]);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
+  it('leaves its place to the next in the same process', async () => {
+    const [holder, crowd, other] = await bench.serviceList(3);
+    const lock = await holder!.acquire('a');
+    const controller = new AbortController();
+    const first = await queueUp(crowd!, 'a', { signal: controller.signal });
+    const second = crowd!.acquire('a');
+    const { acquisition: last } = await queueUp(other!, 'a');
+    const order: string[] = [];
+    const served = [second.then(() => order.push('second')), last.then(() => order.push('last'))];
+    controller.abort(reason);
+    await expect(first.acquisition).rejects.toBe(reason);
+    await lock.release();
+    await served[0];
+    await (await second).release();
+    await served[1];
+    expect(order).toEqual(['second', 'last']);
+  });
+});
+
+describe('a waiter that dies', () => {
+  it('A14 is skipped at once at the next release', async () => {
+    const [holder, last] = await bench.serviceList(2);
+    const doomed = await bench.worker();
+    const lock = await holder!.acquire('a');
+    void doomed.acquire('a').catch(() => undefined);
+    await bench.untilWaiting('a', 1);
+    const { acquisition } = await queueUp(last!, 'a');
+    await doomed.process.kill();
+    await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:*')).length === 2);
+
+    const released = now();
+    await lock.release();
+    expect((await acquisition).isHeld).toBe(true);
+    expect(between(released)).toBeLessThan(AT_ONCE);
+  });
+
+  it.each([
+    ['alone', 0],
+    ['with another of the same client behind it', 1],
+  ])('A14 150 at once are skipped at once, by a holder that is %s', async (_, behind) => {
+    const [holder, last] = await bench.serviceList(2);
+    const doomed = await bench.worker({}, 150);
+    const lock = await holder!.acquire('a');
+    await doomed.process.call('acquireEach', 'a', { waitTimeout: Infinity });
+    await bench.untilWaiting('a', 150);
+    const { acquisition } = await queueUp(last!, 'a');
+    for (let i = 0; i < behind; i++) holder!.acquire('a').catch(() => undefined);
+    await doomed.process.kill();
+    await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:*')).length === 2);
+    const released = now();
+    await lock.release();
+    expect((await acquisition).isHeld).toBe(true);
+    expect(between(released)).toBeLessThan(AT_ONCE);
+  });
+
+  it('A14 and is alone leaves the lock free', async () => {
+    const [holder, late] = await bench.serviceList(2);
+    const doomed = await bench.worker();
+    const lock = await holder!.acquire('a');
+    void doomed.acquire('a').catch(() => undefined);
+    await bench.untilWaiting('a', 1);
+    await doomed.process.kill();
+    await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:*')).length === 2);
+    await lock.release();
+    const { value, took } = await timed(() => late!.acquire('a'));
+    expect(value!.isHeld).toBe(true);
+    expect(took).toBeLessThan(AT_ONCE);
+  });
+});
+
+describe('the way from the failed try into the queue', () => {
+  it('E5 loses no handoff, whenever the release falls', async () => {
+    const [holder, waiter] = [await bench.service(), await bench.service()];
+    for (let round = 0; round < 300; round++) {
+      const lock = await holder.acquire('a');
+      const acquisition = timed(() => waiter.acquire('a'));
+      if (round % 2 === 0) await sleep(Math.random() * 2);
+      else for (let i = round % 20; i > 0; i--) await Promise.resolve();
+      await lock.release();
+      const { value, took } = await acquisition;
+      expect(took).toBeLessThan(AT_ONCE); // and not a lease of 30 s
+      await value!.release();
+    }
+  });
+
+  it('E5 finds the grant that came before the answer to the question', async () => {
+    const proxy = await bench.proxy();
+    const [holder, waiter] = [await bench.service(), await bench.service({ connection: proxy.url })];
+    const lock = await holder.acquire('a');
+    proxy.holdReplies(({ isSubscriber }) => !isSubscriber);
+    const acquisition = timed(() => waiter.acquire('a'));
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    await eventually(async () => (await holder.inspect('a'))?.holds === 1);
+    proxy.heal();
+    const { value, took } = await acquisition;
+    expect(took).toBeLessThan(2 * AT_ONCE);
+    await value!.verify();
+  });
+});

@@ -1,0 +1,193 @@
+import { describe, expect, it } from '@jest/globals';
+import { Observable } from 'rxjs';
+import {
+  DistributedLock,
+  RedisLockModule,
+  UseLock,
+  type DistributedLockOptions,
+  type RedisLockModuleOptions,
+} from 'nestjs-redis-locks';
+
+/** Defines a class with a lock, as the import of a user's file does. */
+const define = (options: unknown) => () => {
+  class Stock {
+    @DistributedLock(options as DistributedLockOptions)
+    async reserve(order: { sku: string }): Promise<string> {
+      return order.sku;
+    }
+  }
+  return Stock;
+};
+
+const defineHandler = (options: unknown) => () => {
+  class Orders {
+    @UseLock(options as never)
+    pay(id: string): string {
+      return id;
+    }
+  }
+  return Orders;
+};
+
+const module = (options: unknown) => () => RedisLockModule.forRoot(options as RedisLockModuleOptions);
+
+const SITE = '@DistributedLock on Stock.reserve';
+
+describe('B10 a lock that cannot be used stops the application when its class is defined', () => {
+  it.each([
+    ['unknown parameter', { key: 'stock:#ordr' }, ['Stock.reserve', '#ordr', '#order']],
+    ['wrong syntax', { key: 'stock:#{#order.' }, ['Stock.reserve']],
+    ['key missing', {}, [SITE, 'there is no key', "key: 'stock:#{#order.sku}'"]],
+    ['key empty', { key: '' }, ['Stock.reserve']],
+    ['several keys', { key: ['a', 'b'] }, [SITE, 'several keys are not supported yet']],
+    ['no options', undefined, [SITE, 'takes an object of options']],
+    ['misspelt option', { key: 'a', expires: 1 }, [SITE, 'no option "expires"', "did you mean 'expire'?"]],
+    ['option of another library', { key: 'a', ttl: 1 }, ['no option "ttl"', "did you mean 'expire'?"]],
+    ['option of later', { key: 'a', type: 'read' }, ['no option "type"', 'the options are key, expire']],
+    ['lease in seconds', { key: 'a', expire: 30 }, [`${SITE}: expire is in milliseconds: write '30s'`]],
+    ['lease too short', { key: 'a', expire: '10ms' }, ['expire is too short', 'at least 50 ms']],
+    ['lease negative', { key: 'a', expire: -1 }, ['expire is -1', "'30s'"]],
+    ['lease NaN', { key: 'a', expire: Number.NaN }, ['expire is NaN']],
+    ['lease endless', { key: 'a', expire: Infinity }, ['expire is endless: write 0']],
+    ['lease beyond timers', { key: 'a', expire: 2 ** 31 }, ['the longest possible is 2147483647 ms']],
+    ['lease in words', { key: 'a', expire: '30 seconds' }, ['expire is "30 seconds"', "'30s'"]],
+    ['wait negative', { key: 'a', waitTimeout: -5 }, ['waitTimeout is -5']],
+    ['renewals not whole', { key: 'a', maxRenewTimes: 1.5 }, ['maxRenewTimes is 1.5', 'a whole number']],
+    [
+      'holdAtLeast longer than expire',
+      { key: 'a', expire: 100, holdAtLeast: 200 },
+      ['holdAtLeast is longer than expire'],
+    ],
+    [
+      'onContended',
+      { key: 'a', onContended: 'wait' },
+      ["onContended is \"wait\"; write 'throw', 'skip' or a function"],
+    ],
+    ['onLost', { key: 'a', onLost: 'skip' }, ["onLost is \"skip\"; write 'throw', 'ignore' or a function"]],
+    ['condition', { key: 'a', condition: true }, ['condition must be a function']],
+    ['connection', { key: 'a', connection: 5 }, ['connection must be the name']],
+    ['returns', { key: 'a', returns: 'stream' }, ["returns must be 'promise' or 'observable'"]],
+  ])('%s', (_what, options, parts) => {
+    for (const part of parts) expect(define(options)).toThrow(part);
+  });
+
+  it.each([
+    ['the handler’s arguments in a key', { key: 'order:#id' }, ['Orders.pay', '#id', '#params']],
+    ['option of @DistributedLock', { key: 'a', returns: 'promise' }, ['@UseLock on Orders.pay', 'no option "returns"']],
+  ])('of a handler: %s', (_what, options, parts) => {
+    for (const part of parts) expect(defineHandler(options)).toThrow(part);
+  });
+});
+
+describe('B10 a lock on what is no method of an instance', () => {
+  const lock = DistributedLock('a') as any;
+
+  it('static method', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        static async reserve(): Promise<void> {}
+      }
+      return Stock;
+    }).toThrow('a static method has no injected LockService');
+  });
+
+  it('arrow function in a property', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        reserve = async (): Promise<void> => {};
+      }
+      return Stock;
+    }).toThrow('Stock.reserve: this is a property');
+  });
+
+  it('getter', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        get reserve(): Promise<void> {
+          return Promise.resolve();
+        }
+      }
+      return Stock;
+    }).toThrow('only methods can be locked');
+  });
+
+  it('class', () => {
+    expect(() => {
+      @lock
+      class Stock {}
+      return Stock;
+    }).toThrow('belongs on a method, not on Stock itself');
+  });
+
+  it('generator', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        async *reserve(): AsyncGenerator<number> {
+          yield 1;
+        }
+      }
+      return Stock;
+    }).toThrow('a generator runs only while it is iterated');
+  });
+
+  it('method that is declared to be synchronous', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        reserve(): number {
+          return 1;
+        }
+      }
+      return Stock;
+    }).toThrow('the method returns Number at once');
+  });
+
+  it('standard decorator instead of a legacy one', () => {
+    expect(() => lock(() => undefined, { kind: 'method', name: 'reserve' })).toThrow('experimentalDecorators');
+  });
+
+  it('an Observable is fine', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        reserve(): Observable<number> {
+          return new Observable();
+        }
+      }
+      return Stock;
+    }).not.toThrow();
+  });
+});
+
+describe('B10 options of the module that cannot be used', () => {
+  it.each([
+    ['misspelt', { conection: 'x' }, ['no option "conection"', "did you mean 'connection'?"]],
+    ['of another library', { url: 'redis://x' }, ['no option "url"', "did you mean 'connection'?"]],
+    ['no object', 'redis://x', ['RedisLockModule takes an object of options']],
+    ['URL of something else', { connection: 'http://x' }, ['redis:// or rediss://']],
+    ['URL without a scheme', { connection: 'localhost:6379' }, ['redis:// or rediss://']],
+    ['URL that is none', { connection: 'redis://a:b c@[x' }, ['no valid URL']],
+    ['no connection at all', { connection: 5 }, ['connection must be a URL']],
+    ['several masters', { connection: ['redis://a'] }, ['not supported yet']],
+    ['prefix with braces', { keyPrefix: '{a}' }, ['keyPrefix must be']],
+    ['watchdog in seconds', { lockWatchdogTimeout: 30 }, ["lockWatchdogTimeout is in milliseconds: write '30s'"]],
+    ['watchdog off', { lockWatchdogTimeout: 0 }, ['lockWatchdogTimeout is too short']],
+    ['no time for a command', { commandTimeout: 0 }, ['commandTimeout is 0']],
+    ['name', { name: '' }, ["name must be a text such as 'jobs'"]],
+    ['default', { defaults: { waitTimeout: 'long' } }, ['defaults.waitTimeout is "long"']],
+    ['default lease in seconds', { defaults: { expire: 10 } }, ["defaults.expire is in milliseconds: write '10s'"]],
+    ['misspelt default', { defaults: { waitTimout: 1 } }, ["did you mean 'waitTimeout'?"]],
+  ])('%s', (_what, options, parts) => {
+    for (const part of parts) expect(module(options)).toThrow(part);
+  });
+
+  it('does not repeat a password', () => {
+    expect(module({ connection: 'tcp://user:secret@host' })).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('secret') }),
+    );
+  });
+});

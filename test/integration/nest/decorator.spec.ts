@@ -1,0 +1,417 @@
+import { Injectable, SetMetadata, applyDecorators } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import { currentLock, DistributedLock, lockKey, LockService } from 'nestjs-redis-locks';
+import { startRedis } from '../../support/redis-server.js';
+import { NestBench, Section, Work } from './support.js';
+
+const bench = new NestBench();
+const others = (section: Section, call: () => Promise<unknown>, times = 6) =>
+  Promise.all(Array.from({ length: times }, call)).then(() => section);
+
+describe('@DistributedLock', () => {
+  it('lets one call run at a time for each key', async () => {
+    @Injectable()
+    class Stock {
+      section = new Section();
+      @DistributedLock({ key: 'stock:#{#order.sku}' })
+      reserve(order: { sku: string }): Promise<number> {
+        expect(order.sku).toBe('a');
+        return this.section.pass();
+      }
+    }
+    const stock = await bench.make(Stock);
+    const { most, entries } = await others(stock.section, () => stock.reserve({ sku: 'a' }));
+    expect({ most, entries }).toEqual({ most: 1, entries: 6 });
+  });
+
+  it('lets calls with different keys run side by side', async () => {
+    @Injectable()
+    class Stock {
+      @DistributedLock('stock:#sku')
+      async reserve(sku: string, work: Work<string>): Promise<string> {
+        return `${sku} ${await work.run()}`;
+      }
+    }
+    const stock = await bench.make(Stock);
+    const [a, b] = [new Work<string>(), new Work<string>()];
+    const both = Promise.all([stock.reserve('a', a), stock.reserve('b', b)]);
+    await Promise.all([a.begun, b.begun]);
+    a.end.resolve('done');
+    b.end.resolve('too');
+    expect(await both).toEqual(['a done', 'b too']);
+  });
+
+  it('takes key, expire and maxRenewTimes by position', async () => {
+    @Injectable()
+    class Stock {
+      constructor(private readonly locks: LockService) {}
+      @DistributedLock('stock:1', '2m', 3)
+      async reserve(): Promise<number | undefined> {
+        return (await this.locks.inspect('stock:1'))?.ttl;
+      }
+    }
+    const ttl = await (await bench.make(Stock)).reserve();
+    expect(ttl).toBeGreaterThan(115_000);
+    expect(ttl).toBeLessThanOrEqual(120_000);
+  });
+
+  it('calls a key function with the instance and the arguments', async () => {
+    @Injectable()
+    class Stock {
+      @DistributedLock({ key: (sku: string, shelf: number) => `stock:${sku}:${shelf}` })
+      async reserve(_sku: string, _shelf: number): Promise<string | undefined> {
+        return currentLock()?.key;
+      }
+    }
+    expect(await (await bench.make(Stock)).reserve('a', 7)).toBe('stock:a:7');
+  });
+
+  it('B1 rejects a call whose arguments make no key, and does not run it', async () => {
+    const ran = jest.fn();
+    @Injectable()
+    class Stock {
+      @DistributedLock('stock:#{#order.sku}')
+      async reserve(order: { sku?: string }): Promise<void> {
+        ran(order);
+      }
+    }
+    const stock = await bench.make(Stock);
+    await expect(stock.reserve({})).rejects.toMatchObject({
+      code: 'LOCK_KEY',
+      message: expect.stringContaining('#order.sku'),
+    });
+    expect(ran).not.toHaveBeenCalled();
+  });
+
+  it('B1 makes the same key as the lockKey tag for a value that has to be encoded', async () => {
+    @Injectable()
+    class Stock {
+      @DistributedLock('stock:#sku')
+      async reserve(sku: string): Promise<Array<string | undefined>> {
+        return [sku, currentLock()?.key];
+      }
+    }
+    const [, key] = await (await bench.make(Stock)).reserve('a:b {c}');
+    expect(key).toBe(lockKey`stock:${'a:b {c}'}`);
+  });
+
+  it('B2 keeps name, length and metadata of the method, of decorators on both sides', async () => {
+    @Injectable()
+    class Stock {
+      @SetMetadata('above', 1)
+      @DistributedLock('stock:#sku')
+      @SetMetadata('below', 2)
+      async reserve(sku: string, amount: number): Promise<string> {
+        return `${sku} ${amount}`;
+      }
+    }
+    const method = Stock.prototype.reserve;
+    expect(method.name).toBe('reserve');
+    expect(method).toHaveLength(2);
+    expect(Reflect.getMetadata('above', method)).toBe(1);
+    expect(Reflect.getMetadata('below', method)).toBe(2);
+    expect(Reflect.getMetadata('design:paramtypes', Stock.prototype, 'reserve')).toEqual([String, Number]);
+  });
+
+  it('B2 works within applyDecorators', async () => {
+    const Guarded = () =>
+      applyDecorators(SetMetadata('guarded', true), DistributedLock('stock:1'), SetMetadata('late', 1));
+    @Injectable()
+    class Stock {
+      section = new Section();
+      @Guarded()
+      async reserve(): Promise<number> {
+        return this.section.pass();
+      }
+    }
+    const stock = await bench.make(Stock);
+    expect((await others(stock.section, () => stock.reserve())).most).toBe(1);
+    expect(Reflect.getMetadata('late', Stock.prototype.reserve)).toBe(1);
+  });
+
+  it('B2 takes parameter names through a lock below it', async () => {
+    @Injectable()
+    class Transfers {
+      @DistributedLock('account:#from')
+      @DistributedLock('account:#to')
+      async transfer(from: string, to: string): Promise<Array<string | undefined>> {
+        return [currentLock()?.key, currentLock(`account:${from}`)?.key, currentLock(`account:${to}`)?.key];
+      }
+    }
+    const keys = await (await bench.make(Transfers)).transfer('a', 'b');
+    expect(keys).toEqual(['account:b', 'account:a', 'account:b']);
+  });
+
+  it('stays out of what a user makes of the instance', async () => {
+    @Injectable()
+    class Stock {
+      readonly shelf = 1;
+      @DistributedLock('stock:1')
+      async reserve(): Promise<void> {}
+    }
+    const stock = await bench.make(Stock);
+    expect(JSON.stringify(stock)).toBe('{"shelf":1}');
+    expect(Object.keys(stock)).toEqual(['shelf']);
+  });
+
+  it('gives the running method its lock', async () => {
+    @Injectable()
+    class Stock {
+      @DistributedLock('stock:1')
+      async reserve() {
+        const lock = currentLock();
+        await lock?.verify();
+        return { key: lock?.key, held: lock?.isHeld, aborted: lock?.signal.aborted, other: currentLock('stock:2') };
+      }
+    }
+    const stock = await bench.make(Stock);
+    expect(await stock.reserve()).toEqual({ key: 'stock:1', held: true, aborted: false, other: undefined });
+    expect(currentLock()).toBeUndefined();
+  });
+
+  it('keeps the key for holdAtLeast after a short method', async () => {
+    @Injectable()
+    class Jobs {
+      runs = 0;
+      @DistributedLock({ key: 'job', holdAtLeast: '1s', onContended: 'skip' })
+      async nightly(): Promise<number | undefined> {
+        return ++this.runs;
+      }
+    }
+    const jobs = await bench.make(Jobs);
+    expect([await jobs.nightly(), await jobs.nightly()]).toEqual([1, undefined]);
+  });
+
+  describe('condition', () => {
+    it('runs without a lock where it says so', async () => {
+      @Injectable()
+      class Stock {
+        @DistributedLock({ key: 'stock:1', condition: (amount: number) => amount > 1 })
+        async reserve(_amount: number): Promise<string | undefined> {
+          return currentLock()?.key;
+        }
+      }
+      const stock = await bench.make(Stock);
+      expect([await stock.reserve(1), await stock.reserve(2)]).toEqual([undefined, 'stock:1']);
+    });
+
+    it.each([
+      ['throws', () => { throw new Error('no idea'); }, 'no idea'], // prettier-ignore
+      ['answers with a promise', (() => Promise.resolve(false)) as never, 'at once'],
+    ])('rejects when it %s, and does not run the method', async (_case, condition, message) => {
+      const ran = jest.fn();
+      @Injectable()
+      class Stock {
+        @DistributedLock({ key: 'stock:1', condition })
+        async reserve(): Promise<void> {
+          ran();
+        }
+      }
+      await expect((await bench.make(Stock)).reserve()).rejects.toThrow(message);
+      expect(ran).not.toHaveBeenCalled();
+    });
+  });
+
+  describe('onContended', () => {
+    it('B6 throw: rejects with LockTimeoutError after waitTimeout', async () => {
+      @Injectable()
+      class Stock {
+        @DistributedLock({ key: 'stock:1', waitTimeout: 50 })
+        async reserve(): Promise<void> {}
+      }
+      const stock = await bench.make(Stock);
+      await bench.occupy('stock:1');
+      await expect(stock.reserve()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'stock:1' });
+    });
+
+    it('B6 skip: answers undefined at once, without running', async () => {
+      const ran = jest.fn();
+      @Injectable()
+      class Stock {
+        @DistributedLock({ key: 'stock:1', onContended: 'skip' })
+        async reserve(): Promise<void> {
+          ran();
+        }
+      }
+      const stock = await bench.make(Stock);
+      await bench.occupy('stock:1');
+      const before = performance.now();
+      expect(await stock.reserve()).toBeUndefined();
+      expect(performance.now() - before).toBeLessThan(1_000);
+      expect(ran).not.toHaveBeenCalled();
+    });
+
+    it('B6 skip: waits when waitTimeout is given beside it', async () => {
+      @Injectable()
+      class Stock {
+        @DistributedLock({ key: 'stock:1', onContended: 'skip', waitTimeout: '5s' })
+        async reserve(): Promise<string | undefined> {
+          return 'ran';
+        }
+      }
+      const stock = await bench.make(Stock);
+      const other = await bench.occupy('stock:1');
+      const reserved = stock.reserve();
+      await other.release();
+      expect(await reserved).toBe('ran');
+    });
+
+    it('B6 function: its value, by error, arguments and instance', async () => {
+      @Injectable()
+      class Stock {
+        shelf = 9;
+        @DistributedLock({
+          key: 'stock:1',
+          onContended(this: Stock, error, sku: string) {
+            return `${error.code} ${sku} ${this.shelf}`;
+          },
+        })
+        async reserve(_sku: string): Promise<string> {
+          return 'ran';
+        }
+      }
+      const stock = await bench.make(Stock);
+      await bench.occupy('stock:1');
+      expect(await stock.reserve('a')).toBe('LOCK_TIMEOUT a 9');
+    });
+
+    it('B6 a timeout of another lock inside the method is an error of the method', async () => {
+      @Injectable()
+      class Stock {
+        constructor(private readonly locks: LockService) {}
+        @DistributedLock({ key: 'stock:1', onContended: 'skip' })
+        async reserve(): Promise<void> {
+          await this.locks.acquire('stock:2', { waitTimeout: 0 });
+        }
+      }
+      const stock = await bench.make(Stock);
+      await bench.occupy('stock:2');
+      await expect(stock.reserve()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'stock:2' });
+    });
+
+    it.each([
+      ['does not wait', {}, undefined],
+      ['waits for the waitTimeout beside it', { waitTimeout: '5s' }, 'ran'],
+    ])('B6 skip as a default of the module %s', async (_case, wait, expected) => {
+      @Injectable()
+      class Stock {
+        @DistributedLock('stock:1')
+        async reserve(): Promise<string> {
+          return 'ran';
+        }
+      }
+      const stock = await bench.make(Stock, { defaults: { onContended: 'skip', ...wait } });
+      const other = await bench.occupy('stock:1');
+      const reserved = stock.reserve();
+      if (expected === undefined) expect(await reserved).toBeUndefined();
+      await other.release();
+      expect(await reserved).toBe(expected);
+    });
+  });
+
+  describe('onLost', () => {
+    class Jobs {
+      lost: unknown;
+      work = new Work<string>();
+      @DistributedLock('job')
+      throwing(): Promise<string> {
+        return this.work.run();
+      }
+      @DistributedLock({ key: 'job', onLost: 'ignore' })
+      ignoring(): Promise<string> {
+        return this.work.run();
+      }
+      @DistributedLock({ key: 'job', onLost: (error, lock) => lostTo(`${error.code} ${lock.key}`) })
+      telling(): Promise<string> {
+        return this.work.run();
+      }
+    }
+    let lostTo: (what: string) => void;
+
+    async function losing(method: 'throwing' | 'ignoring' | 'telling') {
+      const app = await bench.boot({ providers: [Jobs] });
+      const jobs = app.get(Jobs);
+      const told = new Promise<string>((resolve) => (lostTo = resolve));
+      const result = jobs[method]();
+      await jobs.work.begun;
+      await app.get(LockService).forceRelease('job');
+      return { jobs, result, told };
+    }
+
+    it('B6 throw: rejects once the method has ended, with its value as result', async () => {
+      const { jobs, result } = await losing('throwing');
+      jobs.work.end.resolve('value');
+      await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
+    });
+
+    it('B6 throw: the error of the method wins', async () => {
+      const { jobs, result } = await losing('throwing');
+      jobs.work.end.reject(new Error('out of stock'));
+      await expect(result).rejects.toThrow('out of stock');
+    });
+
+    it('B6 ignore: the caller gets the value', async () => {
+      const { jobs, result } = await losing('ignoring');
+      jobs.work.end.resolve('value');
+      expect(await result).toBe('value');
+    });
+
+    it('B6 function: called while the method runs, and the caller gets the value', async () => {
+      const { jobs, result, told } = await losing('telling');
+      expect(await told).toBe('LOCK_LOST job');
+      jobs.work.end.resolve('value');
+      expect(await result).toBe('value');
+    });
+  });
+
+  it('B6 E10 the business error is what the caller gets when Redis is gone at the release', async () => {
+    const redis = await startRedis();
+    @Injectable()
+    class Stock {
+      work = new Work();
+      @DistributedLock('stock:1')
+      reserve(): Promise<void> {
+        return this.work.run();
+      }
+    }
+    const stock = await bench.make(Stock, { connection: redis.url, commandTimeout: 300, shutdownTimeout: 300 });
+    const reserved = stock.reserve();
+    await stock.work.begun;
+    await redis.stop();
+    stock.work.end.reject(new TypeError('out of stock'));
+    await expect(reserved).rejects.toThrow(new TypeError('out of stock'));
+  });
+
+  it('E11 rejects on an instance that has no service, and does not run', async () => {
+    const ran = jest.fn();
+    class Stock {
+      @DistributedLock('stock:1')
+      async reserve(): Promise<void> {
+        ran();
+      }
+    }
+    const stock = new Stock();
+    await expect(stock.reserve()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('Stock.reserve: this instance has no LockService'),
+    });
+    const { reserve } = stock;
+    await expect(reserve()).rejects.toThrow('called without its instance');
+    expect(ran).not.toHaveBeenCalled();
+  });
+
+  it('rejects with LockConfigError when a method turns out to be synchronous', async () => {
+    @Injectable()
+    class Stock {
+      @DistributedLock('stock:1')
+      reserve(): any {
+        return 5;
+      }
+    }
+    const stock = await bench.make(Stock);
+    await expect(stock.reserve()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('make it async'),
+    });
+  });
+});

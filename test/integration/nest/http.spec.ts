@@ -1,0 +1,338 @@
+import {
+  Body,
+  Controller,
+  Get,
+  Headers,
+  Injectable,
+  Param,
+  ParseIntPipe,
+  Post,
+  Query,
+  UseFilters,
+  UseGuards,
+  UseInterceptors,
+  type CallHandler,
+  type CanActivate,
+  type ExecutionContext,
+  type INestApplication,
+  type NestInterceptor,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import { APP_FILTER, APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { map, Subject, type Observable } from 'rxjs';
+import {
+  currentLock,
+  DistributedLock,
+  DistributedLockInterceptor,
+  LockExceptionFilter,
+  LockService,
+  UseLock,
+  type RedisLockRootOptions,
+} from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { startRedis } from '../../support/redis-server.js';
+import { NestBench, Section, Work } from './support.js';
+
+const bench = new NestBench();
+
+@Injectable()
+class SignedIn implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    context.switchToHttp().getRequest().user = { id: 'ann' };
+    return true;
+  }
+}
+
+@Injectable()
+class Wrapping implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(map((body) => ({ body, lockedOutside: currentLock()?.key })));
+  }
+}
+
+const held = (): { held: string | undefined } => ({ held: currentLock()?.key });
+let section: Section;
+let work: Work<string>;
+let stream: Subject<string>;
+
+@Controller()
+class Orders {
+  constructor(private readonly locks: LockService) {}
+
+  @Post('orders/:id/:part')
+  @UseGuards(SignedIn)
+  @UseLock("#params.id/#query.q/#body.sku/#{#headers['x-tenant']}/#user.id")
+  everything(@Param('id') _id: string, @Query() _q: unknown, @Body() _body: unknown, @Headers() _headers: unknown) {
+    return held();
+  }
+
+  @Get('counted')
+  @UseLock('counted')
+  async counted(): Promise<number> {
+    return section.pass();
+  }
+
+  @Get('working/:id')
+  @UseLock('working:#{#params.id}')
+  working(): Promise<string> {
+    return work.run();
+  }
+
+  @Get('sync')
+  @UseLock('sync')
+  sync() {
+    return held();
+  }
+
+  @Get('stream')
+  @UseLock('stream')
+  streaming(): Observable<string> {
+    return stream;
+  }
+
+  @Get('functions/:id')
+  @UseLock({
+    key: ({ params }, context) => `${context.getHandler().name}:${params.id}`,
+    condition: ({ params }) => params.id !== 'free',
+    onContended: (error, { params }) => ({ error: error.code, id: params.id }),
+  })
+  functions() {
+    return held();
+  }
+
+  @Get('skipped')
+  @UseLock({ key: 'skipped', onContended: 'skip' })
+  skipped(): string {
+    return 'ran';
+  }
+
+  @Get('two/:a/:b')
+  @UseLock('a:#params.a')
+  @UseLock('b:#params.b')
+  async two(): Promise<unknown> {
+    const waiting = await Promise.all(['a:1', 'b:2'].map((key) => this.locks.getLock(key).isLocked()));
+    return { ...held(), waiting };
+  }
+
+  @Get('piped/:id')
+  @DistributedLock('piped:#{#id}')
+  async piped(@Param('id', ParseIntPipe) id: number): Promise<unknown> {
+    return { ...held(), type: typeof id };
+  }
+
+  @Get('both/:id')
+  @UseLock('order:#{#params.id}')
+  @DistributedLock('order:#id')
+  async both(@Param('id') id: string): Promise<unknown> {
+    return { id, count: currentLock()?.holdCount };
+  }
+
+  @Get('wrapped')
+  @UseInterceptors(Wrapping)
+  @UseLock('wrapped')
+  wrapped(): string {
+    return 'body';
+  }
+
+  @Get('impatient')
+  @UseFilters(LockExceptionFilter)
+  @UseLock({ key: 'impatient', waitTimeout: 0 })
+  impatient(): string {
+    return 'ran';
+  }
+
+  @Get('failing')
+  @UseFilters(LockExceptionFilter)
+  @UseLock('failing')
+  failing(): never {
+    throw new Error('out of stock');
+  }
+}
+
+const adapters: Array<[string, () => ExpressAdapter | FastifyAdapter]> = [
+  ['Express', () => new ExpressAdapter()],
+  ['Fastify', () => new FastifyAdapter()],
+];
+
+describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
+  let app: INestApplication;
+  let url: string;
+
+  async function listen(
+    providers: Provider[] = [],
+    controllers: Type[] = [Orders],
+    options: RedisLockRootOptions = {},
+  ): Promise<void> {
+    const module = await bench.build({ controllers, providers }, { shutdownTimeout: 0, ...options }).compile();
+    app = module.createNestApplication(makeAdapter() as never, { logger: false, forceCloseConnections: true });
+    bench.closeLater(app);
+    await app.listen(0, '127.0.0.1');
+    url = await app.getUrl();
+  }
+
+  const fetched = async (path: string, init?: RequestInit) => {
+    const response = await fetch(`${url}/${path}`, init);
+    const text = await response.text();
+    const body: unknown = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text;
+    return { status: response.status, body, retryAfter: response.headers.get('retry-after') };
+  };
+  const get = async (path: string): Promise<unknown> => (await fetched(path)).body;
+  const waiters = async (key: string) => (await app.get(LockService).inspect(key))?.waiters.length ?? 0;
+
+  beforeEach(() => {
+    section = new Section();
+    work = new Work();
+    stream = new Subject();
+  });
+  afterEach(() => {
+    work.end.resolve('');
+  });
+
+  it('B5 are locked by params, query, body, headers and user', async () => {
+    await listen();
+    const headers = { 'content-type': 'application/json', 'x-tenant': 'acme' };
+    const { body } = await fetched('orders/7/x?q=8', { method: 'POST', headers, body: JSON.stringify({ sku: 'a:b' }) });
+    expect(body).toEqual({ held: '7/8/a%3Ab/acme/ann' });
+  });
+
+  it('B5 run one at a time for each key', async () => {
+    await listen();
+    await Promise.all(Array.from({ length: 5 }, () => get('counted')));
+    expect(section).toMatchObject({ most: 1, entries: 5 });
+  });
+
+  it('B5 may be synchronous', async () => {
+    await listen();
+    expect(await get('sync')).toEqual({ held: 'sync' });
+  });
+
+  it('B5 are locked until their Observable completes', async () => {
+    await listen();
+    const answer = get('stream');
+    await eventually(() => stream.observed);
+    stream.next('value');
+    expect(await app.get(LockService).getLock('stream').isLocked()).toBe(true);
+    stream.complete();
+    expect(await answer).toBe('value');
+    expect(await app.get(LockService).getLock('stream').isLocked()).toBe(false);
+  });
+
+  it('B5 functions get the request and the context', async () => {
+    await listen();
+    expect(await get('functions/3')).toEqual({ held: 'functions:3' });
+    expect(await get('functions/free')).toEqual({});
+    await bench.occupy('functions:4');
+    expect(await get('functions/4')).toEqual({ error: 'LOCK_TIMEOUT', id: '4' });
+  });
+
+  it('B5 skipped ones answer with nothing', async () => {
+    await listen();
+    await bench.occupy('skipped');
+    expect(await fetched('skipped')).toMatchObject({ status: 200, body: '' });
+  });
+
+  it('B5 two locks on one method are held together, the upper one outside', async () => {
+    await listen();
+    expect(await get('two/1/2')).toEqual({ held: 'b:2', waiting: [true, true] });
+  });
+
+  it('B5 with @DistributedLock are locked with their arguments after pipes', async () => {
+    await listen([{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }]);
+    expect(await get('piped/0042')).toEqual({ held: 'piped:42', type: 'number' });
+  });
+
+  it('B5 with both re-enter where the key is the same', async () => {
+    await listen();
+    expect(await get('both/9')).toEqual({ id: '9', count: 2 });
+  });
+
+  it('B5 bound globally, too: locked once, outside of other interceptors', async () => {
+    await listen([{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }]);
+    await bench.redis.resetCommandStats();
+    expect(await get('wrapped')).toEqual({ body: 'body', lockedOutside: 'wrapped' });
+    expect((await bench.redis.commandStats())['evalsha']).toBe(2); // acquire and release
+  });
+
+  it('B5 a client that goes away while it waits leaves the queue', async () => {
+    await listen();
+    await bench.occupy('counted');
+    const client = new AbortController();
+    const answer = fetch(`${url}/counted`, { signal: client.signal });
+    await eventually(async () => (await waiters('counted')) === 1);
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    await eventually(async () => (await waiters('counted')) === 0);
+    expect(section.entries).toBe(0);
+  });
+
+  it('B5 a client that goes away while its handler runs does not end the lock', async () => {
+    await listen();
+    const client = new AbortController();
+    const answer = fetch(`${url}/working/1`, { signal: client.signal });
+    await work.begun;
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const lock = app.get(LockService).getLock('working:1');
+    expect(await lock.isLocked()).toBe(true);
+    work.end.resolve('done');
+    await eventually(async () => !(await lock.isLocked()));
+  });
+
+  describe('LockExceptionFilter', () => {
+    it('answers 423 with Retry-After and no word about keys when others hold the lock', async () => {
+      await listen();
+      await bench.occupy('impatient');
+      const { status, retryAfter, body } = await fetched('impatient');
+      expect({ status, retryAfter }).toEqual({ status: 423, retryAfter: '1' });
+      expect(body).toEqual({
+        statusCode: 423,
+        code: 'LOCK_TIMEOUT',
+        message: expect.not.stringContaining('impatient'),
+      });
+    });
+
+    it('answers what it is told to', async () => {
+      const useFactory = (host: HttpAdapterHost) =>
+        new LockExceptionFilter(host, { timeoutStatus: 409, retryAfter: 7 });
+      @Controller()
+      class Bare {
+        @Get('bare')
+        @UseLock({ key: 'bare', waitTimeout: 0 })
+        bare(): void {}
+      }
+      await listen([{ provide: APP_FILTER, inject: [HttpAdapterHost], useFactory }], [Bare]);
+      await bench.occupy('bare');
+      expect(await fetched('bare')).toMatchObject({ status: 409, retryAfter: '7' });
+    });
+
+    it('answers 503 with Retry-After when Redis does not', async () => {
+      const redis = await startRedis();
+      await listen([], [Orders], { connection: redis.url, commandTimeout: 200 });
+      await redis.stop();
+      expect(await fetched('impatient')).toMatchObject({ status: 503, retryAfter: '1', body: { code: 'LOCK_STORE' } });
+    });
+
+    it('knows the errors of another copy of the package by their code', async () => {
+      @Controller()
+      class Foreign {
+        @Get('foreign')
+        @UseFilters(LockExceptionFilter)
+        foreign(): never {
+          throw Object.assign(new Error('of another copy'), { code: 'LOCK_TIMEOUT' });
+        }
+      }
+      await listen([], [Foreign]);
+      expect((await fetched('foreign')).status).toBe(423);
+    });
+
+    it('lets other errors pass', async () => {
+      await listen();
+      expect(await fetched('failing')).toMatchObject({ status: 500, retryAfter: null });
+    });
+  });
+});

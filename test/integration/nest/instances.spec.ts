@@ -1,0 +1,143 @@
+import { Inject, Injectable, Module, Scope } from '@nestjs/common';
+import { ContextIdFactory, LazyModuleLoader } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
+import { currentLock, DistributedLock, getLockServiceToken, LockService } from 'nestjs-redis-locks';
+import { NestBench } from './support.js';
+
+const bench = new NestBench();
+const held = async (): Promise<string | undefined> => currentLock()?.key;
+
+@Injectable()
+class Plain {
+  @DistributedLock('plain')
+  work(): Promise<string | undefined> {
+    return held();
+  }
+}
+
+describe('instances with locked methods', () => {
+  it.each([
+    ['request-scoped', Scope.REQUEST],
+    ['transient', Scope.TRANSIENT],
+  ])('B3 %s', async (_name, scope) => {
+    @Injectable({ scope })
+    class Jobs {
+      @DistributedLock('jobs')
+      work(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    const app = await bench.boot({ providers: [Jobs] });
+    const [one, two] = [await app.resolve(Jobs), await app.resolve(Jobs, ContextIdFactory.create())];
+    expect(one).not.toBe(two);
+    expect([await one.work(), await two.work()]).toEqual(['jobs', 'jobs']);
+  });
+
+  it('B3 inherited', async () => {
+    @Injectable()
+    class Child extends Plain {}
+    expect(await (await bench.make(Child)).work()).toBe('plain');
+  });
+
+  it('B3 inherited from an abstract class by one that injects and locks on its own', async () => {
+    abstract class Base {
+      @DistributedLock('base:#{#this.name}')
+      work(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    @Injectable()
+    class Child extends Base {
+      readonly name = 'child';
+      @Inject(Plain) readonly plain!: Plain;
+      @DistributedLock('more')
+      more(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    const child = (await bench.boot({ providers: [Plain, Child] })).get(Child);
+    expect([await child.work(), await child.more(), await child.plain.work()]).toEqual(['base:child', 'more', 'plain']);
+  });
+
+  it('B3 overridden: a call of super re-enters', async () => {
+    @Injectable()
+    class Child extends Plain {
+      @DistributedLock('plain')
+      override async work(): Promise<string | undefined> {
+        return `${await super.work()}, held ${currentLock()?.holdCount}`;
+      }
+    }
+    expect(await (await bench.make(Child)).work()).toBe('plain, held 1');
+  });
+
+  it('B3 overridden without a lock is not locked', async () => {
+    @Injectable()
+    class Child extends Plain {
+      override work(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    expect(await (await bench.make(Child)).work()).toBeUndefined();
+  });
+
+  it.each([
+    ['useFactory', { provide: Plain, useFactory: () => new Plain() }],
+    ['useFactory, asynchronous', { provide: Plain, useFactory: async () => new Plain() }],
+    ['useValue', { provide: Plain, useValue: new Plain() }],
+    ['useClass under another token', { provide: 'plain', useClass: Plain }],
+  ])('B3 from %s', async (_name, provider) => {
+    const app = await bench.boot({ providers: [provider] });
+    expect(await app.get<Plain>(provider.provide).work()).toBe('plain');
+  });
+
+  it('B3 from useFactory is ready when other modules are initialised', async () => {
+    let key: string | undefined;
+    @Module({ providers: [{ provide: Plain, useFactory: () => new Plain() }] })
+    class Feature {
+      constructor(private readonly plain: Plain) {}
+      async onModuleInit(): Promise<void> {
+        key = await this.plain.work();
+      }
+    }
+    await bench.boot({ imports: [Feature] });
+    expect(key).toBe('plain');
+  });
+
+  it('E11 from useFactory for each request: rejects, and says what to do', async () => {
+    const provider = { provide: Plain, useFactory: () => new Plain(), scope: Scope.REQUEST };
+    const app = await bench.boot({ providers: [provider] });
+    const plain = await app.resolve(Plain);
+    await expect(plain.work()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('provide the class instead'),
+    });
+  });
+
+  it('B3 in a module that is loaded later', async () => {
+    @Module({ providers: [Plain] })
+    class Late {}
+    const app = await bench.boot();
+    const late = await app.get(LazyModuleLoader).load(() => Late);
+    expect(await late.get(Plain).work()).toBe('plain');
+  });
+
+  it('B3 one that is frozen rejects rather than running unlocked', async () => {
+    const app = await bench.boot({ providers: [{ provide: Plain, useFactory: () => Object.freeze(new Plain()) }] });
+    await expect(app.get(Plain).work()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('works in a unit test with a stand-in for the service and without the module', async () => {
+    const keys: string[] = [];
+    const standIn: Partial<LockService> = {
+      run: (key: string, task: (lock: never) => never) => {
+        keys.push(key);
+        return Promise.resolve(task(undefined as never));
+      },
+    };
+    const providers = [Plain, { provide: getLockServiceToken(), useValue: standIn }];
+    const app = await Test.createTestingModule({ providers }).compile();
+    await app.get(Plain).work();
+    expect(keys).toEqual(['plain']);
+  });
+});

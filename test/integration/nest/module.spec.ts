@@ -1,0 +1,269 @@
+import { Injectable, Module, Scope, type DynamicModule } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  currentLock,
+  DistributedLock,
+  getLockServiceToken,
+  InjectLockService,
+  LockService,
+  RedisLockModule,
+  UseLock,
+  type RedisLockModuleOptions,
+  type RedisLockOptionsFactory,
+} from 'nestjs-redis-locks';
+import { NestBench, Section } from './support.js';
+
+const bench = new NestBench();
+
+@Injectable()
+class Stock {
+  @DistributedLock('stock')
+  async reserve(): Promise<string | undefined> {
+    return currentLock()?.key;
+  }
+}
+
+@Injectable()
+class Jobs {
+  constructor(@InjectLockService('jobs') readonly locks: LockService) {}
+  @DistributedLock({ key: 'job', connection: 'jobs' })
+  async nightly(): Promise<string | undefined> {
+    return currentLock()?.key;
+  }
+}
+
+/** An application of its own making: nothing but what is imported. */
+const start = (imports: Array<DynamicModule | (new () => unknown)>, providers: any[] = []) =>
+  bench.start(Test.createTestingModule({ imports, providers }));
+
+describe('RedisLockModule', () => {
+  it('B8 forRoot gives every module the service, and locked methods', async () => {
+    @Module({ providers: [Stock], exports: [Stock] })
+    class Feature {}
+    const app = await start([bench.locks(), Feature]);
+    expect(await app.get(Stock).reserve()).toBe('stock');
+    expect(app.get(getLockServiceToken())).toBe(app.get(LockService));
+  });
+
+  describe('forRootAsync', () => {
+    class Config {
+      get redisUrl(): string {
+        return bench.redis.url;
+      }
+    }
+    @Module({ providers: [Config], exports: [Config] })
+    class ConfigModule {}
+
+    it('B8 useFactory, with imports and inject', async () => {
+      const locks = RedisLockModule.forRootAsync({
+        imports: [ConfigModule],
+        inject: [Config],
+        useFactory: async (config: Config) => ({ connection: config.redisUrl, keyPrefix: 'shop' }),
+      });
+      const app = await start([locks], [Stock]);
+      await app.get(Stock).reserve();
+      expect(await bench.redis.admin.keys('shop:*')).not.toEqual([]);
+    });
+
+    it('B8 useClass, with extraProviders', async () => {
+      @Injectable()
+      class Factory implements RedisLockOptionsFactory {
+        constructor(private readonly config: Config) {}
+        createRedisLockOptions(): RedisLockModuleOptions {
+          return { connection: this.config.redisUrl };
+        }
+      }
+      const app = await start([RedisLockModule.forRootAsync({ useClass: Factory, extraProviders: [Config] })], [Stock]);
+      expect(await app.get(Stock).reserve()).toBe('stock');
+    });
+
+    it('B8 useExisting', async () => {
+      @Injectable()
+      class Existing implements RedisLockOptionsFactory {
+        createRedisLockOptions(): RedisLockModuleOptions {
+          return { connection: bench.redis.url };
+        }
+      }
+      @Module({ providers: [Existing], exports: [Existing] })
+      class ExistingModule {}
+      const locks = RedisLockModule.forRootAsync({ imports: [ExistingModule], useExisting: Existing });
+      expect(await (await start([locks], [Stock])).get(Stock).reserve()).toBe('stock');
+    });
+
+    it('B8 with a name', async () => {
+      const useFactory = () => ({ connection: bench.redis.url });
+      const app = await start([RedisLockModule.forRootAsync({ name: 'jobs', useFactory })], [Jobs]);
+      expect(await app.get(Jobs).nightly()).toBe('job');
+    });
+
+    it.each([
+      ['a bad option', () => ({ commandTimeout: -1 }), 'commandTimeout is -1'],
+      ['a name', () => ({ name: 'jobs' }), "forRootAsync({ name: 'jobs', … })"],
+      ['isGlobal', () => ({ isGlobal: false }), 'isGlobal comes too late here'],
+    ])('B10 does not start with %s among the options', async (_what, useFactory, message) => {
+      await expect(start([RedisLockModule.forRootAsync({ useFactory: useFactory as never })])).rejects.toThrow(message);
+    });
+  });
+
+  it('B8 two named instances side by side', async () => {
+    const app = await start([bench.locks(), bench.locks({ name: 'jobs', keyPrefix: 'jobs' })], [Stock, Jobs]);
+    const jobs = app.get(Jobs);
+    expect([await app.get(Stock).reserve(), await jobs.nightly()]).toEqual(['stock', 'job']);
+    expect([app.get(LockService).name, jobs.locks.name]).toEqual(['default', 'jobs']);
+    const keys = await bench.redis.admin.keys('*');
+    expect(new Set(keys.map((key) => key.replace(/:.*/, '')))).toEqual(new Set(['lock', 'jobs']));
+  });
+
+  it('B8 not global: for the modules that import it', async () => {
+    const locks = bench.locks({ isGlobal: false });
+    @Module({ imports: [locks], providers: [Stock], exports: [Stock] })
+    class Feature {}
+    expect(await (await start([Feature])).get(Stock).reserve()).toBe('stock');
+  });
+
+  it('B8 not global: a module that does not import it fails at boot', async () => {
+    @Module({ providers: [Stock] })
+    class Feature {}
+    await expect(start([bench.locks({ isGlobal: false }), Feature])).rejects.toThrow(
+      'import RedisLockModule.forRoot()',
+    );
+  });
+
+  it('B8 the same module object imported twice is one instance', async () => {
+    const locks = bench.locks();
+    @Module({ imports: [locks] })
+    class Feature {}
+    await expect(start([locks, Feature], [Stock])).resolves.toBeDefined();
+  });
+
+  it('B8 two applications in one process have their own services, and exclude each other', async () => {
+    @Injectable()
+    class Shared {
+      static readonly section = new Section();
+      constructor(readonly locks: LockService) {}
+      @DistributedLock('shared')
+      async work(): Promise<boolean> {
+        await Shared.section.pass();
+        return (await this.locks.inspect('shared'))?.holders[0]?.client !== undefined;
+      }
+    }
+    const apps = [await bench.boot({ providers: [Shared] }), await bench.boot({ providers: [Shared] })];
+    const [one, two] = apps.map((app) => app.get(Shared)) as [Shared, Shared];
+    expect(one.locks).not.toBe(two.locks);
+    await Promise.all([one, two, one, two].map((shared) => shared.work()));
+    expect(Shared.section).toMatchObject({ most: 1, entries: 4 });
+    await apps[0]?.close();
+    expect(await two.work()).toBe(true);
+  });
+
+  it('uses a client that it is given, and does not close it', async () => {
+    const client = new Redis(bench.redis.url);
+    const app = await start([RedisLockModule.forRoot({ connection: client })], [Stock]);
+    expect(await app.get(Stock).reserve()).toBe('stock');
+    await app.close();
+    expect(await client.ping()).toBe('PONG');
+    client.disconnect();
+  });
+
+  describe('in tests of a user', () => {
+    const standIn = (name: string) => ({ run: async (key: string) => `${name}: ${key}` });
+
+    it('B8 overrideProvider(LockService) reaches locked methods, and nothing connects', async () => {
+      const nowhere = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });
+      const builder = Test.createTestingModule({ imports: [nowhere], providers: [Stock] });
+      const app = await bench.start(builder.overrideProvider(LockService).useValue(standIn('mine')));
+      expect(await app.get(Stock).reserve()).toBe('mine: stock');
+    });
+
+    it('B8 overrideProvider(LockService) reaches instances of useFactory', async () => {
+      const builder = bench.build({ providers: [{ provide: Stock, useFactory: () => new Stock() }] });
+      const app = await bench.start(builder.overrideProvider(LockService).useValue(standIn('mine')));
+      expect(await app.get(Stock).reserve()).toBe('mine: stock');
+    });
+
+    it('B8 overrideProvider(getLockServiceToken(name)) reaches those of a named instance', async () => {
+      const builder = bench.build({ providers: [Jobs] }, { name: 'jobs' });
+      const app = await bench.start(builder.overrideProvider(getLockServiceToken('jobs')).useValue(standIn('mine')));
+      expect(await app.get(Jobs).nightly()).toBe('mine: job');
+    });
+  });
+
+  describe('what fails at boot', () => {
+    it('B8 a missing module, with the error of Nest that says what to import', async () => {
+      await expect(start([], [Stock])).rejects.toThrow(
+        /can't resolve dependencies of the Stock[^]*LockService: import RedisLockModule\.forRoot\(\)/,
+      );
+    });
+
+    it('B8 a missing module, for named locks and handlers, too', async () => {
+      class Named {
+        @DistributedLock({ key: 'a', connection: 'jobs' })
+        async work(): Promise<void> {}
+      }
+      class Handlers {
+        @UseLock('a')
+        work(): void {}
+      }
+      await expect(start([], [Injectable()(Named) ?? Named])).rejects.toThrow('import RedisLockModule.forRoot()');
+      const builder = Test.createTestingModule({ controllers: [Handlers] });
+      await expect(bench.start(builder)).rejects.toThrow('import RedisLockModule.forRoot()');
+    });
+
+    it('B8 two instances without a name', async () => {
+      await expect(start([bench.locks(), bench.locks()])).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringContaining('set up twice without a name'),
+      });
+    });
+
+    it('B8 two instances with one name', async () => {
+      const jobs = () => bench.locks({ name: 'jobs' });
+      await expect(start([jobs(), jobs()])).rejects.toThrow("set up twice with the name 'jobs'");
+    });
+
+    class Wrong {
+      @DistributedLock({ key: 'a', connection: 'jbos' })
+      async work(): Promise<void> {}
+    }
+    class WrongHandler {
+      @UseLock({ key: 'a', connection: 'jbos' })
+      work(): void {}
+    }
+
+    it.each([
+      ['a method', { providers: [Wrong] }],
+      ['a method of an instance from useFactory', { providers: [{ provide: 'wrong', useFactory: () => new Wrong() }] }],
+      ['a handler', { controllers: [WrongHandler] }],
+    ])('B8 an unknown connection of %s, with the known names', async (_where, metadata) => {
+      const builder = Test.createTestingModule({
+        imports: [bench.locks(), bench.locks({ name: 'jobs' })],
+        ...metadata,
+      });
+      await expect(bench.start(builder)).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringMatching(/no RedisLockModule named 'jbos'.*Known: 'default', 'jobs'\./),
+      });
+    });
+
+    it('B8 an unknown connection of a request-scoped class, before any request', async () => {
+      @Injectable({ scope: Scope.REQUEST })
+      class Scoped {
+        @DistributedLock({ key: 'a', connection: 'jbos' })
+        async work(): Promise<void> {}
+      }
+      await expect(start([bench.locks()], [Scoped])).rejects.toThrow("Known: 'default'.");
+    });
+  });
+
+  it('starts without Redis, and locks fail until it is there', async () => {
+    const began = performance.now();
+    const app = await start(
+      [RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1', commandTimeout: 200 })],
+      [Stock],
+    );
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await expect(app.get(Stock).reserve()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  });
+});

@@ -1,0 +1,192 @@
+import { Injectable } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  concat,
+  EMPTY,
+  firstValueFrom,
+  lastValueFrom,
+  NEVER,
+  Observable,
+  of,
+  Subject,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { currentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { deferred } from '../../support/deferred.js';
+import { NestBench } from './support.js';
+
+const bench = new NestBench();
+
+@Injectable()
+class Streams {
+  calls = 0;
+  source: Observable<unknown> = EMPTY;
+
+  constructor(readonly locks: LockService) {}
+
+  @DistributedLock('stream')
+  open(): Observable<unknown> {
+    this.calls += 1;
+    return this.source;
+  }
+
+  @DistributedLock({ key: 'stream', onContended: 'skip' })
+  skipping(): Observable<unknown> {
+    return this.source;
+  }
+
+  @DistributedLock({ key: 'stream', onContended: (_error, instead: unknown) => instead })
+  replaced(_instead: unknown): Observable<unknown> {
+    return this.source;
+  }
+
+  @DistributedLock({ key: 'stream', returns: 'observable' })
+  inferred() {
+    return this.source;
+  }
+
+  @DistributedLock('stream')
+  unknown(): Observable<unknown> | Promise<unknown> {
+    return this.source;
+  }
+
+  isLocked(): Promise<boolean> {
+    return this.locks.getLock('stream').isLocked();
+  }
+}
+
+const collect = (stream: Observable<unknown>) => firstValueFrom(stream.pipe(toArray()));
+
+describe('methods that return an Observable', () => {
+  it('B4 are not called before there is a subscription, and anew for each', async () => {
+    const streams = await bench.make(Streams);
+    streams.source = of(1, 2);
+    const stream = streams.open();
+    expect(streams.calls).toBe(0);
+    expect(await collect(stream)).toEqual([1, 2]);
+    expect(await collect(stream)).toEqual([1, 2]);
+    expect(streams.calls).toBe(2);
+  });
+
+  it('B4 hold the lock from subscribe until complete', async () => {
+    const streams = await bench.make(Streams);
+    const source = new Subject<number>();
+    streams.source = source;
+    const first = deferred<unknown>();
+    const completed = deferred();
+    streams.open().subscribe({ next: first.resolve, complete: completed.resolve });
+    await eventually(() => source.observed);
+    source.next(1);
+    expect(await first).toBe(1);
+    expect(await streams.isLocked()).toBe(true);
+    source.complete();
+    await completed;
+    expect(await streams.isLocked()).toBe(false);
+  });
+
+  it('B4 hold the lock until an error, which is what the subscriber gets', async () => {
+    const streams = await bench.make(Streams);
+    streams.source = concat(
+      of(1),
+      throwError(() => new Error('broken')),
+    );
+    await expect(lastValueFrom(streams.open())).rejects.toThrow('broken');
+    expect(await streams.isLocked()).toBe(false);
+  });
+
+  it('B4 hold the lock until unsubscribed', async () => {
+    const streams = await bench.make(Streams);
+    const source = new Subject<number>();
+    streams.source = source;
+    const subscription = streams.open().subscribe();
+    await eventually(() => source.observed);
+    expect(await streams.isLocked()).toBe(true);
+    subscription.unsubscribe();
+    expect(source.observed).toBe(false);
+    await eventually(async () => !(await streams.isLocked()));
+  });
+
+  it('B4 release when a subscriber leaves in the middle of what comes at once', async () => {
+    const streams = await bench.make(Streams);
+    streams.source = of(1, 2, 3);
+    expect(await firstValueFrom(streams.open())).toBe(1);
+    await eventually(async () => !(await streams.isLocked()));
+  });
+
+  it('B4 unsubscribed while waiting: the wait ends, and the method is never called', async () => {
+    const streams = await bench.make(Streams);
+    const other = await bench.occupy('stream');
+    const subscription = streams.open().subscribe();
+    await eventually(async () => (await streams.locks.inspect('stream'))?.waiters.length === 1);
+    subscription.unsubscribe();
+    await eventually(async () => (await streams.locks.inspect('stream'))?.waiters.length === 0);
+    await other.release();
+    expect(streams.calls).toBe(0);
+  });
+
+  it('B4 run in the scope of the lock', async () => {
+    const streams = await bench.make(Streams);
+    streams.source = new Observable((subscriber) => {
+      subscriber.next(currentLock()?.key);
+      setTimeout(() => {
+        subscriber.next(currentLock()?.isHeld);
+        subscriber.complete();
+      });
+    });
+    expect(await collect(streams.open())).toEqual(['stream', true]);
+  });
+
+  it('B4 subscriptions exclude each other', async () => {
+    const streams = await bench.make(Streams);
+    let [inside, most] = [0, 0];
+    streams.source = new Observable((subscriber) => {
+      most = Math.max(most, ++inside);
+      setTimeout(() => {
+        inside -= 1;
+        subscriber.complete();
+      }, 3);
+    });
+    const stream = streams.open();
+    await Promise.all([1, 2, 3, 4].map(() => collect(stream)));
+    expect(most).toBe(1);
+  });
+
+  it('B4 B6 contended: the error, nothing, or what the function gives', async () => {
+    const streams = await bench.make(Streams, { defaults: { waitTimeout: 50 } });
+    await bench.occupy('stream');
+    await expect(collect(streams.open())).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await collect(streams.skipping())).toEqual([]);
+    expect(await collect(streams.replaced('value'))).toEqual(['value']);
+    expect(await collect(streams.replaced(of(1, 2)))).toEqual([1, 2]);
+    expect(await collect(streams.replaced(Promise.resolve('later')))).toEqual(['later']);
+  });
+
+  it('B4 B6 a lost lock is an error at the end', async () => {
+    const streams = await bench.make(Streams);
+    const source = new Subject<number>();
+    streams.source = source;
+    const collected = collect(streams.open());
+    await eventually(() => source.observed);
+    await streams.locks.forceRelease('stream');
+    source.complete();
+    await expect(collected).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('B4 with an inferred type are told by the option returns', async () => {
+    const streams = await bench.make(Streams);
+    streams.source = of(1);
+    expect(await collect(streams.inferred())).toEqual([1]);
+  });
+
+  it('B4 without a type and the option reject, and name the option', async () => {
+    const streams = await bench.make(Streams);
+    streams.source = NEVER;
+    await expect(streams.unknown()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining("add returns: 'observable'"),
+    });
+    expect(await streams.isLocked()).toBe(false);
+  });
+});

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { describe, expect, it } from '@jest/globals';
+import { currentLock, DistributedLock } from 'nestjs-redis-locks';
+import { deferred } from '../../support/deferred.js';
+import { NestBench } from './support.js';
+
+const bench = new NestBench();
+/** The keys under which something ran. */
+let ran = deferred<string | undefined>();
+const tell = (): void => ran.resolve(currentLock()?.key);
+
+const FAR = '0 0 1 1 *';
+
+@Injectable()
+class Jobs {
+  @Cron(FAR, { name: 'above' })
+  @DistributedLock('cron:above')
+  async above(): Promise<void> {
+    tell();
+  }
+
+  @DistributedLock('cron:below')
+  @Cron(FAR, { name: 'below' })
+  async below(): Promise<void> {
+    tell();
+  }
+
+  @DistributedLock('interval')
+  @Interval('often', 20)
+  async often(): Promise<void> {
+    tell();
+  }
+
+  @OnEvent('event.above')
+  @DistributedLock('event:#{#event.id}')
+  async onAbove(event: { id: number }): Promise<void> {
+    if (event.id > 0) tell();
+  }
+
+  @DistributedLock('event:#{#event.id}')
+  @OnEvent('event.below')
+  async onBelow(event: { id: number }): Promise<void> {
+    if (event.id > 0) tell();
+  }
+}
+
+const boot = (providers: any[] = [Jobs]) => {
+  ran = deferred();
+  return bench.boot({ imports: [ScheduleModule.forRoot(), EventEmitterModule.forRoot()], providers });
+};
+
+describe('beside the decorators of others', () => {
+  it.each(['above', 'below'])('B2 @Cron %s', async (where) => {
+    const app = await boot();
+    void app.get(SchedulerRegistry).getCronJob(where).fireOnTick();
+    expect(await ran).toBe(`cron:${where}`);
+  });
+
+  it('B2 @Interval', async () => {
+    await boot();
+    expect(await ran).toBe('interval');
+  });
+
+  it.each(['above', 'below'])('B2 @OnEvent %s', async (where) => {
+    const app = await boot();
+    app.get(EventEmitter2).emit(`event.${where}`, { id: 7 });
+    expect(await ran).toBe('event:7');
+  });
+
+  it('B2 @Cron on an instance from useFactory', async () => {
+    const app = await boot([{ provide: Jobs, useFactory: () => new Jobs() }]);
+    void app.get(SchedulerRegistry).getCronJob('above').fireOnTick();
+    expect(await ran).toBe('cron:above');
+  });
+
+  it('B2 B6 @Cron on three replicas runs once with skip', async () => {
+    let runs = 0;
+    @Injectable()
+    class Nightly {
+      @Cron(FAR, { name: 'nightly' })
+      @DistributedLock({ key: 'nightly', holdAtLeast: '5s', onContended: 'skip' })
+      async run(): Promise<void> {
+        runs += 1;
+      }
+    }
+    const apps = await Promise.all([1, 2, 3].map(() => boot([Nightly])));
+    await Promise.all(apps.map((app) => app.get(Nightly).run()));
+    expect(runs).toBe(1);
+  });
+});

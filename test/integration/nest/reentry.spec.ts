@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { currentLock, DistributedLock, isLockTimeoutError } from 'nestjs-redis-locks';
+import { deferred } from '../../support/deferred.js';
+import { NestBench, Section } from './support.js';
+
+const bench = new NestBench();
+
+@Injectable()
+class Stock {
+  readonly section = new Section();
+
+  @DistributedLock('stock:#sku')
+  async reserve(sku: string): Promise<string> {
+    await this.section.pass();
+    return `${sku} held ${currentLock()?.holdCount}`;
+  }
+
+  @DistributedLock({ key: 'stock:#sku', waitTimeout: 50 })
+  async atOnce(sku: string): Promise<string> {
+    return sku;
+  }
+}
+
+@Injectable()
+class Orders {
+  constructor(readonly stock: Stock) {}
+
+  @DistributedLock('stock:#{#skus[0]}')
+  async place(skus: string[]): Promise<string[]> {
+    const results: string[] = [];
+    for (const sku of skus) results.push(await this.stock.reserve(sku));
+    return results;
+  }
+
+  @DistributedLock('stock:#sku')
+  async detached(sku: string, later: Promise<void>): Promise<{ child: Promise<unknown> }> {
+    const child = later.then(() => this.stock.atOnce(sku)).catch((error: unknown) => error);
+    return { child };
+  }
+
+  @DistributedLock('order:#id')
+  async both(id: string, sku: string): Promise<string[]> {
+    return Promise.all([this.stock.reserve(sku), this.stock.reserve(sku), this.stock.reserve(id)]);
+  }
+}
+
+const boot = async () => {
+  const app = await bench.boot({ providers: [Stock, Orders] });
+  return { orders: app.get(Orders), stock: app.get(Stock) };
+};
+
+describe('locked methods that call each other', () => {
+  it('B7 re-enter what the caller holds, and take what it does not', async () => {
+    const { orders } = await boot();
+    expect(await orders.place(['a', 'a', 'b'])).toEqual(['a held 2', 'a held 2', 'b held 1']);
+  });
+
+  it('B7 re-enter without a command to Redis', async () => {
+    const { orders } = await boot();
+    await orders.place(['a']);
+    await bench.redis.resetCommandStats();
+    await orders.place(['a', 'a', 'a']);
+    const { evalsha } = await bench.redis.commandStats();
+    expect(evalsha).toBe(2); // acquire and release
+  });
+
+  it('B7 parallel requests share no context', async () => {
+    const { stock, orders } = await boot();
+    await Promise.all([...'12345'].map(() => orders.place(['a', 'a'])));
+    expect(stock.section.most).toBe(1);
+  });
+
+  it('B7 siblings do not re-enter each other', async () => {
+    const { stock, orders } = await boot();
+    await orders.both('x', 'a');
+    expect(stock.section).toMatchObject({ most: 2, entries: 3 }); // two with one key, and one with another
+  });
+
+  it('B7 a detached child cannot re-enter once the method is over', async () => {
+    const { orders } = await boot();
+    const later = deferred();
+    const { child } = await orders.detached('a', later);
+    await bench.occupy('stock:a');
+    later.resolve();
+    expect(isLockTimeoutError(await child)).toBe(true);
+  });
+});

@@ -1,0 +1,134 @@
+import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { currentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { startRedis } from '../../support/redis-server.js';
+import { NestBench, Work } from './support.js';
+
+const bench = new NestBench();
+
+@Injectable()
+class Jobs {
+  readonly work = new Work<string>();
+  signal: AbortSignal | undefined;
+
+  @DistributedLock('job')
+  run(): Promise<string> {
+    this.signal = currentLock()?.signal;
+    return this.work.run();
+  }
+}
+
+const isLocked = async (key: string) => (await bench.redis.admin.keys(`lock:state:{${key}}`)).length > 0;
+const waiting = async (app: { get(type: typeof LockService): LockService }, key: string) =>
+  (await app.get(LockService).inspect(key))?.waiters.length === 1;
+
+describe('shutdown', () => {
+  it('B9 waits for those who hold a lock, and their work counts', async () => {
+    const app = await bench.boot({ providers: [Jobs] });
+    const jobs = app.get(Jobs);
+    const result = jobs.run();
+    await jobs.work.begun;
+    let closed = false;
+    const closing = app.close().then(() => (closed = true));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(closed).toBe(false);
+    expect(await isLocked('job')).toBe(true);
+    jobs.work.end.resolve('done');
+    expect(await result).toBe('done');
+    await closing;
+    expect(await isLocked('job')).toBe(false);
+  });
+
+  it('B9 waits no longer than shutdownTimeout, tells the holder, and releases', async () => {
+    const app = await bench.boot({ providers: [Jobs] }, { shutdownTimeout: 100 });
+    const jobs = app.get(Jobs);
+    const result = jobs.run();
+    await jobs.work.begun;
+    const began = performance.now();
+    await app.close();
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(await isLocked('job')).toBe(false);
+    expect(jobs.signal?.aborted).toBe(true);
+    jobs.work.end.resolve('late');
+    await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'late' });
+  });
+
+  it('B9 rejects those who wait, and leaves nothing of them', async () => {
+    const app = await bench.boot({ providers: [Jobs] });
+    await bench.occupy('job');
+    const result = app.get(Jobs).run();
+    const rejected = expect(result).rejects.toThrow(/shut/i);
+    await eventually(() => waiting(app, 'job'));
+    await app.close();
+    await rejected;
+    expect(await bench.redis.admin.zcard('lock:queue:{job}')).toBe(0);
+  });
+
+  it('B9 refuses new locks once it has begun', async () => {
+    const app = await bench.boot({ providers: [Jobs] });
+    await app.close();
+    await expect(app.get(Jobs).run()).rejects.toThrow(/shut/i);
+  });
+
+  it('B9 requests in flight keep their locks to the end', async () => {
+    const work = new Work<string>();
+    const order: string[] = [];
+    @Controller()
+    class Orders implements BeforeApplicationShutdown {
+      @Get()
+      @DistributedLock('order')
+      async pay(): Promise<string> {
+        const done = await work.run();
+        order.push(`held: ${currentLock()?.isHeld}`);
+        return done;
+      }
+      beforeApplicationShutdown(): void {
+        order.push('shutting down');
+        setTimeout(() => work.end.resolve('paid'), 50);
+      }
+    }
+    const module = await bench.build({ controllers: [Orders] }).compile();
+    const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
+    await app.listen(0, '127.0.0.1');
+    const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
+    await work.begun;
+    await app.close();
+    expect(await (await answer).text()).toBe('paid');
+    expect(order).toEqual(['shutting down', 'held: true']);
+    expect(await isLocked('order')).toBe(false);
+  });
+
+  it('B9 with Redis gone is over within its bounds, for holders and waiters', async () => {
+    const redis = await startRedis();
+    const options = { connection: redis.url, commandTimeout: 200, shutdownTimeout: 200 };
+    const app = await bench.boot({ providers: [Jobs] }, options);
+    const jobs = app.get(Jobs);
+    const results = [jobs.run(), app.get(LockService).acquire('job')].map((result) =>
+      result.catch((error: unknown) => error),
+    );
+    await jobs.work.begun;
+    await redis.stop();
+    const began = performance.now();
+    await app.close();
+    expect(performance.now() - began).toBeLessThan(2_000);
+    jobs.work.end.resolve('done');
+    await Promise.all(results);
+  });
+
+  it('B9 leaves no connection behind, and none of its own closed', async () => {
+    const own = new Redis(bench.redis.url);
+    const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
+    await own.ping();
+    const before = await connections();
+    const app = await bench.boot({ imports: [RedisLockModule.forRoot({ name: 'own', connection: own })] });
+    await app.get(LockService).run('a', () => undefined);
+    expect(await connections()).toBeGreaterThan(before);
+    await app.close();
+    await eventually(async () => (await connections()) === before);
+    expect(await own.ping()).toBe('PONG');
+    own.disconnect();
+  });
+});

@@ -1,0 +1,92 @@
+import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { LockService, RedisLockModule, type RedisLockRootOptions } from 'nestjs-redis-locks';
+import { deferred, type Deferred } from '../../support/deferred.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+/** A Redis for the tests of a file, and applications on it that are closed after each test. */
+export class NestBench {
+  redis!: RedisServer;
+  private readonly apps: INestApplicationContext[] = [];
+
+  constructor() {
+    beforeAll(async () => {
+      this.redis = await startRedis();
+    });
+    afterEach(async () => {
+      await Promise.all(this.apps.splice(0).map((app) => app.close()));
+      await this.redis.admin.flushall();
+    });
+    afterAll(() => this.redis.stop());
+  }
+
+  /** The module on this bench's Redis. */
+  locks(options: RedisLockRootOptions = {}) {
+    return RedisLockModule.forRoot({ connection: this.redis.url, ...options });
+  }
+
+  /** A test application that has the module, not yet compiled. */
+  build(metadata: ModuleMetadata, options?: RedisLockRootOptions): TestingModuleBuilder {
+    return silent(
+      Test.createTestingModule({ ...metadata, imports: [this.locks(options), ...(metadata.imports ?? [])] }),
+    );
+  }
+
+  /** A started application that has the module. */
+  boot(metadata: ModuleMetadata = {}, options?: RedisLockRootOptions) {
+    return this.start(this.build(metadata, options));
+  }
+
+  async start(builder: TestingModuleBuilder) {
+    const app = await silent(builder).compile();
+    this.closeLater(app);
+    return app.init();
+  }
+
+  closeLater(app: INestApplicationContext): void {
+    this.apps.push(app);
+  }
+
+  /** Starts an application that has providers and nothing else, and gives their instances. */
+  async make<T>(type: new (...args: any[]) => T, options?: RedisLockRootOptions): Promise<T> {
+    return (await this.boot({ providers: [type] }, options)).resolve(type);
+  }
+
+  /** Holds a key for somebody else, until the test lets go. */
+  async occupy(key: string): Promise<{ release(): Promise<unknown> }> {
+    // At the end nobody waits for this holder, who never gives the key back by itself.
+    const other = await this.boot({}, { shutdownTimeout: 0 });
+    return other.get(LockService).acquire(key);
+  }
+}
+
+const silent = (builder: TestingModuleBuilder): TestingModuleBuilder =>
+  builder.setLogger({ log() {}, warn() {}, error() {}, debug() {}, verbose() {}, fatal() {} });
+
+/** A piece of work that tells when it has begun, and ends when the test says so. */
+export class Work<T = void> {
+  readonly begun: Deferred<void> = deferred();
+  readonly end: Deferred<T> = deferred<T>();
+
+  run(): Promise<T> {
+    this.begun.resolve();
+    return this.end;
+  }
+}
+
+/** Counts how many are in a section at once. */
+export class Section {
+  most = 0;
+  entries = 0;
+  private inside = 0;
+
+  async pass(): Promise<number> {
+    this.entries += 1;
+    this.most = Math.max(this.most, ++this.inside);
+    // Long enough for everybody else to come in, if they could.
+    await new Promise((resolve) => setTimeout(resolve, 3));
+    this.inside -= 1;
+    return this.entries;
+  }
+}

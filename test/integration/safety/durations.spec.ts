@@ -1,0 +1,223 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { RedisLockModuleOptions } from '../../../lib/redis-lock.options.js';
+import { resolveModuleOptions } from '../../../lib/redis-lock.options.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
+import { eventually } from '../../support/eventually.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+const LONGEST = 2 ** 31 - 1;
+/** No length of time at all. */
+const NONSENSE: unknown[] = [
+  -1,
+  -0.001,
+  NaN,
+  -Infinity,
+  '',
+  ' ',
+  '10',
+  '-1s',
+  '1d',
+  '1 s s',
+  's',
+  '1e3ms',
+  'Infinity',
+  '∞',
+  null,
+  true,
+  {},
+  [1],
+  10n,
+  new Date(0),
+];
+const TOO_LONG = [LONGEST + 1, Number.MAX_SAFE_INTEGER, 1e300, '25d'.replace('d', 'h').replace('25', '600')];
+const TOO_SHORT = [1, 10, 49, 49.999, '49ms', Number.MIN_VALUE];
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+const show = (written: unknown): string =>
+  typeof written === 'bigint' ? `${written}n` : (JSON.stringify(written) ?? String(written));
+
+let extended = 0;
+
+/** Places where a length of time is written, and what is refused there beside nonsense and what is too long. */
+const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: unknown[] }]> = [
+  [
+    'acquire: expire',
+    { write: async (expire) => (await start()).acquire('a', { expire }), refuses: [...TOO_SHORT, Infinity] },
+  ],
+  [
+    'acquire: waitTimeout',
+    { write: async (waitTimeout) => (await start()).acquire('a', { waitTimeout }), refuses: [] },
+  ],
+  [
+    'acquire: holdAtLeast',
+    { write: async (holdAtLeast) => (await start()).acquire('a', { holdAtLeast }), refuses: [Infinity] },
+  ],
+  [
+    'extend',
+    {
+      write: async (lease) => (await (await start()).acquire(`a:${++extended}`)).extend(lease),
+      refuses: [...TOO_SHORT, 0, Infinity],
+    },
+  ],
+  ['tryLock: waitTime', { write: async (wait) => (await start()).getLock('a').tryLock(wait), refuses: [] }],
+  [
+    'tryLock: leaseTime',
+    { write: async (lease) => (await start()).getLock('a').tryLock(0, lease), refuses: [...TOO_SHORT, Infinity] },
+  ],
+  ['module: lockWatchdogTimeout', { write: resolve('lockWatchdogTimeout'), refuses: [...TOO_SHORT, 0, Infinity] }],
+  ['module: grantTimeout', { write: resolve('grantTimeout'), refuses: [...TOO_SHORT, 0, Infinity] }],
+  ['module: commandTimeout', { write: resolve('commandTimeout'), refuses: [0, '0s', Infinity] }],
+  ['module: shutdownTimeout', { write: resolve('shutdownTimeout'), refuses: [Infinity] }],
+  ['module: defaults.expire', { write: resolve('defaults', 'expire'), refuses: [...TOO_SHORT, Infinity] }],
+  ['module: defaults.waitTimeout', { write: resolve('defaults', 'waitTimeout'), refuses: [] }],
+];
+
+function resolve(option: keyof RedisLockModuleOptions, inner?: string): (duration: unknown) => Promise<unknown> {
+  return async (duration) => resolveModuleOptions({ [option]: inner === undefined ? duration : { [inner]: duration } });
+}
+
+/** `null` is what some configuration services give for what is not configured. */
+const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module') || place === 'tryLock: waitTime';
+
+const start = () => locks.start(redis.url);
+
+describe.each(places)('D3 %s', (place, { write, refuses }) => {
+  it('D3 refuses what is no length of time there, names the option and says what to write', async () => {
+    const written = [...NONSENSE, ...TOO_LONG, ...refuses].filter(
+      (value) => !(takesNullAsNotGiven(place) && value === null),
+    );
+    for (const duration of written) {
+      const { error } = await timed(write(duration));
+      expect([show(duration), error?.code]).toEqual([show(duration), 'LOCK_CONFIG']);
+      expect(error.message).toMatch(/write|must be|at least|longest/);
+    }
+    expect((await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:state') && place !== 'extend')).toEqual(
+      [],
+    );
+  });
+});
+
+it('D3 names the unit when seconds were meant: a lease below 50 ms is refused', async () => {
+  const service = await start();
+  const { error } = await timed(service.acquire('a', { expire: 30 }));
+  expect(error.message).toBe("expire is in milliseconds: write '30s'. It must be at least 50 ms.");
+});
+
+it.each([-1, 1.5, NaN, Infinity, '3', null])('D3 maxRenewTimes %p is refused', async (maxRenewTimes) => {
+  const service = await start();
+  expect((await timed(service.acquire('a', { maxRenewTimes: maxRenewTimes as never }))).error).toMatchObject({
+    code: 'LOCK_CONFIG',
+  });
+});
+
+it('D3 the longest duration is a lease, a wait and a timer, and no timer fires at once', async () => {
+  const timers = jest.spyOn(globalThis, 'setTimeout');
+  const service = await locks.start(redis.url, {
+    lockWatchdogTimeout: LONGEST,
+    commandTimeout: LONGEST,
+    grantTimeout: LONGEST,
+  });
+  const handle = await service.acquire('a', { expire: LONGEST, waitTimeout: LONGEST, holdAtLeast: 0 });
+  expect(handle.remainingTime()).toBeGreaterThan(LONGEST * 0.98);
+  expect(await redis.admin.pttl(redisKey('state', 'a'))).toBeGreaterThan(LONGEST - 10_000);
+  const watched = await service.acquire('b');
+  const controller = new AbortController();
+  const waiting = timed(service.acquire('a', { waitTimeout: LONGEST, signal: controller.signal }));
+  const endless = timed(service.acquire('a', { waitTimeout: Infinity, signal: controller.signal, owner: 'x' }));
+  await redis.resetCommandStats();
+  // Anything that fires at once has fired many times by then.
+  for (let turn = 0; turn < 50; turn++) await redis.admin.ping();
+  expect((await redis.commandStats())['evalsha'] ?? 0).toBeLessThanOrEqual(2);
+  expect(locks.told('renewed')).toEqual([]);
+  expect(locks.told('timeout')).toEqual([]);
+  expect([handle.isHeld, watched.isHeld]).toEqual([true, true]);
+  controller.abort(new Error('enough'));
+  expect([(await waiting).error.message, (await endless).error.message]).toEqual(['enough', 'enough']);
+  await handle.extend(50);
+  expect(handle.remainingTime()).toBeLessThanOrEqual(50);
+  await handle.release();
+  await watched.release();
+  // Node would set what is too long for a timer to 1 ms.
+  const delays = timers.mock.calls.map(([, delay]) => delay ?? 0);
+  timers.mockRestore();
+  expect(delays.filter((delay) => delay > LONGEST)).toEqual([]);
+});
+
+it('D3 the shortest lease works: 50 ms, fixed and renewed', async () => {
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 50, grantTimeout: 50 });
+  const fixed = await service.acquire('fixed', { expire: 50 });
+  expect(fixed.remainingTime()).toBeGreaterThan(0);
+  expect(fixed.remainingTime()).toBeLessThanOrEqual(47.5);
+  await new Promise((done) => fixed.signal.addEventListener('abort', done));
+  expect(await fixed.release()).toBe(false);
+  await nothingLeftBehind(redis);
+});
+
+it('D3 fractions of a millisecond are a lease like any other', async () => {
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 1000.5, grantTimeout: 500.25 });
+  const handle = await service.acquire('a');
+  const waiting = service.acquire('a', { expire: '1.0005s', owner: 'x', holdAtLeast: 0.5 });
+  await eventually(async () => (await service.inspect('a'))?.waiters.length === 1);
+  await handle.extend(700.7);
+  expect(await handle.release()).toBe(true);
+  expect(await (await waiting).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('D3 a holdAtLeast beyond the lease is refused, not cut', async () => {
+  const service = await start();
+  const { error } = await timed(service.acquire('a', { expire: 1_000, holdAtLeast: 1_001 }));
+  expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('holdAtLeast') });
+});
+
+describe('E9 the interval of renewals is never near zero', () => {
+  it.each([50, 51, 60, 100])('E9 a lease of %d ms is renewed about every third of it', async (lockWatchdogTimeout) => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout });
+    const handle = await service.acquire('a');
+    await redis.resetCommandStats();
+    const since = performance.now();
+    while (performance.now() - since < 600 && handle.isHeld) await new Promise((done) => setTimeout(done, 20));
+    const took = performance.now() - since;
+    const { evalsha = 0 } = await redis.commandStats();
+    // Twice as often as every third, for timers that come early and the grid on which renewals meet.
+    expect(evalsha).toBeLessThanOrEqual((took / lockWatchdogTimeout) * 6 + 2);
+    if (handle.isHeld) expect(evalsha).toBeGreaterThanOrEqual(took / lockWatchdogTimeout - 1);
+    await handle.release();
+  });
+
+  it('E9 many short leases cost few commands: renewals go out together', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
+    const handles = [];
+    for (let i = 0; i < 100; i++) handles.push(await service.acquire(`many:${i}`));
+    await redis.resetCommandStats();
+    const since = performance.now();
+    const before = locks.told('renewed').length;
+    while (locks.told('renewed').length < before + 400) await new Promise((done) => setTimeout(done, 10));
+    const took = performance.now() - since;
+    const { evalsha = 0 } = await redis.commandStats();
+    // One for each step of the grid (a thirtieth of the lease) at most, however many locks there are.
+    expect(evalsha).toBeLessThanOrEqual(took / 10 + 2);
+    expect(handles.every(({ isHeld }) => isHeld)).toBe(true);
+    await Promise.all(handles.map((handle) => handle.release()));
+  });
+
+  it('E9 a failing Redis is not asked without a pause', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: 2_000 });
+    const handle = await service.acquire('a');
+    await redis.admin.del(redisKey('state', 'a'));
+    await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
+    await redis.resetCommandStats();
+    await new Promise((done) => handle.signal.addEventListener('abort', done));
+    // From two thirds of the lease on, after a tenth of what is left each time, never sooner than after 10 ms.
+    expect((await redis.commandStats())['evalsha']).toBeLessThan(80);
+  });
+});

@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
+import { eventually } from '../../support/eventually.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
+const HUGE = 'x'.repeat(100_000);
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+/** What would begin a new line, or act on a terminal. */
+const BREAKS_LINES = /[\p{Cc}\u2028\u2029]/u;
+
+describe('D2 keys', () => {
+  it.each([
+    ...CONTROLS.map((text) => [JSON.stringify(text), `a${text}b`] as const),
+    ['100 kB', HUGE] as const,
+    ['513 bytes of two-byte letters', 'é'.repeat(257)] as const,
+    ['half a surrogate pair', 'a\ud800'] as const,
+    ['nothing', ''] as const,
+    ['braces as a whole', '{a}'] as const,
+    ['a brace that closes first', 'a}{b}'] as const,
+  ])('D2 a key with %s is refused in every call, on one short line', async (_, key) => {
+    const service = await locks.start(redis.url);
+    for (const work of [
+      () => service.acquire(key),
+      () => service.tryAcquire(key),
+      () => service.run(key, () => 'never'),
+      () => service.inspect(key),
+      () => service.forceRelease(key),
+      async () => service.getLock(key),
+    ]) {
+      const { error } = await timed<unknown>(work());
+      expect(error).toMatchObject({ code: 'LOCK_KEY' });
+      expect(error.message).not.toMatch(BREAKS_LINES);
+      expect(error.message.length).toBeLessThan(400);
+    }
+    expect(await keysWithTtl(redis)).toEqual([]);
+  });
+
+  it.each([undefined, null, 42, {}, [], ['a', 1], Symbol('a'), () => 'a', { toString: () => 'a' }])(
+    'D2 a key that is no string (%p) is refused and not run',
+    async (key) => {
+      const service = await locks.start(redis.url);
+      expect((await timed(service.acquire(key as never))).error).toMatchObject({ code: 'LOCK_KEY' });
+      expect(await keysWithTtl(redis)).toEqual([]);
+    },
+  );
+
+  it.each([
+    'with spaces',
+    'colons:and:more',
+    '"quotes" and \'quotes\' and `back`',
+    'a b granted 1 2 3',
+    '*?[a-z]\\',
+    'ключ:鍵:🔑',
+    'order:{42}:pay',
+    'a{}b',
+    '$(reboot); DROP TABLE locks; --',
+    "'; redis.call('FLUSHALL')",
+    '%0d%0aFLUSHALL%0d%0a',
+    'x'.repeat(512),
+  ])('D2 a strange key works as it is: %j', async (key) => {
+    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const handle = await one.acquire(key);
+    expect(handle.key).toBe(key);
+    const waiting = other.acquire(key);
+    await eventually(async () => (await one.inspect(key))?.waiters.length === 1);
+    expect(await handle.release()).toBe(true);
+    const next = await waiting;
+    await next.extend('10s');
+    expect(await one.forceRelease(key)).toBe(true);
+    await new Promise<void>((resolve) => {
+      if (next.signal.aborted) resolve();
+      else next.signal.addEventListener('abort', () => resolve());
+    });
+    await nothingLeftBehind(redis);
+  });
+});
+
+describe('D2 owners', () => {
+  it.each([
+    ...CONTROLS.map((text) => [JSON.stringify(text), `a${text}b`] as const),
+    ['a space', 'a b'] as const,
+    ['100 kB', HUGE] as const,
+    ['129 characters', 'x'.repeat(129)] as const,
+    ['nothing', ''] as const,
+    ['half a surrogate pair', 'a\ud800'] as const,
+    ['a number', 42] as const,
+    ['null', null] as const,
+    ['an object', { toString: () => 'a' }] as const,
+  ])('D2 an owner with %s is refused, on one short line', async (_, owner) => {
+    const service = await locks.start(redis.url);
+    const { error } = await timed(service.acquire('a', { owner: owner as never }));
+    expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(error.message).not.toMatch(BREAKS_LINES);
+    expect(error.message.length).toBeLessThan(400);
+    expect(await keysWithTtl(redis)).toEqual([]);
+  });
+
+  it('D2 owners that differ are different owners, whatever they are made of', async () => {
+    const service = await locks.start(redis.url);
+    const owners = [
+      'a',
+      'A',
+      'ä',
+      'a\u0308',
+      'a1',
+      '1',
+      '0',
+      '-1',
+      '1e3',
+      'exclusive',
+      'kept',
+      'a:1',
+      '🔑',
+      '%41',
+      '\\n',
+      '""',
+    ];
+    for (const owner of owners) {
+      const handle = await service.acquire('a', { owner });
+      expect(handle.owner).toBe(owner);
+      for (const other of owners) {
+        const again = await service.tryAcquire('a', { owner: other });
+        expect([owner, other, again !== null]).toEqual([owner, other, owner === other]);
+        await again?.release();
+      }
+      expect(await handle.release()).toBe(true);
+    }
+    await nothingLeftBehind(redis);
+  });
+
+  it('D2 an owner that is the id of an acquisition is not let in by it', async () => {
+    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const handle = await one.acquire('a');
+    const stolen = await other.tryAcquire('a', { owner: handle.owner });
+    // Whoever knows the id and names it re-enters, as documented for owners; it does not come from the key or a value.
+    expect(handle.owner).toMatch(/^[0-9a-f]{32}:\d+$/);
+    await stolen?.release();
+    await handle.verify();
+    expect(await handle.release()).toBe(true);
+  });
+});
+
+it('D2 log lines and errors stay one line, whatever the key, owner and errors of Redis are', async () => {
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 200 });
+  const key = '"; \u202Egnp.exe \u200B \u00ad ключ\u00a0{x}';
+  const handle = await service.acquire(key, { owner: 'o\u202Ewner', maxRenewTimes: 1 });
+  const aborted = new Promise((resolve) => handle.signal.addEventListener('abort', resolve));
+  await aborted;
+  await service.acquire('many', {
+    onLost: () => {
+      throw new Error('two\nlines\u2028three');
+    },
+  });
+  await redis.admin.del(redisKey('state', 'many'));
+  await eventually(() => locks.lines.some(({ text }) => text.includes('onLost')));
+  expect(locks.lines.length).toBeGreaterThanOrEqual(3);
+  for (const { text } of locks.lines) expect(text).not.toMatch(BREAKS_LINES);
+});
+
+it('D2 options are read from own data, and nothing of them is run', async () => {
+  const service = await locks.start(redis.url);
+  const dangerous: Array<[object, string]> = [
+    [JSON.parse('{"__proto__": {"expire": 5}}') as object, 'LOCK_CONFIG'],
+    [{ constructor: 1 }, 'LOCK_CONFIG'],
+    [{ ttl: 1_000 }, 'LOCK_CONFIG'],
+    [{ onLost: 'eval' }, 'LOCK_CONFIG'],
+    [{ signal: { aborted: false } }, 'LOCK_CONFIG'],
+  ];
+  for (const [options, code] of dangerous) {
+    const { error, value } = await timed(service.acquire('a', options));
+    await value?.release();
+    expect([JSON.stringify(options), error?.code]).toEqual([JSON.stringify(options), code]);
+  }
+  expect(({} as { expire?: number }).expire).toBeUndefined();
+});

@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { findFreePort, HOST } from '../../../scripts/lib/ports.mjs';
+import { findRedis } from '../../../scripts/lib/redis-installation.mjs';
+import { eventually } from '../../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, timed } from '../../support/fault-locks.js';
+import { leaveBeforeComing, playLockScenario } from '../../support/lock-scenario.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+/**
+ * All that a Redis user of this library needs. As rules:
+ *
+ * ACL SETUSER locks on >password resetkeys ~lock:* resetchannels &lock:client:* nocommands
+ *   +evalsha +eval +subscribe +info                          said by the clients themselves
+ *   +time +exists +hget +hset +hdel …                        and the rest of BY_SCRIPTS by the scripts
+ *
+ * `lock` stands for `keyPrefix`. ioredis says HELLO and AUTH, which everybody may, and CLIENT SETINFO, whose refusal
+ * it ignores; INFO may be refused, too, but then it prints a warning for each connection.
+ */
+const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info'];
+const BY_SCRIPTS = [
+  'del',
+  'exists',
+  'get',
+  'hdel',
+  'hexists',
+  'hget',
+  'hgetall',
+  'hset',
+  'pexpire',
+  'pexpireat',
+  'pttl',
+  'publish',
+  'pubsub|numsub',
+  'set',
+  'time',
+  'zadd',
+  'zrange',
+  'zrank',
+  'zrem',
+  'zremrangebyscore',
+  'zrevrange',
+  'zscore',
+];
+const COMMANDS = [...BY_CLIENTS, ...BY_SCRIPTS];
+const RULES = [
+  'reset',
+  'on',
+  '>pass:word/with@all{that}',
+  '~lock:*',
+  'resetchannels',
+  '&lock:client:*',
+  ...COMMANDS.map((name) => `+${name}`),
+];
+/** Everything that could end a host or a path in a URL is percent-encoded. */
+const LOGIN = `locks:${encodeURIComponent('pass:word/with@all{that}')}@`;
+
+const CERTIFICATE = fileURLToPath(new URL('../../support/tls/cert.pem', import.meta.url));
+const KEY = fileURLToPath(new URL('../../support/tls/key.pem', import.meta.url));
+const withoutTls = await whyWithoutTls();
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await redis.stop();
+});
+
+/** What the library does, beyond the scenario: everything that a service can be asked for. */
+async function useEverything(url: string): Promise<void> {
+  const service = await locks.start(url, { commandTimeout: 1_000 });
+  await playLockScenario(locks, { url, key: 'a', observer: service });
+  await service.acquire('b');
+  const given = service.acquire('b', { signal: AbortSignal.timeout(50), owner: 'x' });
+  await given.catch(() => undefined);
+  expect(await service.forceRelease('b')).toBe(true);
+  await leaveBeforeComing(redis, url);
+}
+
+it('D1 needs no more than the documented commands, keys and channels, with the password in the URL', async () => {
+  await redis.admin.acl('SETUSER', 'locks', ...RULES);
+  // The test's own commands are those of another user.
+  const url = redis.url.replace('//', `//${LOGIN}`);
+  await redis.admin.acl('LOG', 'RESET');
+  await useEverything(url);
+  const refused = ((await redis.admin.acl('LOG')) as unknown[][]).map((entry) => entry[entry.indexOf('object') + 1]);
+  // A telling name for the connection, which ioredis does without when it may not give one.
+  expect(refused.filter((what) => !String(what).startsWith('client|'))).toEqual([]);
+  await nothingLeftBehind(redis);
+});
+
+it('D1 needs each of the documented commands', async () => {
+  await redis.admin.acl('SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all');
+  await redis.resetCommandStats();
+  await useEverything(redis.url.replace('//', '//locks:secret@'));
+  const called = Object.keys(await redis.commandStats());
+  const byThisTest = [
+    'acl|setuser',
+    'config|resetstat',
+    'hello',
+    'client|setinfo',
+    'client',
+    'script|flush',
+    'script|load',
+  ];
+  expect(called.filter((name) => !byThisTest.includes(name)).sort()).toEqual([...COMMANDS].sort());
+});
+
+it.each(['~other:*', '&other:*'])('D1 is refused with a typed error when the user may only use %s', async (pattern) => {
+  const rules = RULES.map((rule) => (rule[0] === pattern[0] ? pattern : rule));
+  await redis.admin.acl('SETUSER', 'locks', ...rules);
+  const service = locks.make(redis.url.replace('//', `//${LOGIN}`), { commandTimeout: 400 });
+  const start = await timed(service.start());
+  const acquire = await timed(service.acquire('a'));
+  const errors = [start.error, acquire.error].filter((error) => error !== undefined);
+  expect(errors).toEqual([expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining('NOPERM') })]);
+  await acquire.value?.release();
+});
+
+it('D1 never writes the password anywhere', async () => {
+  const password = 'pass:word/with@all{that}';
+  const services = [
+    locks.make(redis.url.replace('//', `//locks:${encodeURIComponent(password)}@`), { commandTimeout: 300 }),
+    locks.make({ host: redis.host, port: redis.port, username: 'locks', password }, { commandTimeout: 300 }),
+  ];
+  const errors: any[] = [];
+  for (const service of services) {
+    errors.push((await timed(service.start())).error, (await timed(service.acquire('a'))).error);
+  }
+  expect(errors.map(({ code }) => code)).toEqual(Array(4).fill('LOCK_STORE'));
+  const written = [
+    ...errors.map(({ message, stack }) => `${message} ${stack}`),
+    ...locks.lines.map(({ text }) => text),
+  ];
+  for (const secret of [password, encodeURIComponent(password)]) expect(written.join('\n')).not.toContain(secret);
+});
+
+describe(withoutTls === undefined ? 'D1 over TLS' : `D1 over TLS (NOT TESTED HERE: ${withoutTls})`, () => {
+  const over = withoutTls === undefined ? it : it.skip;
+  let secure: RedisServer;
+  let port: number;
+
+  beforeEach(async () => {
+    if (withoutTls !== undefined) return;
+    port = await findFreePort();
+    const args = [
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      CERTIFICATE,
+      '--tls-key-file',
+      KEY,
+      '--tls-auth-clients',
+      'no',
+    ];
+    secure = await startRedis({ args });
+    await secure.admin.acl('SETUSER', 'locks', ...RULES);
+  });
+  afterEach(async () => {
+    await locks.closeAll();
+    await secure?.stop();
+  });
+
+  over('D1 locks, hands over and releases over TLS, by ioredis options with the certificate', async () => {
+    const connection = {
+      host: HOST,
+      port,
+      username: 'locks',
+      password: 'pass:word/with@all{that}',
+      tls: { ca: readFileSync(CERTIFICATE) },
+    };
+    const [one, other] = [await locks.start(connection), await locks.start(connection)];
+    const handle = await one.acquire('a');
+    const waiting = other.acquire('a');
+    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+    expect(await handle.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    await nothingLeftBehind(secure);
+  });
+
+  over('D1 speaks TLS to rediss:// and refuses a certificate that nobody vouches for', async () => {
+    const service = locks.make(`rediss://${LOGIN}${HOST}:${port}`, { commandTimeout: 500 });
+    const { error } = await timed(service.start());
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/certificate/) });
+    const { error: refused } = await timed(service.tryAcquire('a'));
+    expect(refused).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/certificate/) });
+  });
+});
+
+/** Why this Redis speaks no TLS, or nothing. */
+async function whyWithoutTls(): Promise<string | undefined> {
+  const installation = await findRedis();
+  if (installation?.kind !== 'binary') return 'the server runs in Docker, without our certificate';
+  // A server that does not know the option says so; one that does has nowhere to listen, and ends as well.
+  const { stdout, stderr } = spawnSync(
+    installation.command,
+    ['--port', '0', '--tls-port', '0', '--tls-auth-clients', 'no'],
+    {
+      encoding: 'utf8',
+      timeout: 5_000,
+    },
+  );
+  return /bad directive|unknown|not supported/i.test(stdout + stderr)
+    ? 'this redis-server was built without TLS'
+    : undefined;
+}

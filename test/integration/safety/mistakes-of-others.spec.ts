@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+
+const LEASE = 300;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+const renewalsOf = (token: number): number =>
+  locks.told('renewed').filter(({ fencingToken }) => fencingToken === token).length;
+
+describe('E3 renewal', () => {
+  it.each([
+    ['deleted', () => redis.admin.del(redisKey('state', 'a'))],
+    ['freed by force', async () => locks.start(redis.url).then((service) => service.forceRelease('a'))],
+  ])('E3 a key that was %s and acquired again is renewed, and the old hold is not', async (_, lose) => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const first = await service.acquire('a');
+    const aborted = abortOf(first.signal);
+    await lose();
+    await aborted;
+    const second = await service.acquire('a');
+    const renewedBefore = renewalsOf(first.fencingToken);
+    await eventually(() => renewalsOf(second.fencingToken) >= 5);
+    expect(second.isHeld).toBe(true);
+    expect(renewalsOf(first.fencingToken)).toBe(renewedBefore);
+    // The late release of the old hold neither ends the new one nor its renewals.
+    expect(await first.release()).toBe(false);
+    const renewals = renewalsOf(second.fencingToken);
+    await eventually(() => renewalsOf(second.fencingToken) >= renewals + 4);
+    await second.verify();
+    expect(await second.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('E3 a key that was acquired again before its loss was noticed is renewed', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const first = await service.acquire('a', { owner: 'one' });
+    await redis.admin.del(redisKey('state', 'a'));
+    const second = await service.acquire('a', { owner: 'two' });
+    await abortOf(first.signal);
+    await eventually(() => renewalsOf(second.fencingToken) >= 5);
+    expect(second.isHeld).toBe(true);
+    await second.verify();
+    expect(await first.release()).toBe(false);
+    expect(await second.release()).toBe(true);
+  });
+
+  it.each([
+    ['unanswered', (proxy: RespProxy) => proxy.dropReplies(({ isSubscriber }) => !isSubscriber)],
+    ['unheard', (proxy: RespProxy) => proxy.dropRequests(({ isSubscriber }) => !isSubscriber)],
+    ['cut off', (proxy: RespProxy) => proxy.cutAll()],
+  ])('E3 one renewal that was %s does not end renewing', async (_, fail) => {
+    await using proxy = await RespProxy.start(redis);
+    const service = await locks.start(proxy.url, { lockWatchdogTimeout: 900, commandTimeout: 150 });
+    const handle = await service.acquire('a');
+    await eventually(() => renewalsOf(handle.fencingToken) === 1);
+    fail(proxy);
+    await eventually(() => proxy.commands.filter(({ name }) => name === 'evalsha').length >= 3);
+    proxy.heal();
+    await eventually(() => renewalsOf(handle.fencingToken) >= 4);
+    expect(handle.isHeld).toBe(true);
+    expect(await handle.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('E3 renewals that are refused for a while, on a connection that stands, do not end renewing', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: 1_200 });
+    const handle = await service.acquire('a');
+    await eventually(() => renewalsOf(handle.fencingToken) === 1);
+    const [state, aside] = [redisKey('state', 'a'), redisKey('state', 'aside')];
+    await redis.admin.rename(state, aside);
+    await redis.admin.set(state, 'of somebody else', 'PX', 1_000);
+    const refusals = () => locks.lines.filter(({ text }) => text.includes("could not renew 'a'")).length;
+    await eventually(() => refusals() >= 2);
+    await redis.admin.rename(aside, state);
+    await eventually(() => renewalsOf(handle.fencingToken) >= 4);
+    handle.assertHeld();
+    expect(await handle.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('E3 holds that begin and end all the time do not keep others from being renewed', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const steady = await service.acquire('steady');
+    while (renewalsOf(steady.fencingToken) < 6) {
+      await service.run('other', () => undefined);
+      const lost = await service.acquire('lost');
+      await redis.admin.del(redisKey('state', 'lost'));
+      await lost.release();
+    }
+    expect(steady.isHeld).toBe(true);
+    expect(await steady.release()).toBe(true);
+  });
+});
+
+describe('E4 the holder is told that its lock is gone', () => {
+  it('E4 by its signal, its listener, an event and one line in the log, once each', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const heard: unknown[][] = [];
+    const handle = await service.acquire('a', { onLost: (...args) => heard.push(args) });
+    const reasons: unknown[] = [];
+    handle.signal.addEventListener('abort', () => reasons.push(handle.signal.reason));
+    await redis.admin.del(redisKey('state', 'a'));
+    await abortOf(handle.signal);
+    // Whatever else could tell it again has its time.
+    await handle.release();
+    await eventually(async () => (await redis.admin.ping()) === 'PONG' && locks.told('lost').length > 0);
+    expect(reasons).toEqual([expect.objectContaining({ code: 'LOCK_LOST', key: 'a', name: 'LockLostError' })]);
+    expect(heard).toEqual([[reasons[0], handle]]);
+    expect(locks.told('lost')).toEqual([expect.objectContaining({ key: 'a', fencingToken: handle.fencingToken })]);
+    expect(locks.lines.filter(({ level }) => level === 'warn')).toEqual([
+      { level: 'warn', text: expect.stringContaining("'a'") },
+    ]);
+  });
+
+  it('E4 by `run`: the signal fires while the task runs, and the caller gets LockLostError with the value', async () => {
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const task = async (lock: { signal: AbortSignal }): Promise<string> => {
+      await redis.admin.del(redisKey('state', 'a'));
+      await abortOf(lock.signal);
+      return 'value';
+    };
+    const { error } = await timed(service.run('a', task));
+    expect(error).toMatchObject({ code: 'LOCK_LOST', result: 'value' });
+    expect(await service.run('a', task, { onLost: 'ignore' })).toBe('value');
+    const heard: unknown[] = [];
+    expect(await service.run('a', task, { onLost: (lost) => heard.push(lost) })).toBe('value');
+    expect(heard).toEqual([expect.objectContaining({ code: 'LOCK_LOST' })]);
+  });
+
+  it('E4 a signal that is asked for after the loss is aborted already', async () => {
+    const service = await locks.start(redis.url);
+    const handle = await service.acquire('a');
+    await redis.admin.del(redisKey('state', 'a'));
+    await timed(handle.verify());
+    expect(handle.signal.aborted).toBe(true);
+    expect(handle.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+  });
+});
+
+describe('E11 a service that has not been started', () => {
+  it('E11 locks all the same: sections never overlap, and waiters are served', async () => {
+    const services = [locks.make(redis.url), locks.make(redis.url)];
+    let [running, most, served] = [0, 0, 0];
+    const section = async (): Promise<void> => {
+      most = Math.max(most, ++running);
+      await redis.admin.ping();
+      running -= 1;
+      served += 1;
+    };
+    const options = { expire: 600, waitTimeout: 8_000 };
+    await Promise.all(Array.from({ length: 6 }, (_, i) => services[i % 2]!.run('a', section, options)));
+    expect({ most, served }).toEqual({ most: 1, served: 6 });
+    expect(await services[0]!.tryAcquire('b')).not.toBeNull();
+    expect(await services[1]!.tryAcquire('b')).toBeNull();
+  });
+
+  it('E11 and started while somebody waits: the waiter is served by push from then on', async () => {
+    const [one, late] = [await locks.start(redis.url), locks.make(redis.url)];
+    const handle = await one.acquire('a');
+    const waiting = late.acquire('a');
+    await eventually(() => locks.told('contended').length > 0);
+    await late.start();
+    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+    const since = performance.now();
+    await handle.release();
+    expect(await (await waiting).release()).toBe(true);
+    expect(performance.now() - since).toBeLessThan(500);
+  });
+
+  it('E11 never runs a task unlocked: neither before Redis is there, nor after the service has been closed', async () => {
+    const [task, ran] = [(): void => void ran.push('ran'), [] as string[]];
+    const nowhere = locks.make('redis://127.0.0.1:1', { commandTimeout: 200 });
+    expect((await timed(nowhere.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });
+    const closed = await locks.start(redis.url);
+    await closed.close();
+    expect((await timed(closed.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });
+    expect((await timed(closed.tryAcquire('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(ran).toEqual([]);
+  });
+});

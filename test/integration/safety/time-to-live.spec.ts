@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../support/fault-locks.js';
+import { leaveBeforeComing } from '../../support/lock-scenario.js';
+import { startRandomSections } from '../../support/random-sections.mjs';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+const SECONDS = 4;
+/** The longest that anything is kept: the fence, for ten minutes beyond the lease. */
+const LONGEST_TTL = 600_000 + 30_000;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+it('D4 every key has a TTL at every moment of a random workload, and lives under the prefix', async () => {
+  const options = { lockWatchdogTimeout: 400, grantTimeout: 200, commandTimeout: 500, keyPrefix: 'shop:lock' };
+  const services = [
+    await locks.start(redis.url, options),
+    await locks.start(redis.url, options),
+    await locks.start(redis.url, options),
+  ];
+  const keys = Array.from({ length: 12 }, (_, i) => `key:${i}`);
+  const sections = services.map((service, i) =>
+    startRandomSections(service, { who: `service-${i}`, seed: i, keys, loops: 8 }),
+  );
+
+  const roles = new Set<string>();
+  const eternal = new Set<string>();
+  const foreign = new Set<string>();
+  let [samples, longest] = [0, 0];
+  const since = performance.now();
+  for (let turn = 0; performance.now() - since < SECONDS * 1_000; turn++) {
+    for (const { key, ttl } of await keysWithTtl(redis)) {
+      samples += 1;
+      longest = Math.max(longest, ttl);
+      if (ttl < 0) eternal.add(key);
+      if (!key.startsWith('shop:lock:')) foreign.add(key);
+      roles.add(key.split(':')[2]!);
+    }
+    if (turn % 10 === 0) await services[turn % 3]!.forceRelease(keys[turn % keys.length]!);
+  }
+  await Promise.all(sections.map((each) => each.stop()));
+  expect([...eternal]).toEqual([]);
+  expect([...foreign]).toEqual([]);
+  expect(longest).toBeLessThanOrEqual(LONGEST_TTL);
+  // It was a workload worth looking at.
+  expect(samples).toBeGreaterThan(1_000);
+  expect([...roles].sort()).toEqual(expect.arrayContaining(['fence', 'queue', 'state', 'waiters']));
+  expect(sections.flatMap((each) => each.report().surprises)).toEqual([]);
+  await nothingLeftBehind(redis, 6_000);
+});
+
+it('D4 the note of an acquisition that left before it came has a TTL', async () => {
+  await leaveBeforeComing(redis, redis.url);
+  const notes = (await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:gone:'));
+  expect(notes).toHaveLength(1);
+  expect(notes[0]!.ttl).toBeGreaterThan(0);
+  await nothingLeftBehind(redis);
+});
+
+it('D4 the TTL of the state is the longest of its leases, whichever way they are shortened', async () => {
+  const service = await locks.start(redis.url);
+  const state = 'lock:state:{a}';
+  const [long, short] = [
+    await service.acquire('a', { owner: 'me', expire: 20_000 }),
+    await service.acquire('a', { owner: 'me', expire: 1_000, holdAtLeast: 500 }),
+  ];
+  const ttl = (): Promise<number> => redis.admin.pttl(state);
+  expect(await ttl()).toBeGreaterThan(19_000);
+  await short.extend(300);
+  expect(await ttl()).toBeGreaterThan(19_000);
+  // What is kept for its holdAtLeast does not shorten what others of the owner hold.
+  expect(await short.release()).toBe(true);
+  expect(await ttl()).toBeGreaterThan(19_000);
+  await long.verify();
+  await long.extend(2_000);
+  expect(await ttl()).toBeLessThanOrEqual(2_000);
+  expect(await long.release()).toBe(true);
+  expect(await ttl()).toBeLessThanOrEqual(500);
+  await nothingLeftBehind(redis);
+});
+
+it('D4 nothing that fails half way leaves a key without a TTL: an abort, a timeout, a force-release in between', async () => {
+  const services = await Promise.all(Array.from({ length: 4 }, () => locks.start(redis.url, { commandTimeout: 500 })));
+  const eternal: string[] = [];
+  for (let round = 0; round < 20; round++) {
+    const [one, two, three, four] = services as [
+      (typeof services)[0],
+      (typeof services)[0],
+      (typeof services)[0],
+      (typeof services)[0],
+    ];
+    const handle = await one.acquire('a');
+    const given = [
+      timed(two.acquire('a', { waitTimeout: 1 + round })),
+      timed(three.acquire('a', { signal: AbortSignal.timeout(1 + round) })),
+      timed(four.acquire('a', { owner: 'x', waitTimeout: 5 })),
+    ];
+    if (round % 2 === 0) void one.forceRelease('a');
+    for (let look = 0; look < 5; look++) {
+      eternal.push(...(await keysWithTtl(redis)).filter(({ ttl }) => ttl < 0).map(({ key }) => key));
+    }
+    await handle.release();
+    for (const { value } of await Promise.all(given)) await value?.release();
+  }
+  expect(eternal).toEqual([]);
+  await nothingLeftBehind(redis);
+});

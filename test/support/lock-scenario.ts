@@ -1,0 +1,98 @@
+import { expect } from '@jest/globals';
+import { firstValueFrom } from 'rxjs';
+import { filter } from 'rxjs/operators';
+import type { LockEvent } from '../../lib/engine/lock-event.js';
+import type { LockService } from '../../lib/lock.service.js';
+import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
+import { eventually } from './eventually.js';
+import { FaultLocks, redisKey, timed } from './fault-locks.js';
+import type { RedisServer } from './redis-server.js';
+import { RespProxy } from './resp-proxy.js';
+
+/** Long enough for a renewal to come through a new connection, short enough for a test to see one. */
+const OPTIONS = { lockWatchdogTimeout: 900, commandTimeout: 2_000 };
+/** Less than the time to the first renewal. */
+const SHORT_WAIT = 60;
+const KEPT = 120;
+
+const next = (service: LockService, type: LockEvent['type']): Promise<LockEvent> =>
+  firstValueFrom(service.events.pipe(filter((event) => event.type === type)));
+
+/**
+ * Everything that an exclusive lock says to Redis, by two clients of `url`: acquire, wait, give up waiting, renew,
+ * extend, hand off, verify, keep for `holdAtLeast`, release. Whatever happens to the commands on the way, this is what
+ * has to come of it. `observer` is a client whose connection nothing happens to.
+ */
+export async function playLockScenario(
+  locks: FaultLocks,
+  { url, key, observer }: { url: string; key: string; observer: LockService },
+): Promise<void> {
+  const [one, other] = [await locks.start(url, OPTIONS), await locks.start(url, OPTIONS)];
+
+  const first = await one.acquire(key);
+  const contended = next(other, 'contended');
+  const renewed = next(one, 'renewed');
+  let secondBelievesFrom = Infinity;
+  const second = other.acquire(key, { holdAtLeast: KEPT }).then((lock) => {
+    secondBelievesFrom = performance.now();
+    return lock;
+  });
+  second.catch(() => undefined);
+  await contended;
+
+  const impatient = await timed(one.acquire(key, { owner: 'impatient', waitTimeout: SHORT_WAIT }));
+  // Without an answer so far nobody can say that others held it.
+  expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(impatient.error?.code);
+  expect(impatient.took).toBeLessThan(SHORT_WAIT + 400);
+
+  await renewed;
+  expect((await observer.inspect(key))?.holders.map(({ fencingToken }) => fencingToken)).toEqual([first.fencingToken]);
+  await first.extend(1_000);
+  first.assertHeld();
+  const firstBelievesUntil = performance.now();
+  expect(await first.release()).toBe(true);
+
+  const lock = await second;
+  expect(secondBelievesFrom).toBeGreaterThanOrEqual(firstBelievesUntil);
+  expect(lock.fencingToken).toBeGreaterThan(first.fencingToken);
+  await lock.verify();
+  expect((await observer.inspect(key))?.holders).toHaveLength(1);
+  const [secondBelievesUntil, since] = [performance.now(), performance.timeOrigin + performance.now()];
+  expect(await lock.release()).toBe(true);
+
+  const third = await one.acquire(key);
+  expect(performance.now()).toBeGreaterThanOrEqual(secondBelievesUntil);
+  expect(third.fencingToken).toBeGreaterThan(lock.fencingToken);
+  const info = await observer.inspect(key);
+  expect(info?.holders.map(({ fencingToken, kept }) => [fencingToken, kept])).toEqual([[third.fencingToken, false]]);
+  expect(info!.holders[0]!.since.getTime()).toBeGreaterThanOrEqual(since - 1_000);
+  expect(await third.release()).toBe(true);
+}
+
+/**
+ * An acquire that reaches the server after its own leave: it is on its way (the server did not know its script) when its
+ * caller gives up, and the leave passes it. It takes nothing.
+ */
+export async function leaveBeforeComing(redis: RedisServer, url: string): Promise<void> {
+  const key = 'left';
+  const locks = new FaultLocks();
+  await using proxy = await RespProxy.start(redis);
+  const login = /\/\/.*@|\/\//.exec(url)![0];
+  const service = await locks.start(proxy.url.replace('//', login), { commandTimeout: 400 });
+  await redis.admin.script('FLUSH', 'SYNC');
+  await redis.admin.script('LOAD', SCRIPTS.release.source);
+  proxy.holdReplies();
+  const left = proxy.seen({ names: ['evalsha'], nth: 2 });
+  const { error } = await timed(service.acquire(key, { waitTimeout: 30 }));
+  expect(error).toMatchObject({ code: 'LOCK_STORE' });
+  await left;
+  await eventually(() => redis.admin.exists(redisKey('gone', key)));
+  const come = proxy.seen({ names: ['eval'] });
+  proxy.heal();
+  await come;
+  // Answered after what was said before it: so it has been executed by then.
+  await service.inspect(key);
+  // Not even for a moment: there is no token of it.
+  expect(await redis.admin.exists(redisKey('state', key), redisKey('queue', key), redisKey('fence', key))).toBe(0);
+  await locks.closeAll();
+}

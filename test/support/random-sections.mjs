@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How long an outcome may take beyond `waitTimeout`: some commands that time out, and a busy machine. */
+const SLACK = 4_000;
+/** A section looks at its lock this often. */
+const LOOK = 4;
+
+/** Mulberry32: small, and good enough to choose what to do next. */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Locks random keys in random ways, and writes down when it believed to hold which. A belief has no gaps: between two
+ * looks that said yes it was yes all the time, so a stretch from the first to the last such look is certain.
+ */
+export function startRandomSections(service, { who, seed, keys, loops }) {
+  const holds = [];
+  const outcomes = {};
+  const late = [];
+  const surprises = [];
+  let pending = 0;
+  let stopped = false;
+  let stalls = 0;
+
+  // A process that is stopped or blocked may be late.
+  let lastTick = performance.now();
+  const ticking = setInterval(() => {
+    if (performance.now() - lastTick > 300) stalls += 1;
+    lastTick = performance.now();
+  }, 50);
+  ticking.unref();
+
+  const count = (outcome) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
+
+  /** Holds the lock for a while, looking at it all the time. */
+  async function hold(handle, length, next) {
+    const { key, fencingToken: token } = handle;
+    const name = `${who} ${handle.owner}`;
+    const from = process.hrtime.bigint();
+    if (!handle.isHeld) return;
+    const record = { key, who: name, token, from, to: from };
+    holds.push(record);
+    const end = performance.now() + length;
+    let asked = false;
+    while (performance.now() < end) {
+      await sleep(Math.min(LOOK, Math.max(0, end - performance.now())));
+      // Before it looks: what it sees is true from here on at the earliest.
+      const at = process.hrtime.bigint();
+      if (!handle.isHeld) {
+        if (!handle.signal.aborted) surprises.push(`${name}: not held, and the signal says nothing`);
+        return;
+      }
+      record.to = at;
+      if (!asked && next() < 0.05) {
+        asked = true;
+        const ask = next() < 0.5 ? handle.verify() : handle.extend(Math.round(150 + next() * 500));
+        await ask.catch((error) => expected(error, ['LOCK_LOST', 'LOCK_STORE']));
+      }
+    }
+    const at = process.hrtime.bigint();
+    if (handle.isHeld) record.to = at;
+  }
+
+  function expected(error, codes) {
+    const code = error?.code ?? error?.name;
+    if (!codes.includes(code)) surprises.push(`${who}: ${error?.stack ?? error}`);
+    return code;
+  }
+
+  async function once(next) {
+    const key = keys[Math.floor(next() * keys.length)];
+    const length = next() < 0.8 ? next() * 40 : next() * 600;
+    const options = {
+      waitTimeout: next() < 0.15 ? 0 : Math.round(next() * 3_000),
+      expire: next() < 0.6 ? 0 : Math.round(100 + next() * 500),
+    };
+    if (next() < 0.1) options.holdAtLeast = Math.round(next() * 80);
+    if (next() < 0.15) options.owner = `${who}/${seed}/${Math.floor(next() * 1e9)}`;
+    if (next() < 0.15) options.signal = AbortSignal.timeout(Math.round(next() * 800));
+    const [since, stallsBefore] = [performance.now(), stalls];
+    pending += 1;
+    let outcome;
+    let settled = () => {
+      settled = () => undefined;
+      pending -= 1;
+      const took = performance.now() - since;
+      const limit = options.waitTimeout + SLACK;
+      if (took > limit && stalls === stallsBefore) late.push(`${who} ${key}: ${Math.round(took)} ms of ${limit}`);
+    };
+    try {
+      if (next() < 0.3) {
+        await service.run(
+          key,
+          async (handle) => {
+            settled();
+            outcome = 'held';
+            await hold(handle, length, next);
+          },
+          options,
+        );
+      } else {
+        const handle = await service.tryAcquire(key, options);
+        settled();
+        outcome = handle === null ? 'null' : 'held';
+        if (handle !== null) {
+          await hold(handle, length, next);
+          await handle.release().catch((error) => expected(error, ['LOCK_STORE']));
+        }
+      }
+    } catch (error) {
+      settled();
+      const code = expected(error, ['LOCK_TIMEOUT', 'LOCK_STORE', 'LOCK_LOST', 'TimeoutError', 'AbortError', 23]);
+      outcome ??= options.signal?.aborted && error === options.signal.reason ? 'aborted' : code;
+    }
+    count(outcome);
+  }
+
+  const running = Array.from({ length: loops }, async (_, loop) => {
+    const next = random(seed * 1_000 + loop);
+    while (!stopped) {
+      await once(next);
+      if (next() < 0.3) await sleep(next() * 30);
+    }
+  });
+
+  return {
+    async stop() {
+      stopped = true;
+      await Promise.all(running);
+      clearInterval(ticking);
+    },
+    report: () => ({
+      holds: holds.map((record) => ({ ...record })),
+      outcomes: { ...outcomes },
+      pending,
+      late,
+      surprises,
+    }),
+  };
+}

@@ -1,0 +1,38 @@
+/** Does what it is given in the order in which it was given, each thing after the delay of its moment. */
+export class DelayedLine {
+  private readonly queue: Array<{ due: number; action: () => void }> = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly delay: () => number,
+    private readonly isHeld: () => boolean,
+  ) {}
+
+  push(action: () => void): void {
+    // A shorter delay must not let the later one overtake.
+    const earliest = this.queue.at(-1)?.due ?? 0;
+    this.queue.push({ due: Math.max(earliest, performance.now() + this.delay()), action });
+    this.flush();
+  }
+
+  /** Does what is due; to be called when the line is not held any more. */
+  flush(): void {
+    clearTimeout(this.timer);
+    while (!this.isHeld()) {
+      const next = this.queue[0];
+      if (next === undefined) return;
+      const wait = next.due - performance.now();
+      if (wait > 0) {
+        this.timer = setTimeout(() => this.flush(), Math.ceil(wait));
+        return;
+      }
+      this.queue.shift();
+      next.action();
+    }
+  }
+
+  clear(): void {
+    clearTimeout(this.timer);
+    this.queue.length = 0;
+  }
+}

@@ -1,0 +1,147 @@
+/*
+ * What the compiler accepts and refuses: checked by tsc with everything else, and never run.
+ */
+import { applyDecorators, SetMetadata } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { DistributedLock, UseLock } from 'nestjs-redis-locks';
+
+interface Order {
+  sku: string;
+  amount: number;
+}
+declare const stream: Observable<number>;
+
+const Audited = (): MethodDecorator => applyDecorators(SetMetadata('audited', true), DistributedLock('audit'));
+
+export class Accepted {
+  @DistributedLock('a')
+  async asynchronous(order: Order): Promise<number> {
+    return order.amount;
+  }
+
+  @DistributedLock('a')
+  inferred(order: Order) {
+    return Promise.resolve(order);
+  }
+
+  @DistributedLock('a')
+  observable(): Observable<number> {
+    return stream;
+  }
+
+  @DistributedLock('a')
+  either(): Promise<number> | Observable<number> {
+    return stream;
+  }
+
+  @DistributedLock('a')
+  async generic<T>(value: T): Promise<T> {
+    return value;
+  }
+
+  @DistributedLock('a')
+  anything(): any {
+    return 1;
+  }
+
+  @DistributedLock({ key: (order: Order) => order.sku, condition: (order: Order) => order.amount > 1 })
+  async byFunction(order: Order, amount: number): Promise<number> {
+    return order.amount + amount;
+  }
+
+  @DistributedLock({ key: (order: { sku: string }) => order.sku })
+  async byWiderFunction(order: Order): Promise<Order> {
+    return order;
+  }
+
+  @DistributedLock({ key: (order) => order.sku })
+  async byUntypedFunction(order: Order): Promise<Order> {
+    return order;
+  }
+
+  @DistributedLock((sku: string, ...more: number[]) => `${sku}${more.length}`, '30s', 3)
+  async withRest(sku: string, ...more: number[]): Promise<string> {
+    return `${sku}${more.length}`;
+  }
+
+  @Audited()
+  async composed(): Promise<void> {}
+
+  @DistributedLock({ key: 'a', onContended: 'skip' })
+  async skippedVoid(): Promise<void> {}
+
+  @DistributedLock({ key: 'a', onContended: 'skip' })
+  async skippedMaybe(): Promise<number | undefined> {
+    return 1;
+  }
+
+  @DistributedLock({ key: 'a', onContended: 'skip' })
+  skippedObservable(): Observable<number> {
+    return stream;
+  }
+
+  @UseLock({ key: ({ params, user }, context) => `${params.id}:${user.id}:${context.getClass().name}` })
+  handler(): string {
+    return 'handlers may be synchronous';
+  }
+
+  @DistributedLock('a')
+  protected async hidden(): Promise<void> {
+    await this.secret();
+  }
+
+  @DistributedLock('a')
+  private async secret(): Promise<void> {}
+}
+
+export class Refused {
+  // @ts-expect-error a synchronous method would end before its lock
+  @DistributedLock('a')
+  synchronous(): number {
+    return 1;
+  }
+
+  // @ts-expect-error so would one that returns nothing
+  @DistributedLock({ key: 'a' })
+  nothing(): void {}
+
+  // @ts-expect-error the key function takes something else than the method
+  @DistributedLock({ key: (order: Order) => order.sku })
+  async otherArguments(sku: string): Promise<string> {
+    return sku;
+  }
+
+  // @ts-expect-error the method may be called without what the key function takes
+  @DistributedLock({ key: (sku: string) => sku })
+  async optionalArgument(sku?: string): Promise<string> {
+    return String(sku);
+  }
+
+  // @ts-expect-error the condition takes more than the method
+  @DistributedLock({ key: 'a', condition: (sku: string, amount: number) => amount > sku.length })
+  async fewerArguments(sku: string): Promise<string> {
+    return sku;
+  }
+
+  // @ts-expect-error what is skipped returns undefined
+  @DistributedLock({ key: 'a', onContended: 'skip' })
+  async skippedNumber(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error no such option
+  @DistributedLock({ key: 'a', ttl: 5 })
+  async misspelt(): Promise<void> {}
+
+  // @ts-expect-error there has to be a key
+  @DistributedLock({ expire: 0 })
+  async keyless(): Promise<void> {}
+
+  // @ts-expect-error a key function returns a string
+  @DistributedLock({ key: () => 5 })
+  async numeric(): Promise<void> {}
+
+  // @ts-expect-error `returns` is for methods
+  @UseLock({ key: 'a', returns: 'promise' })
+  handler(): void {}
+}

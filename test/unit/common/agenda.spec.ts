@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Agenda, type Appointment } from '../../../lib/common/agenda.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+function setUp() {
+  const clock = new FakeClock();
+  const kept: Array<[name: string, at: number]> = [];
+  const agenda = new Agenda(clock);
+  const add = (name: string, delay: number): Appointment =>
+    agenda.add(clock.now() + delay, () => void kept.push([name, clock.now() - 1_000]));
+  return { clock, agenda, kept, add };
+}
+
+describe('Agenda', () => {
+  it('keeps appointments in their order, each at its time', () => {
+    const { clock, kept, add } = setUp();
+    for (const delay of [30, 10, 20, 5]) add(`${delay}`, delay);
+    clock.advance(25);
+    expect(kept).toEqual([['5', 5], ['10', 10], ['20', 20]]); // prettier-ignore
+    clock.advance(5);
+    expect(kept.at(-1)).toEqual(['30', 30]);
+  });
+
+  it('needs one timer at most, and none when there is nothing to do', () => {
+    const { clock, agenda, add } = setUp();
+    expect(clock.timers.size).toBe(0);
+    for (let i = 0; i < 50; i++) {
+      add('', 100 - i);
+      expect(clock.timers.size).toBe(1);
+    }
+    clock.advance(100);
+    expect(clock.timers.size).toBe(0);
+    add('', 5);
+    agenda.clear();
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('never reaches what is endless', () => {
+    const { clock, kept, add, agenda } = setUp();
+    const endless = add('endless', Infinity);
+    expect(clock.timers.size).toBe(0);
+    clock.advance(1e9);
+    agenda.cancel(endless);
+    agenda.move(endless, clock.now() + 1);
+    clock.advance(1);
+    expect(kept).toHaveLength(1);
+  });
+
+  it('waits longer than a timer of Node can', () => {
+    const { clock, kept, add } = setUp();
+    add('far', 2 ** 33);
+    expect([...clock.timers][0]!.at - clock.now()).toBeLessThanOrEqual(2 ** 31 - 1);
+    clock.advance(2 ** 33 - 1);
+    expect(kept).toEqual([]);
+    clock.advance(1);
+    expect(kept).toEqual([['far', 2 ** 33]]);
+  });
+
+  it('keeps the rest when one throws', () => {
+    const { clock, kept, agenda, add } = setUp();
+    agenda.add(clock.now() + 5, () => {
+      throw new Error('failed');
+    });
+    add('later', 10);
+    add('at the same time', 5);
+    expect(() => clock.advance(5)).toThrow('failed');
+    clock.advance(5);
+    expect(kept.map(([name]) => name).sort()).toEqual(['at the same time', 'later']);
+  });
+
+  it('lets those that are kept add, move and cancel others', () => {
+    const { clock, kept, agenda, add } = setUp();
+    const doomed = add('doomed', 5);
+    const moved = add('moved', 50);
+    agenda.add(clock.now() + 4, () => {
+      agenda.cancel(doomed);
+      agenda.move(moved, clock.now() + 1);
+      add('added', 3);
+      add('past', -100);
+    });
+    clock.advance(100);
+    expect(kept).toEqual([['past', 4], ['moved', 5], ['added', 7]]); // prettier-ignore
+  });
+
+  it('cancels what was cancelled, kept or never made without harm', () => {
+    const { clock, kept, agenda, add } = setUp();
+    const one = add('one', 5);
+    agenda.cancel(one);
+    agenda.cancel(one);
+    agenda.cancel(undefined);
+    const two = add('two', 5);
+    clock.advance(5);
+    agenda.cancel(two);
+    agenda.move(two, clock.now() + 5);
+    clock.advance(5);
+    expect(kept).toEqual([['two', 5], ['two', 10]]); // prettier-ignore
+  });
+
+  it('does what a plain list would do, whatever is asked of it', () => {
+    const delay = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: -5, max: 300 }) }, fc.constant(Infinity));
+    const step = fc.oneof(
+      { weight: 5, arbitrary: fc.record({ what: fc.constant('add' as const), delay }) },
+      { weight: 2, arbitrary: fc.record({ what: fc.constant('move' as const), which: fc.nat(60), delay }) },
+      { weight: 2, arbitrary: fc.record({ what: fc.constant('cancel' as const), which: fc.nat(60) }) },
+      { weight: 1, arbitrary: fc.record({ what: fc.constant('pass' as const), ms: fc.nat(40) }) },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
+        const clock = new FakeClock();
+        const agenda = new Agenda(clock);
+        const appointments: Appointment[] = [];
+        const due = new Map<number, number>();
+        let kept: string[] = [];
+        for (const step of steps) {
+          if (step.what === 'add') {
+            const number = appointments.length;
+            const at = clock.now() + step.delay;
+            appointments.push(agenda.add(at, () => void kept.push(`${number} at ${clock.now()}`)));
+            due.set(number, Math.max(at, clock.now() + 1));
+          } else if (step.what === 'pass') {
+            const end = clock.now() + step.ms;
+            const expected = [...due].filter(([, at]) => at <= end).map(([number, at]) => `${number} at ${at}`);
+            for (const [number, at] of due) if (at <= end) due.delete(number);
+            clock.advance(step.ms);
+            expect(kept.sort()).toEqual(expected.sort());
+            kept = [];
+          } else if (appointments.length > 0) {
+            const number = step.which % appointments.length;
+            if (step.what === 'cancel') {
+              agenda.cancel(appointments[number]);
+              due.delete(number);
+            } else {
+              agenda.move(appointments[number]!, clock.now() + step.delay);
+              due.set(number, Math.max(clock.now() + step.delay, clock.now() + 1));
+            }
+          }
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+import { FakeClock } from '../../support/fake-clock.js';
+import { holdOf, Observer } from './support.js';
+
+function setUp(options: Parameters<typeof holdOf>[1] = {}) {
+  const clock = new FakeClock();
+  const observer = new Observer();
+  return { clock, observer, hold: holdOf(clock, { observer, ...options }) };
+}
+
+describe('a hold', () => {
+  it('is believed in for its lease, less the margin', () => {
+    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
+    expect(hold.remaining).toBe(988);
+    clock.stall(987);
+    expect(hold.isHeld).toBe(true);
+    clock.stall(1);
+    expect(hold.isHeld).toBe(false);
+    expect(hold.remaining).toBe(0);
+  });
+
+  it('is believed in from the sending of its question, not from the arrival of the answer', () => {
+    const { clock, hold } = setUp({ terms: { lease: 1_000 }, grant: { from: 1_000 - 600 } });
+    expect(hold.remaining).toBe(388);
+    clock.stall(388);
+    expect(hold.isHeld).toBe(false);
+  });
+
+  it('is never believed in for longer than what was asked for', () => {
+    const { hold } = setUp({ terms: { lease: 1_000 }, grant: { lease: 5_000 } });
+    expect(hold.remaining).toBe(988);
+  });
+
+  it('tells its loss on the first look after a stall, before anything else', () => {
+    const { clock, hold, observer } = setUp({ terms: { lease: 1_000 } });
+    const order: string[] = [];
+    hold.signal.addEventListener('abort', () => order.push('signal'));
+    hold.listeners.add(() => order.push('listener'));
+    clock.stall(5_000);
+    expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST', key: 'a' }));
+    expect(order).toEqual(['signal', 'listener']);
+    expect(observer.told).toHaveLength(1);
+    expect(hold.signal.reason).toBe(hold.loss);
+  });
+
+  it('tells its loss once', () => {
+    const { clock, hold, observer } = setUp();
+    clock.stall(40_000);
+    hold.lose('one');
+    hold.lose('two');
+    expect(hold.isHeld).toBe(false);
+    expect(observer.told).toEqual([expect.stringContaining('one')]);
+  });
+
+  it('gives a signal that has aborted already to whoever asks late', () => {
+    const { hold } = setUp();
+    hold.lose('gone');
+    expect(hold.signal.aborted).toBe(true);
+    expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('ends with its release, which is no loss', () => {
+    const { clock, hold, observer } = setUp();
+    expect(hold.end()).toBe(true);
+    expect(hold.isHeld).toBe(false);
+    expect(() => hold.assertHeld()).toThrow('it has been released');
+    clock.stall(40_000);
+    expect(hold.isHeld).toBe(false);
+    expect(observer.told).toEqual([]);
+    expect(hold.signal.aborted).toBe(false);
+  });
+
+  it('cannot be released any more once its lease is over', () => {
+    const { clock, hold } = setUp();
+    clock.stall(40_000);
+    expect(hold.end()).toBe(false);
+    expect(hold.state).toBe('lost');
+  });
+
+  it('is believed in for longer by what is confirmed, counted from the question', () => {
+    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
+    clock.stall(500);
+    const sent = clock.now();
+    clock.stall(300);
+    hold.confirm(sent, 1_000);
+    expect(hold.remaining).toBe(688);
+  });
+
+  it('is believed in no less after an answer that is short', () => {
+    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
+    hold.confirm(clock.now(), 100);
+    expect(hold.remaining).toBe(988);
+  });
+
+  it('is not revived by a late confirmation', () => {
+    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
+    const sent = clock.now() + 900;
+    clock.stall(990);
+    expect(hold.isHeld).toBe(false);
+    hold.confirm(sent, 1_000);
+    expect(hold.isHeld).toBe(false);
+    expect(hold.remaining).toBe(0);
+  });
+
+  it('shrinks when a shorter lease is asked for, whatever the answers to earlier questions', () => {
+    const { clock, hold } = setUp();
+    const earlier = clock.now();
+    clock.stall(10);
+    hold.resize(clock.now(), 1_000);
+    expect(hold.remaining).toBe(988);
+    hold.confirm(earlier, 30_000); // a renewal that was on its way
+    expect(hold.remaining).toBe(988);
+    hold.confirm(clock.now(), 1_000);
+    expect(hold.remaining).toBe(988);
+  });
+
+  it('grows by a longer lease only when that is confirmed', () => {
+    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
+    const sent = clock.now();
+    hold.resize(sent, 60_000);
+    expect(hold.remaining).toBe(988);
+    hold.confirm(sent, 60_000);
+    expect(hold.remaining).toBe(59_398);
+  });
+
+  it('misses a part of its lease after a pushed grant, counted from when it was granted', () => {
+    const { clock, hold } = setUp({ grant: { lease: 3_000 } });
+    expect(hold.missingLease).toBe(30_000);
+    clock.stall(1_000);
+    expect(hold.missingLease).toBe(29_000);
+    hold.confirm(clock.now(), 29_000);
+    expect(hold.remaining).toBeCloseTo(28_708);
+    expect(setUp().hold.missingLease).toBe(0);
+  });
+
+  it('misses nothing any more once the full lease has been confirmed at once', () => {
+    const { clock, hold } = setUp({ grant: { lease: 3_000 } });
+    hold.confirm(clock.now(), hold.missingLease);
+    expect(hold.missingLease).toBe(0);
+  });
+
+  it('is in doubt after the machine has slept, until Redis has confirmed', () => {
+    const { clock, hold, observer } = setUp();
+    clock.wallOffset += 3_600_000; // the monotonic clock stood still
+    expect(() => hold.assertHeld()).toThrow('the machine had slept');
+    expect(observer.told).toEqual(['doubted a']);
+    expect(hold.state).toBe('held');
+    hold.confirm(clock.now(), 30_000);
+    hold.assertHeld();
+  });
+
+  it('is not in doubt when the clock of the wall is corrected a little, or set back', () => {
+    const { clock, hold } = setUp();
+    clock.wallOffset += 900;
+    hold.assertHeld();
+    clock.wallOffset -= 3_600_000;
+    hold.assertHeld();
+  });
+});

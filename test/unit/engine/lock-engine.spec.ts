@@ -1,0 +1,262 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Hold } from '../../../lib/engine/hold.js';
+import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
+import { FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+
+const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500 };
+
+function setUp() {
+  const clock = new FakeClock();
+  const store = new FakeStore();
+  const logger = { debug() {}, log() {}, warn() {}, error() {} };
+  const events = { observed: false, next: () => undefined };
+  const parts = { store, clock, random: () => 0, logger, events, commandTimeout: 5_000, grantTimeout: 3_000 };
+  const engine = new LockEngine(parts);
+  const acquire = (terms: object = {}, wait: object = {}) => {
+    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout: Infinity, signal: undefined, ...wait });
+    acquisition.catch(() => undefined);
+    return acquisition;
+  };
+  /** A hold that was granted as soon as it was asked for. */
+  const take = async (terms?: object): Promise<Hold> => {
+    const acquisition = acquire(terms);
+    store.acquires.at(-1)!.answer.resolve(held(5, 30_000));
+    return acquisition;
+  };
+  const left = () => store.releases.map(({ request }) => request.id);
+  return { clock, store, engine, acquire, take, left };
+}
+
+describe('grants that nobody waits for', () => {
+  it('are given back', () => {
+    const { store, left } = setUp();
+    store.listener.granted({ ...PUSH, id: 'me:99' });
+    expect(left()).toEqual(['me:99']);
+    expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', remember: 0, keep: 0, next: undefined });
+  });
+
+  it('are given back when they come after the wait was given up', async () => {
+    const { clock, store, acquire, left } = setUp();
+    const waiting = acquire({}, { waitTimeout: 100 });
+    store.acquires[0]!.answer.resolve(queued());
+    await clock.pass(100);
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(left()).toEqual(['me:1']);
+    store.listener.granted({ ...PUSH, id: 'me:1' });
+    expect(left()).toEqual(['me:1', 'me:1']);
+  });
+
+  it('are ignored when they repeat one that is held', async () => {
+    const { store, take } = setUp();
+    const hold = await take();
+    store.listener.granted({ ...PUSH, id: hold.id });
+    expect(store.releases).toHaveLength(0);
+    expect(hold.isHeld).toBe(true);
+  });
+
+  it('are given back when the store names them as holders', async () => {
+    const { store, acquire, take, left } = setUp();
+    await take({ key: 'b' });
+    void acquire();
+    store.acquires.at(-1)!.answer.resolve(queued({ holders: ['me:77', 'me:1', 'you:5'] }));
+    await settled();
+    expect(left()).toEqual(['me:77']); // me:1 is held, of another key; you:5 is another client's
+  });
+});
+
+describe('those who wait in one client for one key', () => {
+  it('have one ticket, and are served in their order, each by the release of the one before', async () => {
+    const { clock, store, engine, acquire } = setUp();
+    const order: number[] = [];
+    const waits = [1, 2, 3].map(async (number) => {
+      const hold = await acquire();
+      order.push(number);
+      return hold;
+    });
+    expect(store.acquires).toHaveLength(1);
+    store.acquires[0]!.answer.resolve(held(5, 30_000));
+    const first = await waits[0]!;
+    expect(store.acquires).toHaveLength(1); // nobody asks while one of them has it
+
+    void engine.release(first);
+    expect(store.releases[0]!.request).toMatchObject({ id: 'me:1', next: { id: 'me:2', waits: true } });
+    clock.advance(5);
+    store.releases[0]!.answer.resolve({ released: true, next: held(6, 30_000) });
+    const second = await waits[1]!;
+    expect(second.token).toBe(6);
+    expect(order).toEqual([1, 2]);
+  });
+
+  it('inherit the place of the first when that gives up', async () => {
+    const { clock, store, acquire, left } = setUp();
+    const first = acquire({}, { waitTimeout: 50 });
+    const second = acquire();
+    store.acquires[0]!.answer.resolve(queued());
+    await clock.pass(50);
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(left()).toEqual([]);
+    store.listener.granted({ ...PUSH, id: 'me:1' });
+    expect((await second).id).toBe('me:1');
+  });
+
+  it('ask when the one before them has lost the lock', async () => {
+    const { clock, store, acquire, take } = setUp();
+    const first = await take({ renews: false, lease: 1_000 });
+    const second = acquire();
+    await clock.pass(988);
+    expect(first.state).toBe('lost');
+    expect(store.acquires).toHaveLength(2);
+    store.acquires[1]!.answer.resolve(held(6, 30_000));
+    expect((await second).isHeld).toBe(true);
+  });
+
+  it('stand behind one another no more than they must: owners and single tries have tickets of their own', async () => {
+    const { store, acquire } = setUp();
+    void acquire();
+    void acquire({ owner: 'one' });
+    void acquire({ owner: 'other' });
+    void acquire({}, { waitTimeout: 0 });
+    expect(store.acquires.map(({ request }) => [request.owner, request.waits])).toEqual([
+      [undefined, true],
+      ['one', true],
+      ['other', true],
+      [undefined, false],
+    ]);
+  });
+});
+
+describe('a grant that comes too late', () => {
+  it('is given back, and asked for anew', async () => {
+    const { clock, store, acquire, left } = setUp();
+    void acquire({ lease: 1_000 });
+    clock.advance(1_200);
+    store.acquires[0]!.answer.resolve(held(5, 1_000));
+    await settled();
+    expect(left()).toEqual(['me:1']);
+    expect(store.acquires[1]!.request.id).toBe('me:2');
+  });
+});
+
+describe('a release', () => {
+  it('whose reply was lost with the connection counts as one', async () => {
+    const { store, engine, take } = setUp();
+    const hold = await take();
+    const released = engine.release(hold);
+    store.epoch += 1;
+    store.releases[0]!.answer.resolve({ released: false, next: undefined });
+    expect(await released).toBe(true);
+    expect(hold.loss).toBeUndefined();
+  });
+
+  it('of which Redis knows nothing, over the same connection, was a loss', async () => {
+    const { store, engine, take } = setUp();
+    const hold = await take();
+    const released = engine.release(hold);
+    store.releases[0]!.answer.resolve({ released: false, next: undefined });
+    expect(await released).toBe(false);
+    expect(hold.loss).toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('happens once', async () => {
+    const { store, engine, take } = setUp();
+    const hold = await take();
+    expect(engine.release(hold)).toBe(engine.release(hold));
+    expect(store.releases).toHaveLength(1);
+  });
+
+  it('that fails says so, and nothing is renewed any more', async () => {
+    const { clock, store, engine, take } = setUp();
+    const released = engine.release(await take());
+    store.releases[0]!.answer.reject(lasting());
+    await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await clock.pass(20_000);
+    expect(store.renewals).toHaveLength(0);
+  });
+
+  it('that fails for a reason that passes is tried again', async () => {
+    const { clock, store, engine, take, left } = setUp();
+    const hold = await take();
+    const released = engine.release(hold);
+    store.releases[0]!.answer.reject(passing());
+    await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await clock.pass(1_000);
+    expect(left()).toEqual([hold.id, hold.id]);
+  });
+
+  it('keeps the key for the rest of holdAtLeast', async () => {
+    const { clock, store, engine, take } = setUp();
+    const hold = await take({ holdAtLeast: 1_000 });
+    clock.advance(400);
+    void engine.release(hold);
+    expect(store.releases[0]!.request.keep).toBe(600);
+  });
+
+  it('is over before a renewal on its way is answered', async () => {
+    const { clock, store, engine, take } = setUp();
+    const hold = await take();
+    await clock.pass(10_000);
+    expect(store.renewals).toHaveLength(1);
+    const released = engine.release(hold);
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    expect(await released).toBe(true);
+    store.renewals[0]!.answer.resolve(['gone']); // executed after the release
+    await clock.pass(60_000);
+    expect(hold.state).toBe('released');
+    expect(store.renewals).toHaveLength(1);
+  });
+});
+
+describe('a connection that comes back', () => {
+  it('has holds renewed first, and then those who wait ask', async () => {
+    const { store, acquire, take } = setUp();
+    await take({ key: 'b' });
+    void acquire();
+    store.acquires.at(-1)!.answer.resolve(queued());
+    await settled();
+    const asked = store.acquires.length;
+    store.epoch += 1;
+    store.listener.restored();
+    await settled();
+    expect(store.renewals.map(({ request }) => request[0]!.key)).toEqual(['b']);
+    expect(store.acquires).toHaveLength(asked + 1);
+    expect(store.acquires.at(-1)!.request).toMatchObject({ key: 'a', id: 'me:2' });
+  });
+});
+
+describe('the end', () => {
+  it('tells those who wait, and refuses those who come', async () => {
+    const { store, engine, acquire, left } = setUp();
+    const waiting = acquire();
+    store.acquires[0]!.answer.resolve(queued());
+    await settled();
+    engine.stopWaiting();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await expect(acquire()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(left()).toEqual(['me:1']);
+  });
+
+  it('waits for holders, and no longer than it may', async () => {
+    const { clock, store, engine, take } = setUp();
+    const hold = await take();
+    const closed = engine.close(500);
+    await clock.pass(499);
+    expect([hold.state, store.closed]).toEqual(['held', false]);
+    await clock.pass(1);
+    expect(hold.state).toBe('lost');
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    await closed;
+    expect(store.closed).toBe(true);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('comes as soon as the last one has released', async () => {
+    const { store, engine, take } = setUp();
+    const hold = await take();
+    const closed = engine.close(60_000);
+    void engine.release(hold);
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    await closed;
+    expect(store.closed).toBe(true);
+  });
+});

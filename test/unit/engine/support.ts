@@ -1,0 +1,152 @@
+import { Agenda } from '../../../lib/common/agenda.js';
+import type { Grant, HoldObserver, HoldTerms } from '../../../lib/engine/hold.js';
+import { Hold } from '../../../lib/engine/hold.js';
+import type { LockLostError } from '../../../lib/errors/index.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ForceReleaseReply,
+  LockStore,
+  LockStoreListener,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  StoredLock,
+} from '../../../lib/store/lock-store.js';
+import { LockStoreError } from '../../../lib/errors/index.js';
+import { deferred, type Deferred } from '../../support/deferred.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+/** Something that was asked of the store, and its answer in the hands of the test. */
+export interface Asked<Request, Reply> {
+  readonly request: Request;
+  readonly answer: Deferred<Reply>;
+}
+
+/** A store that answers when, and what, the test says. */
+export class FakeStore implements LockStore {
+  readonly clientId = 'me';
+  listening = true;
+  unreachable: LockStoreError | undefined;
+  epoch = 0;
+  listener!: LockStoreListener;
+  closed = false;
+  readonly acquires: Array<Asked<AcquireRequest, AcquireReply>> = [];
+  readonly releases: Array<Asked<ReleaseRequest, ReleaseReply>> = [];
+  readonly renewals: Array<Asked<readonly RenewRequest[], RenewReply[]>> = [];
+  readonly extensions: Array<Asked<RenewRequest, RenewReply>> = [];
+
+  async start(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
+    return note(this.acquires, request);
+  }
+
+  release(request: ReleaseRequest): Promise<ReleaseReply> {
+    return note(this.releases, request);
+  }
+
+  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    return note(this.renewals, requests);
+  }
+
+  extend(request: RenewRequest): Promise<RenewReply> {
+    return note(this.extensions, request);
+  }
+
+  async forceRelease(): Promise<ForceReleaseReply> {
+    return { holds: 0, told: 0 };
+  }
+
+  async inspect(): Promise<StoredLock> {
+    return { lastToken: 0, holds: [], waiters: [] };
+  }
+}
+
+function note<Request, Reply>(list: Array<Asked<Request, Reply>>, request: Request): Promise<Reply> {
+  const answer = deferred<Reply>();
+  // Not every answer is waited for.
+  answer.catch(() => undefined);
+  list.push({ request, answer });
+  return answer;
+}
+
+/** A failure that passes, such as a lost connection. */
+export const passing = (): LockStoreError => new LockStoreError('the connection is lost', { transient: true });
+/** A failure that stays, such as NOPERM. */
+export const lasting = (): LockStoreError => new LockStoreError('no permission');
+
+/** Answers to an acquire. The server's clock, `time`, has nothing to do with ours. */
+export const held = (token: number, lease: number, time = 50_000): AcquireReply => ({
+  outcome: 'held',
+  time,
+  token,
+  lease,
+});
+type NotHeld = Extract<AcquireReply, { askIn: number }>;
+export const queued = (details: Partial<NotHeld> = {}): NotHeld => ({
+  outcome: 'queued',
+  time: 50_000,
+  askIn: 1_000,
+  lastToken: 10,
+  holders: [],
+  ...details,
+});
+export const busy = (): NotHeld => queued({ outcome: 'busy' });
+
+export const TERMS: HoldTerms = {
+  key: 'a',
+  owner: undefined,
+  lease: 30_000,
+  renews: true,
+  maxRenewTimes: 0,
+  holdAtLeast: 0,
+};
+
+/** What observes holds, and remembers what it was told. */
+export class Observer implements HoldObserver {
+  readonly told: string[] = [];
+
+  lost(hold: Hold, error: LockLostError): void {
+    this.told.push(`lost ${hold.key}: ${error.message}`);
+  }
+
+  tellLoss(listener: (error: LockLostError) => void, error: LockLostError): void {
+    listener(error);
+  }
+
+  doubted(hold: Hold): void {
+    this.told.push(`doubted ${hold.key}`);
+  }
+}
+
+export class Time {
+  readonly clock = new FakeClock();
+  readonly agenda = new Agenda(this.clock);
+}
+
+export function holdOf(
+  clock: FakeClock,
+  {
+    terms = {},
+    grant = {},
+    observer = new Observer(),
+  }: { terms?: object; grant?: Partial<Grant>; observer?: HoldObserver } = {},
+): Hold {
+  const full = { ...TERMS, ...terms };
+  return new Hold(
+    full,
+    { id: 'me:1', token: 11, lease: full.lease, from: clock.now(), epoch: 0, ...grant },
+    clock,
+    observer,
+  );
+}

@@ -1,0 +1,375 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Grant } from '../../../lib/engine/hold.js';
+import { Ticket, type TicketEnvironment, type TicketHolder } from '../../../lib/engine/ticket.js';
+import type { PushedGrant } from '../../../lib/store/lock-store.js';
+import { settled } from '../../support/fake-clock.js';
+import { busy, FakeStore, held, lasting, passing, queued, Time } from './support.js';
+
+const ID = 'me:7';
+/** What the store tells of a grant at its own time of 51 s. */
+const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
+  key: 'a',
+  id: ID,
+  token: 11,
+  lease: 3_000,
+  time: 51_000,
+  ...details,
+});
+
+function setUp({ waits = true, owner = undefined as string | undefined, lease = 30_000 } = {}) {
+  const { clock, agenda } = new Time();
+  const store = new FakeStore();
+  const told: string[] = [];
+  const grants: Grant[] = [];
+  const environment: TicketEnvironment = {
+    store,
+    clock,
+    agenda,
+    random: () => 0,
+    commandTimeout: 5_000,
+    grantTimeout: 3_000,
+    nextId: () => ID,
+    expect: () => void told.push('expected'),
+    forget: () => void told.push('forgotten'),
+    disown: (_key, ids) => {
+      if (ids.length > 0) told.push(`disowned ${ids.join()}`);
+    },
+    leave: (key, id, remember) => void told.push(`left ${key} ${id} ${remember}`),
+  };
+  const holder: TicketHolder = {
+    granted: (_ticket, grant) => {
+      told.push('granted');
+      grants.push(grant);
+    },
+    contended: () => void told.push('contended'),
+    failed: (_ticket, error) => void told.push(`failed: ${error.message}`),
+  };
+  const ticket = new Ticket(environment, { key: 'a', owner, lease, waits }, holder);
+  const answer = async (
+    reply: Parameters<(typeof store.acquires)[0]['answer']['resolve']>[0],
+    i = store.acquires.length - 1,
+  ) => {
+    store.acquires[i]!.answer.resolve(reply);
+    await settled();
+  };
+  const fail = async (error: Error) => {
+    store.acquires.at(-1)!.answer.reject(error);
+    await settled();
+  };
+  return { clock, store, ticket, told, grants, answer, fail };
+}
+
+/** A ticket with a place in the queue: asked at 1000 by our clock, answered at 50 000 by the server's. */
+async function waiting(options?: Parameters<typeof setUp>[0]) {
+  const all = setUp(options);
+  all.ticket.ask();
+  all.clock.advance(10);
+  await all.answer(queued({ askIn: 20_000 }));
+  return all;
+}
+
+describe('a ticket that asks', () => {
+  it('says what it wants', () => {
+    const { ticket, store } = setUp({ owner: 'owner', lease: 6_000 });
+    ticket.ask();
+    expect(store.acquires[0]!.request).toEqual({
+      key: 'a',
+      id: ID,
+      mode: 'exclusive',
+      owner: 'owner',
+      lease: 6_000,
+      waits: true,
+      period: 2_000,
+      patience: 9_000,
+      grantTimeout: 3_000,
+    });
+  });
+
+  it('believes in a grant from when it asked', async () => {
+    const { clock, ticket, answer, grants, told } = setUp();
+    ticket.ask();
+    clock.advance(400);
+    await answer(held(11, 30_000));
+    expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
+    expect(told).toEqual(['expected', 'forgotten', 'granted']);
+  });
+
+  it('takes no place in the queue while grants could not be heard', async () => {
+    const { ticket, store, answer } = setUp();
+    store.listening = false;
+    ticket.ask();
+    expect(store.acquires[0]!.request.waits).toBe(false);
+    store.listening = true;
+    await answer(busy()); // heard again since
+    expect(store.acquires[1]!.request.waits).toBe(true);
+  });
+
+  it('asks again when it was told to', async () => {
+    const { clock, ticket, store, answer } = setUp();
+    ticket.ask();
+    await answer(queued({ askIn: 700 }));
+    await clock.pass(699);
+    expect(store.acquires).toHaveLength(1);
+    await clock.pass(1);
+    expect(store.acquires).toHaveLength(2);
+    expect(store.acquires[1]!.request).toEqual(store.acquires[0]!.request);
+  });
+
+  it('asks sooner when a message says so, and never later', async () => {
+    const { clock, ticket, store } = await waiting();
+    ticket.askIn(500);
+    ticket.askIn(5_000);
+    await clock.pass(500);
+    expect(store.acquires).toHaveLength(2);
+  });
+
+  it('tells once that it has to wait', async () => {
+    const { told, ticket, answer } = await waiting();
+    ticket.ask();
+    await answer(queued());
+    expect(told.filter((word) => word === 'contended')).toHaveLength(1);
+  });
+
+  it('has one try only when it does not wait', async () => {
+    const { clock, ticket, store, told, answer } = setUp({ waits: false });
+    ticket.ask();
+    await answer(busy());
+    await clock.pass(100);
+    expect(store.acquires).toHaveLength(1);
+    expect(told).toEqual(['expected', 'forgotten', 'contended']);
+  });
+
+  it('hands on whom the store names as holders', async () => {
+    const { ticket, answer, told } = setUp();
+    ticket.ask();
+    await answer(queued({ holders: ['me:3', 'you:4'] }));
+    expect(told).toContain('disowned me:3,you:4');
+  });
+});
+
+describe('a pushed grant', () => {
+  it("is believed in by the server's clock, from the question that was answered before", async () => {
+    const { clock, ticket, grants, store } = await waiting();
+    clock.advance(1_500);
+    ticket.pushed(push()); // granted a second after the answer, which was asked for at 1000
+    expect(grants).toMatchObject([{ id: ID, token: 11, lease: 3_000, from: 2_000 }]);
+    expect(store.acquires).toHaveLength(1);
+  });
+
+  it("is believed in from its arrival at most, whatever the server's clock says", async () => {
+    const { clock, ticket, grants } = await waiting();
+    clock.advance(90);
+    ticket.pushed(push({ time: 60_000 }));
+    expect(grants).toMatchObject([{ id: ID, token: 11, lease: 3_000, from: 1_100 }]);
+  });
+
+  it.each([
+    ['its token is no larger than the last one told', push({ token: 10 })],
+    ['less than half of its lease is ahead', push({ time: 50_000, lease: 3_000 })],
+    ['it was granted before the answer', push({ time: 40_000 })],
+  ])('makes the waiter ask at once when %s', async (_, grant) => {
+    const { clock, ticket, grants, store } = await waiting();
+    clock.advance(1_500);
+    ticket.pushed(grant);
+    expect(grants).toEqual([]);
+    expect(store.acquires).toHaveLength(2);
+  });
+
+  it('makes the waiter ask when a connection was lost since the answer', async () => {
+    const { clock, ticket, grants, store, answer } = await waiting();
+    store.epoch += 1;
+    clock.advance(1_000);
+    ticket.pushed(push());
+    expect(grants).toEqual([]);
+    expect(store.acquires).toHaveLength(2);
+    clock.advance(5);
+    await answer(held(11, 29_000));
+    expect(grants).toMatchObject([{ id: ID, token: 11, lease: 29_000, from: 2_010 }]);
+  });
+
+  it('is not measured by an answer that was asked for before a reconnect', async () => {
+    const { clock, ticket, grants, store, answer } = setUp();
+    ticket.ask();
+    store.epoch += 1;
+    clock.advance(10);
+    await answer(queued());
+    clock.advance(10);
+    ticket.pushed(push({ time: 50_015 }));
+    expect(grants).toEqual([]);
+    expect(store.acquires).toHaveLength(2);
+  });
+
+  it('that comes before the answer waits for it, and is measured by it', async () => {
+    const { clock, ticket, grants, store, answer } = setUp();
+    ticket.ask();
+    clock.advance(40);
+    ticket.pushed(push({ time: 50_020 }));
+    expect([grants.length, store.acquires.length]).toEqual([0, 1]);
+    clock.advance(10);
+    await answer(queued({ time: 50_000, lastToken: 10 }));
+    expect(grants).toMatchObject([{ id: ID, token: 11, lease: 3_000, from: 1_020 }]);
+    expect(store.acquires).toHaveLength(1);
+  });
+
+  it('that comes before the answer does not count when the answer knows a larger token', async () => {
+    const { ticket, grants, store, answer } = setUp();
+    ticket.ask();
+    ticket.pushed(push({ token: 11 }));
+    await answer(queued({ lastToken: 12 }));
+    expect(grants).toEqual([]);
+    expect(store.acquires).toHaveLength(2);
+  });
+
+  it('that comes before the answer is nothing when the answer is the grant itself', async () => {
+    const { ticket, grants, answer } = setUp();
+    ticket.ask();
+    ticket.pushed(push());
+    await answer(held(11, 30_000));
+    expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
+  });
+
+  it('counts once, however often it comes', async () => {
+    const { clock, ticket, grants, store } = await waiting();
+    clock.advance(1_000);
+    ticket.pushed(push());
+    ticket.pushed(push());
+    expect(grants).toHaveLength(1);
+    expect(store.acquires).toHaveLength(1);
+  });
+
+  it('is nothing to a ticket that has left', async () => {
+    const { ticket, grants, store } = await waiting();
+    ticket.leave();
+    ticket.pushed(push());
+    expect([grants.length, store.acquires.length]).toEqual([0, 1]);
+  });
+
+  it('that was ended by force before it came does not count, nor does an answer on its way', async () => {
+    const { clock, ticket, grants, store, answer } = await waiting();
+    ticket.ask();
+    clock.advance(5);
+    ticket.revoked();
+    expect(store.acquires).toHaveLength(3);
+    await answer(held(11, 30_000), 1); // sent before
+    ticket.pushed(push());
+    expect(grants).toEqual([]);
+    await answer(held(12, 30_000), 2);
+    expect(grants).toMatchObject([{ token: 12 }]);
+  });
+});
+
+describe('a ticket that is given up', () => {
+  it('leaves its place, and asks no more', async () => {
+    const { clock, ticket, store, told } = await waiting();
+    ticket.leave();
+    ticket.leave();
+    await clock.pass(25_000);
+    expect(store.acquires).toHaveLength(1);
+    expect(told).toEqual(['expected', 'contended', 'forgotten', `left a ${ID} 0`]);
+  });
+
+  it('has its leave remembered while a question is on its way', () => {
+    const { ticket, told } = setUp();
+    ticket.ask();
+    ticket.leave();
+    expect(told).toContain(`left a ${ID} 10000`);
+  });
+
+  it('has its leave remembered when a question may have got lost', async () => {
+    const { ticket, told, fail } = await waiting();
+    ticket.ask();
+    await fail(passing());
+    ticket.leave();
+    expect(told).toContain(`left a ${ID} 10000`);
+  });
+
+  it('has nothing to leave before it has asked', () => {
+    const { ticket, told } = setUp();
+    ticket.leave();
+    expect(told).toEqual(['expected', 'forgotten']);
+  });
+
+  it('gives back a grant that comes all the same', async () => {
+    const { ticket, told, grants, answer } = setUp();
+    ticket.ask();
+    ticket.leave();
+    await answer(held(11, 30_000));
+    expect(grants).toEqual([]);
+    expect(told).toContain(`disowned ${ID}`);
+  });
+});
+
+describe('a ticket and a store that fails', () => {
+  it('asks again soon after a failure that passes', async () => {
+    const { clock, ticket, store, fail, answer, grants } = setUp();
+    ticket.ask();
+    await fail(passing());
+    await clock.pass(100);
+    expect(store.acquires).toHaveLength(2);
+    await answer(held(11, 30_000));
+    expect(grants[0]!.from).toBeGreaterThan(1_000);
+  });
+
+  it('gives up when that has lasted for commandTimeout', async () => {
+    const { clock, ticket, store, told, fail } = setUp();
+    ticket.ask();
+    while (!told.some((word) => word.startsWith('failed'))) {
+      await fail(passing());
+      await clock.pass(100);
+      expect(clock.now()).toBeLessThan(8_000);
+    }
+    expect(clock.now() - 1_000).toBeGreaterThanOrEqual(5_000);
+    expect(store.acquires.length).toBeLessThan(150);
+    expect(told.slice(-3)).toEqual(['forgotten', `left a ${ID} 10000`, 'failed: the connection is lost']);
+  });
+
+  it('gives up at once when the failure does not pass', async () => {
+    const { ticket, told, fail } = setUp();
+    ticket.ask();
+    await fail(lasting());
+    expect(told.at(-1)).toBe('failed: no permission');
+  });
+
+  it('gives up at once when it does not wait', async () => {
+    const { ticket, told, fail } = setUp({ waits: false });
+    ticket.ask();
+    await fail(passing());
+    expect(told.at(-1)).toBe('failed: the connection is lost');
+  });
+
+  it('counts the time of failures anew after an answer', async () => {
+    const { clock, ticket, told, fail, answer } = setUp();
+    ticket.ask();
+    for (let i = 0; i < 4; i++) {
+      await clock.pass(3_000);
+      await fail(passing());
+      ticket.ask();
+      await answer(queued({ askIn: 60_000 }));
+      ticket.ask();
+    }
+    expect(told.filter((word) => word.startsWith('failed'))).toEqual([]);
+  });
+
+  it('knows that all is well, or why not', async () => {
+    const { ticket, fail, answer } = setUp();
+    ticket.ask();
+    expect(ticket.trouble).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
+    await answer(queued());
+    expect(ticket.trouble).toBeUndefined();
+    ticket.ask();
+    expect(ticket.trouble).toBeUndefined();
+    await fail(passing());
+    expect(ticket.trouble).toMatchObject({ message: 'the connection is lost' });
+  });
+});
+
+describe('a ticket that is inherited', () => {
+  it('asks at once for a lease of another length, in its old place', async () => {
+    const { ticket, store, told } = await waiting();
+    ticket.inherit({ key: 'a', owner: undefined, lease: 30_000, waits: true });
+    expect(store.acquires).toHaveLength(1);
+    ticket.inherit({ key: 'a', owner: undefined, lease: 2_000, waits: true });
+    expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });
+    expect(told).not.toContain('forgotten');
+  });
+});

@@ -1,0 +1,22 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { validUntil } from '../../../lib/engine/validity.js';
+
+describe('the validity of a lease', () => {
+  it('is counted from the sending of the question, less 1 % and 2 ms', () => {
+    expect(validUntil(5_000, 30_000)).toBe(5_000 + 29_700 - 2);
+    expect(validUntil(0, 50)).toBe(47.5);
+  });
+
+  it('ends before the lease does, on a clock that runs up to 1 % slower than that of the server', () => {
+    const ms = (max: number) => fc.double({ min: 0, max, noNaN: true });
+    const speed = fc.double({ min: 1, max: 1.01, noNaN: true });
+    fc.assert(
+      fc.property(ms(1e6), ms(1e4), fc.integer({ min: 50, max: 2 ** 31 - 1 }), speed, (sent, travel, lease, faster) => {
+        // The server rounds the moment of the grant down to a whole millisecond.
+        const end = travel + lease - 1;
+        expect((validUntil(sent, lease) - sent) * faster).toBeLessThanOrEqual(end);
+      }),
+    );
+  });
+});

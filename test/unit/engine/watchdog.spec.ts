@@ -1,0 +1,219 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Hold } from '../../../lib/engine/hold.js';
+import { Watchdog, type WatchdogObserver } from '../../../lib/engine/watchdog.js';
+import type { RenewReply } from '../../../lib/store/lock-store.js';
+import { settled } from '../../support/fake-clock.js';
+import { FakeStore, holdOf, Observer, passing, Time } from './support.js';
+
+function setUp() {
+  const { clock, agenda } = new Time();
+  const store = new FakeStore();
+  const warnings: string[] = [];
+  const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
+  const told: string[] = [];
+  const observer: WatchdogObserver = {
+    renewed: (hold) => void told.push(`renewed ${hold.key} ${hold.renewals}`),
+    gone: (hold) => void told.push(`gone ${hold.key}`),
+  };
+  const watchdog = new Watchdog(store, clock, agenda, logger, observer);
+  const holds = new Observer();
+  let last = 0;
+  const watch = (terms: object = {}, grant: object = {}): Hold => {
+    const hold = holdOf(clock, {
+      terms: { lease: 3_000, ...terms },
+      grant: { id: `me:${++last}`, ...grant },
+      observer: holds,
+    });
+    watchdog.watch(hold);
+    return hold;
+  };
+  /** Answers the latest renewal: all of them got what they asked for. */
+  const confirm = async (i = store.renewals.length - 1) => {
+    const { request, answer } = store.renewals[i]!;
+    answer.resolve(request.map(({ lease }) => lease));
+    await settled();
+  };
+  return { clock, store, watchdog, watch, confirm, told, warnings, lost: holds.told };
+}
+
+describe('the watchdog', () => {
+  it('renews when a third of the lease has gone by, again and again', async () => {
+    const { clock, store, watch, confirm, told } = setUp();
+    const hold = watch();
+    await clock.pass(850);
+    expect(store.renewals).toHaveLength(0);
+    await clock.pass(150);
+    expect(store.renewals.map(({ request }) => request)).toEqual([
+      [{ key: 'a', id: 'me:1', lease: 3_000, hold, counts: true }],
+    ]);
+    await confirm();
+    expect(hold.remaining).toBeGreaterThan(2_800);
+    await clock.pass(1_000);
+    expect(store.renewals).toHaveLength(2);
+    await confirm();
+    expect(told).toEqual(['renewed a 1', 'renewed a 2']);
+  });
+
+  it('sends what is due together, from locks that were taken one after the other', async () => {
+    const { clock, store, watch } = setUp();
+    for (let i = 0; i < 10; i++) {
+      watch({ key: `key:${i}` });
+      await clock.pass(5);
+    }
+    await clock.pass(1_000);
+    expect(store.renewals.length).toBeLessThanOrEqual(2);
+    expect(store.renewals.flatMap(({ request }) => request)).toHaveLength(10);
+  });
+
+  it('never renews a fixed lease, and tells its end on time', async () => {
+    const { clock, store, watch, lost } = setUp();
+    const hold = watch({ renews: false });
+    await clock.pass(2_967);
+    expect([hold.state, lost]).toEqual(['held', []]);
+    await clock.pass(2);
+    expect([hold.state, lost.length]).toEqual(['lost', 1]);
+    expect(store.renewals).toHaveLength(0);
+  });
+
+  it('makes a short first lease a full one, also of a fixed lease, and does not count that', async () => {
+    const { clock, store, watch, confirm, told } = setUp();
+    watch({ lease: 30_000, renews: false, maxRenewTimes: 1 }, { lease: 3_000 });
+    await clock.pass(1_000);
+    const { lease } = store.renewals[0]!.request[0]!;
+    expect(lease).toBeGreaterThanOrEqual(29_000); // 30 s, counted from the grant
+    expect(lease).toBeLessThan(29_100);
+    await confirm();
+    expect(told).toEqual([]);
+    await clock.pass(20_000);
+    expect(store.renewals).toHaveLength(1);
+  });
+
+  it('renews maxRenewTimes times, warns once, and tells the loss at the end of the last lease', async () => {
+    const { clock, store, watch, confirm, warnings, lost, told } = setUp();
+    const hold = watch({ maxRenewTimes: 2 });
+    for (let renewal = 1; renewal <= 2; renewal++) {
+      await clock.pass(1_000);
+      expect(store.renewals).toHaveLength(renewal);
+      await confirm();
+    }
+    expect(warnings).toEqual([expect.stringContaining('maxRenewTimes')]);
+    await clock.pass(hold.remaining - 1);
+    expect(lost).toEqual([]);
+    await clock.pass(2);
+    expect(lost).toHaveLength(1);
+    expect(store.renewals).toHaveLength(2);
+    expect([told.length, warnings.length]).toEqual([2, 1]);
+  });
+
+  it('tries again what failed, until the lease is over, and then tells the loss', async () => {
+    const { clock, store, watch, lost } = setUp();
+    const hold = watch();
+    for (let ms = 0; ms < 3_000; ms++) {
+      await clock.pass(1);
+      for (const { answer } of store.renewals) answer.resolve([passing()]);
+    }
+    expect(store.renewals.length).toBeGreaterThan(5);
+    expect(store.renewals.length).toBeLessThan(100);
+    expect([hold.state, lost.length]).toEqual(['lost', 1]);
+    const tries = store.renewals.length;
+    await clock.pass(3_000);
+    expect(store.renewals).toHaveLength(tries);
+  });
+
+  it('goes on renewing after one that failed', async () => {
+    const { clock, store, watch, confirm } = setUp();
+    const hold = watch();
+    await clock.pass(1_000);
+    store.renewals[0]!.answer.resolve([passing()]);
+    await clock.pass(300);
+    expect(store.renewals).toHaveLength(2);
+    await confirm();
+    await clock.pass(1_100);
+    expect(store.renewals).toHaveLength(3);
+    expect(hold.isHeld).toBe(true);
+  });
+
+  it('lets one that fails, or is gone, disturb no other', async () => {
+    const { clock, store, watch, told } = setUp();
+    const holds = ['a', 'b', 'c'].map((key) => watch({ key }));
+    await clock.pass(1_000);
+    expect(store.renewals).toHaveLength(1);
+    const answers: Record<string, RenewReply> = { a: passing(), b: 'gone', c: 3_000 };
+    store.renewals[0]!.answer.resolve(store.renewals[0]!.request.map(({ key }) => answers[key]!));
+    await settled();
+    expect(told.sort()).toEqual(['gone b', 'renewed c 1']);
+    expect(holds[2]!.remaining).toBeGreaterThan(2_800);
+    await clock.pass(300);
+    expect(store.renewals[1]!.request).toMatchObject([{ key: 'a' }]);
+  });
+
+  it('tells the loss on time while a renewal is without an answer', async () => {
+    const { clock, store, watch, confirm, lost, told } = setUp();
+    const hold = watch();
+    await clock.pass(3_000);
+    expect(store.renewals).toHaveLength(1);
+    expect([hold.state, lost.length]).toEqual(['lost', 1]);
+    await confirm(); // too late
+    expect([hold.state, told]).toEqual(['lost', []]);
+  });
+
+  it('asks for nobody who has left before the renewal was sent', async () => {
+    const { clock, store, watchdog, watch } = setUp();
+    const [one, other] = [watch({ key: 'a' }), watch({ key: 'b' })];
+    watchdog.forget(one);
+    await clock.pass(1_000);
+    expect(store.renewals.flatMap(({ request }) => request.map(({ key }) => key))).toEqual(['b']);
+    watchdog.forget(other);
+    await clock.pass(10_000);
+    expect(store.renewals).toHaveLength(1);
+    expect(watchdog.size).toBe(0);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('is not moved by the answer for one who has left meanwhile', async () => {
+    const { clock, store, watchdog, watch, confirm, told } = setUp();
+    const hold = watch();
+    await clock.pass(1_000);
+    watchdog.forget(hold);
+    await confirm();
+    await clock.pass(10_000);
+    expect(store.renewals).toHaveLength(1);
+    expect(told).toEqual([]);
+  });
+
+  it('renews leases of 50 ms no more often than three times in each', async () => {
+    const { clock, store, watch } = setUp();
+    watch({ lease: 50 });
+    for (let ms = 0; ms < 1_000; ms++) {
+      await clock.pass(1);
+      for (const { request, answer } of store.renewals) answer.resolve(request.map(({ lease }) => lease));
+    }
+    expect(store.renewals.length).toBeGreaterThan(20);
+    expect(store.renewals.length).toBeLessThan(100);
+  });
+
+  it('asks for all at once when told to, and for each once only', async () => {
+    const { store, watchdog, watch, confirm } = setUp();
+    watch({ key: 'a' });
+    watch({ key: 'b' });
+    watchdog.askNow();
+    watchdog.askNow();
+    await settled();
+    expect(store.renewals.map(({ request }) => request.length)).toEqual([2]);
+    watchdog.askNow();
+    await settled();
+    expect(store.renewals).toHaveLength(1); // the first is on its way yet
+    await confirm();
+    watchdog.askNow();
+    await settled();
+    expect(store.renewals).toHaveLength(2);
+  });
+
+  it('only looks at a fixed lease when told to ask', async () => {
+    const { store, watchdog, watch } = setUp();
+    watch({ renews: false });
+    watchdog.askNow();
+    await settled();
+    expect(store.renewals[0]!.request).toMatchObject([{ lease: 0 }]);
+  });
+});

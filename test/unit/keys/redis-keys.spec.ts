@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createRequire } from 'node:module';
+import { LockConfigError } from '../../../lib/errors/index.js';
+import { assertKey, assertKeyPrefix, clientChannel, redisKeys } from '../../../lib/keys/index.js';
+
+// Comes with ioredis, without types.
+const slotOf = createRequire(import.meta.url)('cluster-key-slot') as (key: string) => number;
+
+function isKey(key: string): boolean {
+  try {
+    assertKey(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Keys made of what names are made of, so that collisions would be found. */
+const key = fc
+  .oneof(
+    fc
+      .array(fc.constantFrom('{', '}', ':', 'a', 'state', 'queue', 'fence', 'lock'), { minLength: 1, maxLength: 7 })
+      .map((parts) => parts.join('')),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
+  )
+  .filter(isKey);
+
+describe('A21 names in Redis', () => {
+  it.each([
+    ['stock:42', 'lock:state:{stock:42}'],
+    ['order:{42}:pay', 'lock:state:order:{42}:pay'],
+    ['{a}:{b}', 'lock:state:{a}:{b}'],
+    ['a{b', 'lock:state:{a{b}'],
+    ['a{}b', 'lock:state:{a{}b}'],
+    ['{}b', 'lock:state:{{}b}'],
+  ])('A21 %s is kept under %s', (name, state) => {
+    expect(redisKeys('lock', name).state).toBe(state);
+  });
+
+  it('A21 the roles, and the channel of a client', () => {
+    expect(redisKeys('shop:lock', 'a')).toEqual({
+      state: 'shop:lock:state:{a}',
+      queue: 'shop:lock:queue:{a}',
+      waiters: 'shop:lock:waiters:{a}',
+      fence: 'shop:lock:fence:{a}',
+      gone: 'shop:lock:gone:{a}',
+    });
+    expect(clientChannel('lock', '0a1b')).toBe('lock:client:0a1b');
+  });
+
+  it('A21 all parts of a lock are in one Cluster slot', () => {
+    fc.assert(
+      fc.property(
+        key,
+        (name) => new Set(Object.values(redisKeys('lock', name)).map((part) => slotOf(part))).size === 1,
+      ),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('A21 a hash tag of its own decides the slot', () => {
+    expect(slotOf(redisKeys('lock', 'order:{42}:pay').state)).toBe(slotOf('{42}'));
+    expect(slotOf(redisKeys('lock', 'order:{42}:ship').queue)).toBe(slotOf('{42}'));
+  });
+
+  it('A21 no part of one lock is a part of another', () => {
+    fc.assert(
+      fc.property(key, key, (a, b) => {
+        if (a === b) return true;
+        const ofA = new Set(Object.values(redisKeys('lock', a)));
+        return Object.values(redisKeys('lock', b)).every((part) => !ofA.has(part));
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  it('A21 the same for all short keys of braces', () => {
+    const owners = new Map<string, string>();
+    const alphabet = ['{', '}', 'a', ':'];
+    let names = [''];
+    for (let length = 1; length <= 6; length++) {
+      names = names.flatMap((name) => alphabet.map((char) => name + char));
+      for (const name of names.filter(isKey)) {
+        for (const part of Object.values(redisKeys('lock', name))) {
+          expect(owners.get(part) ?? name).toBe(name);
+          owners.set(part, name);
+        }
+      }
+    }
+    expect(owners.size).toBeGreaterThan(4_000);
+  });
+});
+
+describe('B10 keyPrefix', () => {
+  it.each(['lock', 'shop:lock', 'a-b_c.d:1', 'x'.repeat(64)])('B10 %s', (prefix) => {
+    expect(assertKeyPrefix(prefix)).toBe(prefix);
+  });
+
+  it.each<[unknown, string]>([
+    ['', 'an empty string'],
+    ['a b', '"a b"'],
+    ['{a}', '"{a}"'],
+    ['a\n', '"a\\n"'],
+    ['ü', '"ü"'],
+    ['x'.repeat(65), 'xxx"…'],
+    [undefined, 'undefined'],
+    [{}, 'an object'],
+  ])('B10 refuses %j', (prefix, given) => {
+    expect(() => assertKeyPrefix(prefix)).toThrow(LockConfigError);
+    expect(() => assertKeyPrefix(prefix)).toThrow(`such as 'lock' or 'shop:lock'; it is`);
+    expect(() => assertKeyPrefix(prefix)).toThrow(given);
+  });
+});
