@@ -27,6 +27,8 @@ export class LocalQueue implements TicketHolder {
   private readonly waiters = new Set<Waiter>();
   private ticket: Ticket | undefined;
   private holding: Hold | undefined;
+  /** When the key was last known to be held by somebody. */
+  private lastTaken = -Infinity;
 
   constructor(
     readonly key: string,
@@ -35,13 +37,17 @@ export class LocalQueue implements TicketHolder {
     readonly waits: boolean,
   ) {}
 
-  /** Why the store is not known to have answered lately. */
-  get trouble(): LockStoreError | undefined {
-    return this.ticket?.trouble;
+  /**
+   * Why `waiter` cannot be told that others held the key. Without an answer to its ticket that is known all the same once
+   * it has waited behind somebody: the question that goes along with a release is a new ticket's first one.
+   */
+  troubleOf({ since }: Waiter): LockStoreError | undefined {
+    return this.lastTaken < since ? this.ticket?.trouble : this.ticket?.lastError;
   }
 
   join(waiter: Waiter): void {
     this.waiters.add(waiter);
+    if (this.holding !== undefined) this.seenTaken();
     if (this.ticket === undefined && this.holding === undefined) this.openTicket()?.ask();
     else this.environment.contended(this, waiter);
   }
@@ -92,12 +98,14 @@ export class LocalQueue implements TicketHolder {
     this.waiters.delete(first);
     const hold = this.environment.hold(this, first, grant);
     this.holding = hold;
+    this.seenTaken();
     first.served(hold);
     // Only now: whoever hears of it finds everything in order.
     this.environment.announcer.acquired(hold, first);
   }
 
   contended(): void {
+    this.seenTaken();
     if (!this.waits) this.ticket = undefined;
     for (const waiter of this.waiters) this.environment.contended(this, waiter);
   }
@@ -109,6 +117,10 @@ export class LocalQueue implements TicketHolder {
 
   private get first(): Waiter | undefined {
     return this.waiters.values().next().value;
+  }
+
+  private seenTaken(): void {
+    this.lastTaken = this.environment.clock.now();
   }
 
   private openTicket(): Ticket | undefined {

@@ -290,7 +290,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
 
   private timedOut(queue: LocalQueue, waiter: Waiter): void {
     const { key } = waiter.terms;
-    const { trouble } = queue;
+    const trouble = queue.troubleOf(waiter);
     if (trouble === undefined) this.announcer.timeout(waiter);
     const waited = Math.round(this.clock.now() - waiter.since);
     const message = queue.waits

@@ -89,7 +89,8 @@ export class Ticket {
       ? new LockStoreError(`Redis has not answered yet whether '${this.terms.key}' is free`, { key: this.terms.key })
       : undefined;
   }
-  private lastError: LockStoreError | undefined;
+  /** The failure of the last question, if the store has not answered since. */
+  lastError: LockStoreError | undefined;
 
   /** What is sent to the store to ask for the lock. */
   request(): AcquireRequest {

@@ -100,6 +100,29 @@ describe('those who wait in one client for one key', () => {
     expect((await second).id).toBe('me:1');
   });
 
+  it('are told that others held the key, also while the answer to a release that asks for them is on its way', async () => {
+    const { clock, store, engine, acquire, take } = setUp();
+    const first = await take();
+    const second = acquire({}, { waitTimeout: 100 });
+    await clock.pass(50);
+    void engine.release(first);
+    const third = acquire({}, { waitTimeout: 50 }); // nobody knows whether the key has been free since it came
+    await clock.pass(50);
+    await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(third).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(store.acquires).toHaveLength(1);
+  });
+
+  it('are told that the store failed, whoever held the key before', async () => {
+    const { clock, store, engine, acquire, take } = setUp();
+    const first = await take();
+    const second = acquire({}, { waitTimeout: 100 });
+    engine.release(first).catch(() => undefined);
+    store.releases[0]!.answer.reject(passing());
+    await clock.pass(100);
+    await expect(second).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  });
+
   it('ask when the one before them has lost the lock', async () => {
     const { clock, store, acquire, take } = setUp();
     const first = await take({ renews: false, lease: 1_000 });
