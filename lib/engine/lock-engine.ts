@@ -180,7 +180,11 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
 
   restored(): void {
     this.holds.askNow();
-    for (const ticket of [...this.tickets.values()]) ticket.ask();
+    // Behind the renewals, which go out together in a microtask: a hold that nobody renews may end, a place does not.
+    const waiting = [...this.tickets.values()];
+    queueMicrotask(() => {
+      for (const ticket of waiting) if (this.tickets.has(ticket.id)) ticket.ask();
+    });
   }
 
   // What queues and tickets need.

@@ -4,6 +4,11 @@ import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 import { FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
+function abortable() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}
+
 const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500 };
 
 function setUp() {
@@ -238,12 +243,26 @@ describe('a connection that comes back', () => {
     store.acquires.at(-1)!.answer.resolve(queued());
     await settled();
     const asked = store.acquires.length;
+    const before = store.order.length;
     store.epoch += 1;
     store.listener.restored();
     await settled();
+    expect(store.order.slice(before)).toEqual(['renew', 'acquire']);
     expect(store.renewals.map(({ request }) => request[0]!.key)).toEqual(['b']);
     expect(store.acquires).toHaveLength(asked + 1);
     expect(store.acquires.at(-1)!.request).toMatchObject({ key: 'a', id: 'me:2' });
+  });
+
+  it('asks for nobody who has given up in the same moment', async () => {
+    const { store, acquire } = setUp();
+    const { signal, abort } = abortable();
+    void acquire({}, { signal });
+    store.acquires[0]!.answer.resolve(queued());
+    await settled();
+    store.listener.restored();
+    abort();
+    await settled();
+    expect(store.acquires).toHaveLength(1);
   });
 });
 

@@ -32,6 +32,8 @@ export class FakeStore implements LockStore {
   epoch = 0;
   listener!: LockStoreListener;
   closed = false;
+  /** The questions of acquisitions and renewals, in the order in which they came. */
+  readonly order: Array<'acquire' | 'renew'> = [];
   readonly acquires: Array<Asked<AcquireRequest, AcquireReply>> = [];
   readonly releases: Array<Asked<ReleaseRequest, ReleaseReply>> = [];
   readonly renewals: Array<Asked<readonly RenewRequest[], RenewReply[]>> = [];
@@ -48,6 +50,7 @@ export class FakeStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
+    this.order.push('acquire');
     return note(this.acquires, request);
   }
 
@@ -56,6 +59,7 @@ export class FakeStore implements LockStore {
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    this.order.push('renew');
     return note(this.renewals, requests);
   }
 
