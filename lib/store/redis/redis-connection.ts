@@ -96,6 +96,7 @@ export class RedisConnection {
   }
 
   close(): void {
+    if (this.closed) return;
     this.closed = true;
     this.listening = false;
     for (const stop of this.watch) stop();

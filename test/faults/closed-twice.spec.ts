@@ -1,0 +1,29 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { RedisConnection } from '../../lib/store/redis/redis-connection.js';
+import { eventually } from '../support/eventually.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+let redis: RedisServer;
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(() => redis.stop());
+
+function connectionTo(connection: string): RedisConnection {
+  const logger = { debug() {}, log() {}, warn() {}, error() {} };
+  const observer = { subscribed() {}, reconnected() {}, message() {} };
+  return new RedisConnection(connection, 1_000, 'channel', logger, observer);
+}
+
+it('a connection that is closed twice is closed once', async () => {
+  const connection = connectionTo(redis.url);
+  connection.open();
+  await eventually(() => connection.listening);
+  const listeners = () => connection.commands.listenerCount('error');
+  connection.close();
+  const left = listeners();
+  connection.close();
+  connection.close();
+  expect(listeners()).toBe(left);
+});
