@@ -1,6 +1,7 @@
 import type { ModulesContainer } from '@nestjs/core';
 import { LockConfigError } from './errors/index.js';
 import { declaredConnections } from './decorators/lock-metadata.js';
+import { isRequestHandler, lockedHandler } from './interceptors/request-handler.js';
 import type { LockService } from './lock.service.js';
 import type { LockRegistry } from './redis-lock.registry.js';
 import { getLockServiceToken } from './redis-lock.tokens.js';
@@ -23,6 +24,24 @@ export class LockExplorer {
     for (const { metatype, instance } of this.providers()) {
       for (const { connection, site } of declaredConnections(classOf(instance) ?? metatype)) {
         if (!names.includes(connection)) throw new LockConfigError(`${site}: ${this.registry.unknownName(connection)}`);
+      }
+    }
+  }
+
+  /**
+   * Only request handlers have interceptors around them: on any other method `@UseLock` would lock nothing.
+   * @throws LockConfigError for one that is certainly no handler
+   */
+  refuseLocksWithoutInterceptor(): void {
+    for (const { metatype, instance } of this.providers()) {
+      const type = classOf(instance) ?? metatype;
+      for (const { handler, site } of declaredConnections(type)) {
+        const method = handler === undefined ? undefined : lockedHandler(type, handler);
+        if (method === undefined || isRequestHandler(type, method)) continue;
+        throw new LockConfigError(
+          `${site}: this is no request handler, so no interceptor runs and nothing would be locked: ` +
+            'write @DistributedLock instead.',
+        );
       }
     }
   }

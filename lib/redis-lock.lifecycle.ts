@@ -25,6 +25,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
   async onModuleInit(): Promise<void> {
     this.registry.refuseDuplicates();
     this.explorer.refuseUnknownConnections();
+    this.explorer.refuseLocksWithoutInterceptor();
     this.explorer.assign(this.name, this.service as LockService);
     await this.start();
   }

@@ -13,6 +13,8 @@ export interface DeclaredConnection {
   readonly connection: string;
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
+  /** Of `@UseLock`: the method, which only an interceptor locks. */
+  readonly handler?: string | symbol;
 }
 
 /** The parameter names of a method, also behind a wrapper that shows no source but handed on the metadata. */

@@ -27,6 +27,9 @@ export type UseLockOptions = LockMethodOptions<UseLockArgs>;
  * until the handler's promise or Observable ends; the handler may be synchronous. A client that goes away ends the wait.
  * Templates and functions see the request (`LockRequest`), not the handler's arguments: for those use `@DistributedLock`.
  * Several on one handler are acquired from top to bottom. With `onContended: 'skip'` the answer is empty.
+ *
+ * Nest runs interceptors around handlers only, so on any other method it would lock nothing: the application does not
+ * start then. Write `@DistributedLock` there.
  * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
  */
 export function UseLock(options: UseLockOptions): MethodDecorator;
@@ -45,7 +48,7 @@ export function UseLock(
       options as LockMethodOptions,
     );
     const others = declaredLocks(method);
-    declareConnection(target.constructor, lock);
+    declareConnection(target.constructor, { connection: lock.connection, site: lock.site, handler: name });
     setDeclaredLocks(method, [lock, ...others]);
     if (others.length === 0) UseInterceptors(DistributedLockInterceptor)(target, name, descriptor);
   };
