@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Duration } from '../common/duration.js';
+import { outside } from '../common/outside.js';
 import type { Hold, LossListener } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { LockLostError } from '../errors/index.js';
@@ -87,7 +88,8 @@ export class HeldLock implements LockHandle {
   }
 
   release(): Promise<boolean> {
-    this.released ??= this.giveBack();
+    // A promise keeps the async context in which it was made, and the handle keeps this one: with what its user had in it.
+    this.released ??= outside(() => this.giveBack());
     return this.released;
   }
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { LockService } from '../../../lib/lock.service.js';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
 import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { aborted, LockBench, timed } from '../../support/locks.js';
@@ -52,6 +54,57 @@ describe('a handle that was dropped without a release', () => {
     await bench.untilNothingIsLeft();
   });
 });
+
+describe('what a user has in the async context of a finished call', () => {
+  const context = new AsyncLocalStorage<object>();
+
+  /** Runs `work` in a context of its own and answers a weak reference to what is in it, and what the work returned. */
+  const within = async <T>(work: () => Promise<T>): Promise<{ kept: WeakRef<object>; value: T }> => {
+    const store = { request: 'large' };
+    return { kept: new WeakRef(store), value: await context.run(store, work) };
+  };
+
+  const untilCollected = (kept: WeakRef<object>): Promise<unknown> =>
+    eventually(
+      () => {
+        collectGarbage();
+        return kept.deref() === undefined;
+      },
+      { what: 'the end of the context' },
+    );
+
+  it.each<[string, (service: LockService) => Promise<unknown>]>([
+    ['acquire, release', async (service) => releasedHandle(await service.acquire('a'))],
+    ['await using', async (service) => disposedHandle(await service.acquire('a'))],
+    ['a release that was not awaited', async (service) => carelesslyReleased(await service.acquire('a'))],
+    ['run', (service) => service.run('a', async (lock) => lock)],
+    ['a try that failed', (service) => service.tryAcquire('taken')],
+    [
+      'a wait that was given up',
+      async (service) => (await timed(() => service.acquire('taken', { waitTimeout: 20 }))).took,
+    ],
+  ])('E13 is not kept by %s, also when the handle is', async (_, work) => {
+    const service = await bench.service();
+    const taken = await service.acquire('taken');
+    const { kept, value } = await within(() => work(service));
+    await untilCollected(kept);
+    expect(value === undefined).toBe(false); // it has been kept until now
+    expect(await taken.release()).toBe(true);
+  });
+});
+
+const releasedHandle = async (lock: LockHandle): Promise<LockHandle> => {
+  await lock.release();
+  return lock;
+};
+const disposedHandle = async (lock: LockHandle): Promise<LockHandle> => {
+  await lock[Symbol.asyncDispose]();
+  return lock;
+};
+const carelesslyReleased = async (lock: LockHandle): Promise<LockHandle> => {
+  void lock.release();
+  return lock;
+};
 
 it('A2 E13 handles that re-entered and were released are not told of a later loss', async () => {
   const service = await bench.service();
