@@ -1,4 +1,5 @@
 import type { Duration } from '../common/duration.js';
+import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
 import { handOnNames, namesOf } from './lock-metadata.js';
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
@@ -38,15 +39,10 @@ export function DistributedLock<Args extends any[] = any[]>(
   expire?: Duration,
   maxRenewTimes?: number,
 ): LockMethodDecorator<Args>;
-export function DistributedLock(
-  first: DistributedLockOptions | LockKey,
-  expire?: Duration,
-  maxRenewTimes?: number,
-): LockMethodDecorator<any[]> {
-  const options =
-    typeof first === 'string' || typeof first === 'function' ? { key: first, expire, maxRenewTimes } : first;
-  return (target: object, name: string | symbol, written?: PropertyDescriptor): void => {
-    const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, written);
+export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[]> {
+  const options = readLockArguments<DistributedLockOptions>('@DistributedLock', written);
+  return (target: object, name: string | symbol, declared?: PropertyDescriptor): void => {
+    const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, declared);
     const parameters = namesOf(method);
     const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options, ['returns']);
     const kind = returnKind(lock.site, method, Reflect.getMetadata('design:returntype', target, name), options.returns);

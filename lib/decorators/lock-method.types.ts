@@ -11,17 +11,17 @@ export interface Subscribable {
  * Goes on methods that return a promise or an Observable, and that can be called with nothing but what the functions
  * among the options take. The descriptor is optional so that it also goes into `applyDecorators`.
  */
-export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result extends Lockable>(
+export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(
   target: object,
   name: string | symbol,
-  descriptor?: DescriptorOf<Params, Result> & SuitsFunctions<Args, Params>,
+  descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params>,
 ) => void;
 
 /** The same for a method that may be skipped: its promise must be able to bring `undefined`. */
-export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result extends Lockable>(
+export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(
   target: object,
   name: string | symbol,
-  descriptor?: DescriptorOf<Params, Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>,
+  descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>,
 ) => void;
 
 interface DescriptorOf<Params extends any[], Result> extends PropertyDescriptor {
@@ -29,6 +29,10 @@ interface DescriptorOf<Params extends any[], Result> extends PropertyDescriptor 
 }
 
 // What is written as the type of `value` below is what the compiler prints.
+
+type IsLockable<Result> = [Result] extends [Lockable]
+  ? unknown
+  : { value: 'a locked method must return a promise or an Observable: make it async' };
 
 type SuitsFunctions<Args extends readonly any[], Params extends any[]> = ((...args: Args) => unknown) extends (
   ...args: Params
@@ -38,6 +42,8 @@ type SuitsFunctions<Args extends readonly any[], Params extends any[]> = ((...ar
 
 type AdmitsSkip<Result> = Result extends Subscribable
   ? unknown
-  : undefined extends Awaited<Result>
-    ? unknown
-    : { value: "onContended: 'skip' lets the method return undefined: add it to the return type" };
+  : Result extends PromiseLike<infer Value>
+    ? undefined extends Value
+      ? unknown
+      : { value: "onContended: 'skip' lets the method return undefined: add it to the return type" }
+    : unknown;

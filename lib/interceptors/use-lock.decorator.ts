@@ -1,6 +1,7 @@
 import { UseInterceptors, type ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../common/duration.js';
 import { declareConnection } from '../decorators/lock-metadata.js';
+import { readLockArguments } from '../decorators/lock-arguments.js';
 import { declareLock, type LockDeclaration } from '../decorators/lock-declaration.js';
 import type { LockKey, LockMethodOptions } from '../decorators/lock-method.options.js';
 import { lockableMethod } from '../decorators/lockable-method.js';
@@ -34,18 +35,13 @@ export type UseLockOptions = LockMethodOptions<UseLockArgs>;
  */
 export function UseLock(options: UseLockOptions): MethodDecorator;
 export function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, maxRenewTimes?: number): MethodDecorator;
-export function UseLock(
-  first: UseLockOptions | LockKey<UseLockArgs>,
-  expire?: Duration,
-  maxRenewTimes?: number,
-): MethodDecorator {
-  const options =
-    typeof first === 'string' || typeof first === 'function' ? { key: first, expire, maxRenewTimes } : first;
-  return (target, name, written): void => {
-    const { descriptor, method, ...site } = lockableMethod('@UseLock', target, name, written);
+export function UseLock(...written: unknown[]): MethodDecorator {
+  const options = readLockArguments<LockMethodOptions>('@UseLock', written);
+  return (target, name, declared): void => {
+    const { descriptor, method, ...site } = lockableMethod('@UseLock', target, name, declared);
     const lock: LockDeclaration = declareLock(
       { decorator: '@UseLock', ...site, parameters: { names: [] }, request: true },
-      options as LockMethodOptions,
+      options,
     );
     const others = declaredLocks(method);
     declareConnection(target.constructor, { connection: lock.connection, site: lock.site, handler: name });

@@ -3,7 +3,12 @@
  */
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { DistributedLock, UseLock } from 'nestjs-redis-locks';
+import {
+  DistributedLock,
+  UseLock,
+  type LockMethodDecorator,
+  type SkippingLockMethodDecorator,
+} from 'nestjs-redis-locks';
 
 interface Order {
   sku: string;
@@ -145,3 +150,22 @@ export class Refused {
   @UseLock({ key: 'a', returns: 'promise' })
   handler(): void {}
 }
+
+/** What the compiler prints of a method with that result. */
+declare const _decorate: LockMethodDecorator<any[]>;
+declare const _decorateSkipped: SkippingLockMethodDecorator<any[]>;
+type ValueOf<Descriptor> = Descriptor extends { value?: infer Value } ? Extract<Value, string> : never;
+type Said<Result> = ValueOf<Parameters<typeof _decorate<[], Result>>[2]>;
+type SaidOfSkipped<Result> = ValueOf<Parameters<typeof _decorateSkipped<[], Result>>[2]>;
+
+type MakeItAsync = 'a locked method must return a promise or an Observable: make it async';
+type AddUndefined = "onContended: 'skip' lets the method return undefined: add it to the return type";
+type Is<Text, Expected> = [Text] extends [never] ? false : Text extends Expected ? true : false;
+
+export const said: [
+  Is<Said<number>, MakeItAsync>,
+  Is<Said<void>, MakeItAsync>,
+  Is<Said<number | Promise<number>>, MakeItAsync>,
+  Is<SaidOfSkipped<number>, MakeItAsync>,
+  Is<SaidOfSkipped<Promise<number>>, AddUndefined>,
+] = [true, true, true, true, true];

@@ -79,6 +79,54 @@ describe('B10 a lock that cannot be used stops the application when its class is
   });
 });
 
+describe.each([
+  ['@DistributedLock', DistributedLock as any],
+  ['@UseLock', UseLock as any],
+])('B10 %s without parentheses', (name, lock) => {
+  const said = `${name} was put there without parentheses: write ${name}({ key: … })`;
+
+  it('on a method', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        async reserve(): Promise<void> {}
+      }
+      return Stock;
+    }).toThrow(said);
+  });
+
+  it('on a property, a static method, a class', () => {
+    expect(() => {
+      class Stock {
+        @lock
+        reserve = async (): Promise<void> => {};
+      }
+      return Stock;
+    }).toThrow(said);
+    expect(() => {
+      class Stock {
+        @lock
+        static async reserve(): Promise<void> {}
+      }
+      return Stock;
+    }).toThrow(said);
+    expect(() => {
+      @lock
+      class Stock {}
+      return Stock;
+    }).toThrow(said);
+  });
+
+  it('as a standard decorator', () => {
+    expect(() => lock(async () => {}, { kind: 'method', name: 'reserve' })).toThrow(said);
+  });
+
+  it('is something else than options and more', () => {
+    expect(() => lock({ key: 'a' }, 30_000)).toThrow('either one object of options or key, expire, maxRenewTimes');
+    expect(() => lock(() => 'a', 30_000, 3)).not.toThrow();
+  });
+});
+
 describe('B10 a lock on what is no method of an instance', () => {
   const lock = DistributedLock('a') as any;
 

@@ -1,0 +1,37 @@
+import { LockConfigError } from '../errors/index.js';
+import type { LockMethodOptions } from './lock-method.options.js';
+
+/**
+ * What `@DistributedLock` and `@UseLock` were called with, as options: an object of them, or key, expire, maxRenewTimes.
+ * @throws LockConfigError when there are no parentheses, so that the decorator was called with the method itself
+ */
+export function readLockArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
+  const [first, second, third] = written;
+  if (isDecorating(first, second, third)) {
+    throw new LockConfigError(
+      `${decorator} was put there without parentheses: write ${decorator}({ key: … }), or ${decorator}('stock:#{#order.sku}').`,
+    );
+  }
+  if (typeof first === 'string' || typeof first === 'function') {
+    return { key: first, expire: second, maxRenewTimes: third } as Options;
+  }
+  if (second !== undefined) {
+    throw new LockConfigError(
+      `${decorator} takes either one object of options or key, expire, maxRenewTimes: write { key: …, expire: … }.`,
+    );
+  }
+  return first as Options; // checked where it is known which method it is for
+}
+
+/** Whether the arguments are those with which the compiler calls a decorator, of either kind. */
+function isDecorating(first: unknown, second: unknown, third: unknown): boolean {
+  if (typeof first === 'function') {
+    const standard = typeof second === 'object' && second !== null && 'kind' in second;
+    // A class, or its static method.
+    return standard || (typeof third === 'object' && third !== null) || isClass(first);
+  }
+  const named = typeof second === 'string' || typeof second === 'symbol';
+  return typeof first === 'object' && first !== null && named && !Object.hasOwn(first, 'key');
+}
+
+const isClass = (value: object): boolean => /^class\b/.test(Function.prototype.toString.call(value));
