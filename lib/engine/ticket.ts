@@ -148,7 +148,8 @@ export class Ticket {
     this.finish();
     if (this.firstEpoch === undefined) return;
     const { environment, terms } = this;
-    const unanswered = this.asking > 0 || this.lastError !== undefined;
+    // A refusal is an answer; only what may be executed yet has to be remembered.
+    const unanswered = this.asking > 0 || this.lastError?.transient === true;
     environment.leave(terms.key, this.id, unanswered ? 2 * environment.commandTimeout : 0);
   }
 
@@ -231,7 +232,8 @@ export class Ticket {
     this.failingSince ??= sent;
     this.lastError = error;
     const now = clock.now();
-    if (error.transient && this.terms.waits && now - this.failingSince < commandTimeout) {
+    // Only if the next question comes within the time: on a dead connection each of them takes all of it.
+    if (error.transient && this.terms.waits && now + RETRY - this.failingSince < commandTimeout) {
       this.askAt(now + RETRY * (1 + random()));
       return;
     }
