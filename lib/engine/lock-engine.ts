@@ -76,6 +76,9 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
    */
   async acquire(terms: HoldTerms, { waitTimeout, signal }: WaitTerms): Promise<Hold> {
     if (this.closing !== undefined) throw this.closing;
+    // Those who wait already are given a commandTimeout for Redis to come back; who comes now would only pile up.
+    const { unreachable } = this.store;
+    if (unreachable !== undefined) throw unreachable;
     signal?.throwIfAborted();
     const since = this.clock.now();
     const waiter = new Waiter(terms, since);

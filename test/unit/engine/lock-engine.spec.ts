@@ -266,6 +266,31 @@ describe('a connection that comes back', () => {
   });
 });
 
+describe('a store that is out of reach', () => {
+  it('is told at once to those who come, and to those who wait when they have waited for commandTimeout', async () => {
+    const { clock, store, acquire } = setUp();
+    const first = acquire();
+    let told = 0;
+    first.catch(() => (told = clock.now()));
+    store.acquires[0]!.answer.resolve(queued({ askIn: 100 }));
+    await settled();
+    store.unreachable = passing();
+    for (const wait of [{ waitTimeout: Infinity }, { waitTimeout: 10_000 }, { waitTimeout: 0 }]) {
+      for (const terms of [{ key: 'a' }, { key: 'b' }, { owner: 'one' }]) {
+        await expect(acquire(terms, wait)).rejects.toBe(store.unreachable);
+      }
+    }
+    expect(store.acquires).toHaveLength(1);
+    const since = clock.now();
+    await clock.pass(6_000);
+    await expect(first).rejects.toBe(store.unreachable);
+    expect(told - since).toBeGreaterThan(4_900);
+    store.unreachable = undefined;
+    void acquire();
+    expect(store.acquires).toHaveLength(2);
+  });
+});
+
 describe('the end', () => {
   it('tells those who wait, and refuses those who come', async () => {
     const { store, engine, acquire, left } = setUp();
