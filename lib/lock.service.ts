@@ -1,7 +1,8 @@
 import type { Observable } from 'rxjs';
+import { describe } from './common/describe.js';
 import type { LockEngine } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
-import { isLockTimeoutError, LockLostError } from './errors/index.js';
+import { isLockTimeoutError, LockConfigError, LockLostError } from './errors/index.js';
 import { assertKey } from './keys/index.js';
 import type { AcquireOptions, OnContended, OnLost, RunOptions } from './locks/acquire-options.js';
 import { HeldLock } from './locks/held-lock.js';
@@ -83,6 +84,7 @@ export class LockService {
    * had been lost on the way (see `onLost`)
    */
   async run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions = {}): Promise<T> {
+    refuseAllButTasks(task, options);
     refuseAllButObjects('run', options);
     const { onLost = this.defaults.onLost, ...acquisition } = options;
     readChoice('onLost', onLost, ['throw', 'ignore']);
@@ -169,6 +171,15 @@ export class LockService {
     if (terms.owner !== undefined) this.owners.add(lock);
     return lock;
   }
+}
+
+function refuseAllButTasks(task: unknown, options: unknown): void {
+  if (typeof task === 'function') return;
+  throw new LockConfigError(
+    typeof options === 'function'
+      ? 'run takes the task before the options: write run(key, task, options).'
+      : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,
+  );
 }
 
 function lostOnTheWay(loss: LockLostError, result: unknown): LockLostError {

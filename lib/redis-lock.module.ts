@@ -1,5 +1,6 @@
-import { Logger, Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
+import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
+import { describe } from './common/describe.js';
 import { LockConfigError } from './errors/index.js';
 import { LockService } from './lock.service.js';
 import { createLockService } from './redis-lock.composition.js';
@@ -7,9 +8,10 @@ import { LockExplorer } from './redis-lock.explorer.js';
 import { LockLifecycle } from './redis-lock.lifecycle.js';
 import {
   readInstanceName,
+  readIsGlobal,
+  refuseUnknownAsyncOptions,
   resolveModuleOptions,
   type RedisLockModuleAsyncOptions,
-  type RedisLockModuleOptions,
   type RedisLockOptionsFactory,
   type RedisLockRootOptions,
   type ResolvedModuleOptions,
@@ -42,7 +44,12 @@ export class RedisLockModule {
   /** @throws LockConfigError for an option that cannot be used */
   static forRoot(options: RedisLockRootOptions = {}): DynamicModule {
     const resolved = resolveModuleOptions(options);
-    return instance(resolved.name, options.isGlobal, [], [{ provide: INSTANCE_OPTIONS, useValue: resolved }]);
+    return instance(
+      resolved.name,
+      readIsGlobal(options.isGlobal),
+      [],
+      [{ provide: INSTANCE_OPTIONS, useValue: resolved }],
+    );
   }
 
   /**
@@ -50,15 +57,16 @@ export class RedisLockModule {
    * @throws LockConfigError unless exactly one of `useFactory`, `useClass` and `useExisting` is given
    */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
+    refuseUnknownAsyncOptions(options);
     const name = readInstanceName(options.name);
     const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
-    return instance(name, options.isGlobal, options.imports ?? [], providers);
+    return instance(name, readIsGlobal(options.isGlobal), options.imports ?? [], providers);
   }
 }
 
 function instance(
   name: string,
-  isGlobal: boolean | undefined,
+  isGlobal: boolean,
   imports: NonNullable<DynamicModule['imports']>,
   optionsProviders: Provider[],
 ): DynamicModule {
@@ -66,7 +74,7 @@ function instance(
   const services = serviceProviders(name, token);
   return {
     module: RedisLockModule,
-    global: isGlobal ?? true,
+    global: isGlobal,
     imports,
     providers: [
       ...optionsProviders,
@@ -107,25 +115,44 @@ function optionsProviders(name: string, options: RedisLockModuleAsyncOptions): P
   if ([useFactory, useClass, useExisting].filter((given) => given !== undefined).length !== 1) {
     throw new LockConfigError('RedisLockModule.forRootAsync takes one of useFactory, useClass and useExisting.');
   }
-  const resolve = (written: RedisLockModuleOptions): ResolvedModuleOptions => resolveNamed(name, written);
+  const resolve = (written: unknown): ResolvedModuleOptions => resolveNamed(name, written);
 
   if (useFactory !== undefined) {
-    const make = useFactory as (...args: unknown[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
     return [
-      { provide: INSTANCE_OPTIONS, inject, useFactory: async (...args: unknown[]) => resolve(await make(...args)) },
+      {
+        provide: INSTANCE_OPTIONS,
+        inject,
+        useFactory: async (...args: unknown[]) => resolve(await useFactory(...args)),
+      },
     ];
   }
   const factory = useClass ?? (useExisting as InjectionToken<RedisLockOptionsFactory>);
   const made: Provider = {
     provide: INSTANCE_OPTIONS,
     inject: [factory],
-    useFactory: async (maker: RedisLockOptionsFactory) => resolve(await maker.createRedisLockOptions()),
+    useFactory: async (maker: unknown) => resolve(await optionsFactory(maker, useClass).createRedisLockOptions()),
   };
   return useClass === undefined ? [made] : [made, useClass];
 }
 
+function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOptionsFactory {
+  if (typeof (maker as Partial<RedisLockOptionsFactory> | null | undefined)?.createRedisLockOptions === 'function') {
+    return maker as RedisLockOptionsFactory;
+  }
+  const what = useClass === undefined ? 'what useExisting names' : `the class ${useClass.name} of useClass`;
+  throw new LockConfigError(
+    `RedisLockModule.forRootAsync: ${what} has no method createRedisLockOptions() that returns the options.`,
+  );
+}
+
 /** The module stands before its options are made, so its name and whether it is global cannot come from them. */
-function resolveNamed(name: string, written: RedisLockRootOptions = {}): ResolvedModuleOptions {
+function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
+  if (typeof made !== 'object' || made === null) {
+    throw new LockConfigError(
+      `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
+    );
+  }
+  const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(
       'isGlobal comes too late here: write it beside the factory: forRootAsync({ isGlobal, … }).',

@@ -70,7 +70,8 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
   /** Whether every module can inject the service without importing this one. Default `true`. */
   isGlobal?: boolean;
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  useFactory?: (...args: never[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+  /** Called with what `inject` names. */
+  useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
   useClass?: Type<RedisLockOptionsFactory>;
   useExisting?: InjectionToken<RedisLockOptionsFactory>;
   /** Providers that the factory needs and nobody else. */
@@ -140,10 +141,11 @@ const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'onContended', 
  * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
  */
 export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
+  refuseMisplacedOptions(written);
   refuseUnknownOptions('RedisLockModule', written, MODULE_OPTIONS);
   return Object.freeze({
     name: readInstanceName(written.name),
-    connection: readConnection(written.connection ?? DEFAULTS.connection),
+    connection: readConnection(Object.hasOwn(written, 'connection') ? written.connection : DEFAULTS.connection),
     keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
     lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
     commandTimeout: readTimeout('commandTimeout', written.commandTimeout ?? DEFAULTS.commandTimeout),
@@ -151,6 +153,65 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     grantTimeout: readLease('grantTimeout', written.grantTimeout ?? DEFAULTS.grantTimeout),
     defaults: resolveLockDefaults(written.defaults ?? {}),
   });
+}
+
+/** Options of ioredis that people write beside `connection`, since other modules for Nest take them there. */
+const CONNECTION_OPTIONS: readonly string[] = [
+  'host',
+  'port',
+  'username',
+  'password',
+  'db',
+  'path',
+  'family',
+  'tls',
+  'sentinels',
+] satisfies Array<keyof RedisOptions>;
+
+/** Names an option that is one, but elsewhere. */
+function refuseMisplacedOptions(written: unknown): void {
+  if (typeof written !== 'object' || written === null) return;
+  for (const name of Object.keys(written)) {
+    const place = (LOCK_DEFAULTS as string[]).includes(name)
+      ? `defaults: { ${name} }`
+      : CONNECTION_OPTIONS.includes(name)
+        ? `connection: { ${name} }`
+        : undefined;
+    if (place === undefined) continue;
+    throw new LockConfigError(`RedisLockModule has no option "${name}" of its own: write ${place}.`);
+  }
+}
+
+/** Whether other modules need not import an instance. */
+export function readIsGlobal(isGlobal: unknown = true): boolean {
+  if (typeof isGlobal === 'boolean') return isGlobal;
+  throw new LockConfigError('isGlobal must be true or false.');
+}
+
+const ASYNC_OPTIONS = [
+  'name',
+  'isGlobal',
+  'imports',
+  'inject',
+  'useFactory',
+  'useClass',
+  'useExisting',
+  'extraProviders',
+] satisfies Array<keyof RedisLockModuleAsyncOptions>;
+
+/** @throws LockConfigError for what would be passed over silently */
+export function refuseUnknownAsyncOptions(written: unknown): void {
+  if (typeof written === 'object' && written !== null) {
+    const early = Object.keys(written).find(
+      (name) => (MODULE_OPTIONS as string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
+    );
+    if (early !== undefined) {
+      throw new LockConfigError(
+        `RedisLockModule.forRootAsync: ${early} is made by the factory: return { ${early} } there.`,
+      );
+    }
+  }
+  refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
 }
 
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
@@ -186,6 +247,12 @@ const REDIS_URL = /^rediss?:\/\//i;
 
 function readConnection(connection: unknown): string | RedisOptions | Redis {
   if (typeof connection === 'string') return readConnectionUrl(connection);
+  if (connection === undefined) {
+    throw new LockConfigError(
+      'connection is undefined: is a variable such as process.env.REDIS_URL not set? ' +
+        'Leave the option out for a Redis on this machine.',
+    );
+  }
   if (Array.isArray(connection)) {
     throw new LockConfigError('connection is an array; several independent masters are not supported yet: give one.');
   }

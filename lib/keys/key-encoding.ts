@@ -63,9 +63,12 @@ export function refusal(value: unknown): string {
  * await locks.run(lockKey`import:${date}`, …)  // the key of @DistributedLock({ key: 'import:#date' })
  * ```
  * @throws LockKeyError for a value that cannot stand in a key (`undefined`, `null`, `''`, an object), and for a key that
- * is empty, longer than 512 bytes or has control characters
+ * is empty, longer than 512 bytes or has control characters; and when it is called as a function
  */
 export function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string {
+  if (!Array.isArray((text as Partial<TemplateStringsArray> | undefined)?.raw)) {
+    throw new LockKeyError('lockKey is a tag, not a function: write lockKey`stock:${sku}`, without parentheses.');
+  }
   let key = text[0] ?? '';
   values.forEach((value, i) => {
     key += encodeTagged(value, i, key) + (text[i + 1] ?? '');

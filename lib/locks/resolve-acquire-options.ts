@@ -51,6 +51,9 @@ export function resolveAcquireOptions(
       "onLost must be a function here; 'throw' and 'ignore' are for run and decorated methods.",
     );
   }
+  if (written.reentrant !== undefined && typeof written.reentrant !== 'boolean') {
+    throw new LockConfigError('reentrant must be true or false.');
+  }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
   }

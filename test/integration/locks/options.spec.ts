@@ -31,6 +31,8 @@ const refused: Array<[options: any, message: RegExp]> = [
   [{ owner: 'a\nb' }, /owner/],
   [{ owner: 'x'.repeat(129) }, /owner/],
   [{ owner: 7 }, /owner/],
+  [{ reentrant: 'no' }, /reentrant must be true or false/],
+  [{ reentrant: 0 }, /reentrant must be true or false/],
   [{ signal: new AbortController() }, /controller\.signal/],
   [{ ttl: 1000 }, /did you mean 'expire'/],
   [{ timeout: 1000 }, /did you mean 'waitTimeout'/],
@@ -102,6 +104,19 @@ describe('options that cannot be used', () => {
     await service.run('a', async () => {
       await expect(service.acquire('a', { expire: 5 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     });
+  });
+
+  it.each<[any[], RegExp]>([
+    [[undefined], /a function to run while the lock is held; this is undefined/],
+    [[Promise.resolve()], /this is an object \(Promise\): write run\(key, async \(lock\) => \{ … \}\)/],
+    [[{ waitTimeout: 0 }, () => 'ran'], /write run\(key, task, options\)/],
+  ])('run without its task, or behind the options: %p', async (args, message) => {
+    const service = await bench.service();
+    await expect(service.run('a', ...(args as [any]))).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringMatching(message),
+    });
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
   });
 
   it('`onLost` of run is a word or a function', async () => {

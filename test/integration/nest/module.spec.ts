@@ -102,8 +102,42 @@ describe('RedisLockModule', () => {
       ['a bad option', () => ({ commandTimeout: -1 }), 'commandTimeout is -1'],
       ['a name', () => ({ name: 'jobs' }), "forRootAsync({ name: 'jobs', … })"],
       ['isGlobal', () => ({ isGlobal: false }), 'isGlobal comes too late here'],
+      ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
+      ['nothing', () => undefined, 'the factory returned undefined: return the options, or {} for the defaults'],
+      ['null', async () => null, 'the factory returned null'],
     ])('B10 does not start with %s among the options', async (_what, useFactory, message) => {
       await expect(start([RedisLockModule.forRootAsync({ useFactory: useFactory as never })])).rejects.toThrow(message);
+    });
+  });
+
+  describe('forRootAsync, wrongly', () => {
+    class NoFactory {
+      options() {
+        return {};
+      }
+    }
+
+    it('B10 useClass without the method that makes options', async () => {
+      const message = 'the class NoFactory of useClass has no method createRedisLockOptions() that returns the options';
+      await expect(start([RedisLockModule.forRootAsync({ useClass: NoFactory as never })])).rejects.toThrow(message);
+    });
+
+    it('B10 useExisting without the method that makes options', async () => {
+      const locks = RedisLockModule.forRootAsync({ useExisting: 'factory', extraProviders: [] });
+      @Module({ providers: [{ provide: 'factory', useValue: {} }], exports: ['factory'] })
+      class Factories {}
+      await expect(start([{ ...locks, imports: [Factories] }])).rejects.toThrow(
+        'what useExisting names has no method createRedisLockOptions()',
+      );
+    });
+
+    it.each([
+      [{ useFactory: () => ({}), keyPrefix: 'a' }, 'keyPrefix is made by the factory: return { keyPrefix } there'],
+      [{ useFactory: () => ({}), injects: [] }, 'no option "injects": did you mean \'inject\'?'],
+      [{ useFactory: () => ({}), isGlobal: 'no' }, 'isGlobal must be true or false'],
+      [{ useFactory: () => ({}), useClass: NoFactory }, 'takes one of useFactory, useClass and useExisting'],
+    ])('B10 %j', (options, message) => {
+      expect(() => RedisLockModule.forRootAsync(options as never)).toThrow(message);
     });
   });
 

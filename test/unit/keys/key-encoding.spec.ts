@@ -123,6 +123,12 @@ describe('B1 lockKey', () => {
     expect(refusalOf(() => assertKey(proxy))).toBe('A lock key must be a string; this one is an object.');
   });
 
+  it.each([['stock:1'], [['stock:', ''], 1], [], [undefined], [{ raw: 'stock' }]])('B10 called with %p', (...args) => {
+    expect(refusalOf(() => (lockKey as (...args: unknown[]) => string)(...args))).toBe(
+      'lockKey is a tag, not a function: write lockKey`stock:${sku}`, without parentheses.',
+    );
+  });
+
   it('B1 refuses a key that cannot be used as a whole', () => {
     expect(refusalOf(() => lockKey``)).toContain('is empty');
     expect(refusalOf(() => lockKey`{${1}}`)).toContain('is in braces as a whole');
