@@ -26,6 +26,8 @@ export class LockObject implements Lock {
   private given: LockHandle[] = [];
   /** Calls on their way. */
   private pending = 0;
+  /** Those of them that began while something was held through this object. */
+  private besides = 0;
   private overlapped = false;
 
   constructor(
@@ -45,15 +47,22 @@ export class LockObject implements Lock {
 
   async unlock(): Promise<void> {
     const handle = this.latest();
-    if (handle !== undefined && this.overlapped) {
-      throw this.notHeld('calls through it overlapped (shared Lock object: release the handle that lock() returned)');
+    if (handle !== undefined && (this.overlapped || this.besides > 0)) {
+      throw this.notHeld(
+        'calls through it overlapped (shared Lock object: release the handle that lock() returned). ' +
+          'The lock stays held until its handle is released',
+      );
     }
     if (handle === undefined) throw this.notHeld('nothing is held by this scope or through this object');
     if (!(await handle.release())) throw this.notHeld('the lock had been lost');
   }
 
-  forceUnlock(): Promise<boolean> {
-    return this.service.forceRelease(this.key);
+  async forceUnlock(): Promise<boolean> {
+    const ended = new Set(this.given);
+    const released = await this.service.forceRelease(this.key);
+    // Their holds hear of it later than this caller.
+    this.given = this.given.filter((handle) => !ended.has(handle));
+    return released;
   }
 
   async isLocked(): Promise<boolean> {
@@ -85,19 +94,27 @@ export class LockObject implements Lock {
     return this.given.at(-1) ?? this.service.inScope(this.key);
   }
 
-  /** Keeps what a call through this object takes, and sees whether another one is on its way or has not released yet. */
+  /**
+   * Keeps what a call through this object takes, and sees whether another one is on its way or has not released yet. A
+   * call that comes alone and gets nothing changes nothing: there is one holder, before it and after.
+   */
   private async remember<T extends LockHandle | null>(acquisition: Promise<T>): Promise<T> {
     if (this.owner !== undefined) return acquisition;
     this.forgetEnded();
     const reenters = this.service.inScope(this.key) !== undefined;
-    if (this.pending > 0 || (this.given.length > 0 && !reenters)) this.overlapped = true;
+    const beside = this.given.length > 0 && !reenters ? 1 : 0;
+    if (this.pending > 0) this.overlapped = true;
     this.pending += 1;
+    this.besides += beside;
     try {
       const handle = await acquisition;
-      if (handle !== null) this.given.push(handle);
+      if (handle === null) return handle;
+      if (beside > 0) this.overlapped = true;
+      this.given.push(handle);
       return handle;
     } finally {
       this.pending -= 1;
+      this.besides -= beside;
     }
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { isLockNotHeldError } from 'nestjs-redis-locks';
+import { isLockNotHeldError, type LockHandle } from 'nestjs-redis-locks';
+import { LockObject } from '../../../lib/locks/lock-object.js';
 import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { aborted, LockBench, timed } from '../../support/locks.js';
@@ -88,19 +89,51 @@ describe('a Lock object', () => {
     expect(await shared.isLocked()).toBe(false);
   });
 
-  it('refuses unlock() when another call timed out meanwhile', async () => {
+  it('unlocks after calls that came one after the other and got nothing', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    expect(await lock.tryLock()).toBeNull();
+    await expect(lock.lock({ waitTimeout: 20 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await lock.unlock();
+    expect(handle.isHeld).toBe(false);
+  });
+
+  it('refuses unlock() while another call waits, and says that the lock stays held', async () => {
     const service = await bench.service();
     const shared = service.getLock('a');
     const handle = await shared.lock();
-    const useOfAnother = async () => {
-      try {
-        await shared.lock({ waitTimeout: 20 });
-      } finally {
-        await shared.unlock(); // the classical mistake: it holds nothing
-      }
-    };
-    await expect(useOfAnother()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    const waiting = timed(() => shared.lock({ waitTimeout: 100 }));
+    await expect(shared.unlock()).rejects.toThrow(/stays held until its handle is released/);
+    expect((await waiting).error).toMatchObject({ code: 'LOCK_TIMEOUT' });
     await handle.verify();
+  });
+
+  it('refuses unlock() after calls that were on their way at the same time, also when only one of them got the lock', async () => {
+    const service = await bench.service();
+    const shared = service.getLock('a');
+    const [first, second] = await Promise.all([shared.tryLock(), shared.tryLock()]);
+    expect([first !== null, second]).toEqual([true, null]);
+    await expect(shared.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await first!.verify();
+  });
+
+  it('forgets with forceUnlock() what it had given, before the holds hear of it', async () => {
+    const deaf = { isHeld: true, holdCount: 1 } as LockHandle;
+    const service = {
+      acquire: async () => deaf,
+      tryAcquire: async () => deaf,
+      forceRelease: async () => true,
+      inspect: async () => null,
+      inScope: () => undefined,
+      ofOwner: () => [],
+    };
+    const lock = new LockObject(service, 'a', undefined);
+    await lock.lock();
+    expect(lock.getHoldCount()).toBe(1);
+    expect(await lock.forceUnlock()).toBe(true);
+    expect([lock.isHeldByCurrentContext(), lock.getHoldCount()]).toEqual([false, 0]);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
   });
 
   it('means the hold of the scope, and re-enters it', async () => {
