@@ -162,7 +162,7 @@ export class LockService {
   }
 
   private async take(key: string, options: AcquireOptions): Promise<HeldLock> {
-    const terms = resolveAcquireOptions(assertKey(key), options, this.defaults);
+    const terms = { ...resolveAcquireOptions(options, this.defaults), key: assertKey(key) };
     const outer = options.reentrant === false ? undefined : this.inScope(key);
     const reenters = outer !== undefined && (terms.owner === undefined || terms.owner === outer.owner);
     terms.signal?.throwIfAborted();

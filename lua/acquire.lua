@@ -1,6 +1,6 @@
 -- Takes the lock, or a place in its queue.
 --
--- KEYS  state, queue, waiters, fence, gone
+-- KEYS  state, queue, waiters, fence, gone, limit
 -- ARGV  1 channel prefix, 2 key, 3 place to go on from (0 at first), 4… request (see shared/ask.lua)
 -- Reply see shared/ask.lua
 --
@@ -10,13 +10,14 @@ local CHANNELS, KEY = ARGV[1], ARGV[2]
 --- @include "shared/replies"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"
 
 -- The common case first, before the rest of the script is even looked at: nobody has it, and nobody waits.
 local request = request_at(4)
-if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
-  return held(grant({}, request.id, request.mode, request.owner, request.lease))
+if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 and admits({}, request) then
+  return held(grant({}, request, request.lease))
 end
 
 --- @include "shared/messages"

@@ -1,11 +1,13 @@
 -- Tells who holds a lock and who waits for it. Writes nothing.
 --
--- KEYS  state, queue, waiters, fence, gone
+-- KEYS  state, queue, waiters, fence, gone, limit
 -- ARGV  1 most waiters to tell
--- Reply last token, holds { id, owner, mode, token, ms left, since … }, waiters { id, owner … }
+-- Reply last token, holds { id, owner, mode, token, ms left, since … }, waiters { id, owner, mode … },
+--       number of permits that was set at run time or -1
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/queue"
 
@@ -17,6 +19,6 @@ end
 local waiters = {}
 for _, id in ipairs(redis.call('ZRANGE', QUEUE, 0, tonumber(ARGV[1]) - 1)) do
   local ticket = read_ticket(id)
-  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner } end
+  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner, ticket.mode } end
 end
-return { last_token(), holders, waiters }
+return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }

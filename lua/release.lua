@@ -1,7 +1,7 @@
 -- Gives back a hold, or a place in the queue, whichever the acquisition has by now; and asks for the next local waiter
 -- of the same client in the same step.
 --
--- KEYS  state, queue, waiters, fence, gone
+-- KEYS  state, queue, waiters, fence, gone, limit
 -- ARGV  1 channel prefix, 2 key, 3 place to go on from (0 at first), 4 acquisition id,
 --       5 ms to remember that it has left, should its acquire still be on the way (0: not at all),
 --       6 ms to keep the lock yet (0: none), 7… request of the next waiter, if there is one (see shared/ask.lua)
@@ -22,6 +22,7 @@ end
 --- @include "shared/replies"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"
 --- @include "shared/messages"
@@ -32,9 +33,9 @@ end
 if kept then
   -- Under a name of its own: a leave that comes late or twice does not end it.
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends = KEPT, now + keep
+  hold.mode, hold.ends = KEPT .. hold.mode, now + keep
   write_hold(hold)
-  set_state_ttl({ hold })
+  set_state_ttl((read_holds()))
 end
 
 local function leave()

@@ -11,7 +11,7 @@ local function renew(state, id, lease)
   if not text then return -1 end
   local mode, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
   ends = tonumber(ends)
-  if not ends or ends <= now or mode == 'kept' then return -1 end
+  if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
   local renewed = math.max(ends, now + lease)
   if renewed > ends then
     -- The TTL first: it is a write that Redis takes also when its memory is full, and then it takes the next one.

@@ -2,6 +2,7 @@ import type { Clock } from '../common/clock.js';
 import { outside } from '../common/outside.js';
 import type { Appointment } from '../common/agenda.js';
 import { LockLostError } from '../errors/index.js';
+import type { LockMode } from '../store/lock-store.js';
 import { validUntil } from './validity.js';
 
 /** By how much the clocks may part before the machine counts as one that has slept. */
@@ -20,7 +21,10 @@ export interface Grant {
 /** What a hold is made for. */
 export interface HoldTerms {
   readonly key: string;
+  readonly mode: LockMode;
   readonly owner: string | undefined;
+  /** Whether it is served in the order in which all clients came, not after others of its own client. */
+  readonly fair: boolean;
   /** Full lease in ms. */
   readonly lease: number;
   /** Whether the watchdog renews it, and how often at most (0: without limit). */
@@ -28,6 +32,14 @@ export interface HoldTerms {
   readonly maxRenewTimes: number;
   /** ms for which the key stays taken at least. */
   readonly holdAtLeast: number;
+  /** How many replicas must have the hold before anybody believes in it. */
+  readonly replicas: ReplicaTerms | undefined;
+}
+
+export interface ReplicaTerms {
+  readonly min: number;
+  /** ms */
+  readonly timeout: number;
 }
 
 /** A listener of the user's; it may be asynchronous. */

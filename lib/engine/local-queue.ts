@@ -1,4 +1,4 @@
-import { LockStoreError } from '../errors/index.js';
+import { LockStoreError, type LockError } from '../errors/index.js';
 import type { Announcer } from './announcer.js';
 import type { Grant, Hold } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder, type TicketTerms } from './ticket.js';
@@ -110,7 +110,7 @@ export class LocalQueue implements TicketHolder {
     for (const waiter of this.waiters) this.environment.contended(this, waiter);
   }
 
-  failed(_ticket: Ticket, error: LockStoreError): void {
+  failed(_ticket: Ticket, error: LockError): void {
     this.ticket = undefined;
     this.dismissAll(error);
   }
@@ -146,6 +146,6 @@ export class LocalQueue implements TicketHolder {
   }
 
   private termsOf({ terms }: Waiter): TicketTerms {
-    return { key: this.key, owner: terms.owner, lease: terms.lease, waits: this.waits };
+    return { key: this.key, mode: terms.mode, owner: terms.owner, lease: terms.lease, waits: this.waits };
   }
 }

@@ -181,6 +181,10 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     this.tickets.get(id)?.revoked();
   }
 
+  opened(_key: string): void {
+    // Latches are to come.
+  }
+
   restored(): void {
     this.holds.askNow();
     // Behind the renewals, which go out together in a microtask: a hold that nobody renews may end, a place does not.
@@ -280,7 +284,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
   }
 
   private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
-    const shares = waits && terms.owner === undefined;
+    const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
     let queue = shares ? this.sharedQueues.get(terms.key) : undefined;
     if (queue === undefined) {
       queue = new LocalQueue(terms.key, this, waits);

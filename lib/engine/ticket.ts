@@ -1,8 +1,16 @@
 import type { Agenda, Appointment } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
-import { LockStoreError } from '../errors/index.js';
-import type { AcquireReply, AcquireRequest, LockStore, PushedGrant } from '../store/lock-store.js';
+import { LockStoreError, type LockError } from '../errors/index.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ContendedReply,
+  LockMode,
+  LockStore,
+  PushedGrant,
+} from '../store/lock-store.js';
 import type { Grant } from './hold.js';
+import { upgradeRefused } from './upgrade.js';
 import { validUntil } from './validity.js';
 
 /** After a failure of the store a waiter asks again after this many ms, and up to twice as many. */
@@ -30,6 +38,7 @@ export interface TicketEnvironment {
 /** What one acquisition asks for. */
 export interface TicketTerms {
   readonly key: string;
+  readonly mode: LockMode;
   readonly owner: string | undefined;
   readonly lease: number;
   readonly waits: boolean;
@@ -40,8 +49,8 @@ export interface TicketHolder {
   granted(ticket: Ticket, grant: Grant): void;
   /** Not free: the ticket has a place now, or (`waits: false`) it is over. */
   contended(ticket: Ticket): void;
-  /** The store has failed for too long; the ticket is over. */
-  failed(ticket: Ticket, error: LockStoreError): void;
+  /** The store has failed for too long, or will never grant this; the ticket is over. */
+  failed(ticket: Ticket, error: LockError): void;
 }
 
 /** An answer of 'queued', and when its question was sent: what a pushed grant is measured by. */
@@ -95,12 +104,12 @@ export class Ticket {
   /** What is sent to the store to ask for the lock. */
   request(): AcquireRequest {
     const { store, random, commandTimeout, grantTimeout } = this.environment;
-    const { key, owner, lease, waits } = this.terms;
+    const { key, mode, owner, lease, waits } = this.terms;
     const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
     return {
       key,
       id: this.id,
-      mode: 'exclusive',
+      mode,
       owner,
       lease,
       waits: waits && store.listening,
@@ -197,17 +206,23 @@ export class Ticket {
     if (sent < this.countsFrom) return;
     this.failingSince = undefined;
     this.lastError = undefined;
-    if (reply.outcome === 'held') {
-      this.granted({ id: this.id, token: reply.token, lease: reply.lease, from: sent });
-    } else if (reply.outcome === 'left') {
-      this.finish();
-      this.holder.failed(this, new LockStoreError('the acquisition was given up', { key: this.terms.key }));
-    } else {
-      this.contended(reply, sent, epoch);
+    switch (reply.outcome) {
+      case 'held':
+        this.granted({ id: this.id, token: reply.token, lease: reply.lease, from: sent });
+        break;
+      case 'left':
+        this.refused(new LockStoreError('the acquisition was given up', { key: this.terms.key }));
+        break;
+      case 'upgrade':
+        this.refused(upgradeRefused(this.terms.key));
+        break;
+      case 'queued':
+      case 'busy':
+        this.contended(reply, sent, epoch);
     }
   }
 
-  private contended(reply: Extract<AcquireReply, { outcome: 'queued' | 'busy' }>, sent: number, epoch: number): void {
+  private contended(reply: ContendedReply, sent: number, epoch: number): void {
     this.environment.disown(this.terms.key, reply.holders);
     if (!this.told) {
       this.told = true;
@@ -238,6 +253,12 @@ export class Ticket {
       return;
     }
     this.leave();
+    this.holder.failed(this, error);
+  }
+
+  /** It will never be granted. */
+  private refused(error: LockError): void {
+    this.finish();
     this.holder.failed(this, error);
   }
 

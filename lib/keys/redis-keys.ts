@@ -14,6 +14,8 @@ export interface RedisKeys {
   readonly fence: string;
   /** Acquisitions that left before they came. */
   readonly gone: string;
+  /** The number of permits, where it was set at run time. */
+  readonly limit: string;
 }
 
 const PREFIX = /^[\w\-:.]{1,64}$/;
@@ -30,6 +32,7 @@ export function redisKeys(prefix: string, key: string): RedisKeys {
     waiters: `${prefix}:waiters:${tagged}`,
     fence: `${prefix}:fence:${tagged}`,
     gone: `${prefix}:gone:${tagged}`,
+    limit: `${prefix}:limit:${tagged}`,
   };
 }
 

@@ -47,8 +47,36 @@ export interface AcquireOptions {
    * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once on replicas whose clocks differ. Default 0.
    */
   holdAtLeast?: Duration;
+  /**
+   * `'read'`: shared with other readers, while nobody writes. `'exclusive'` (default), or `'write'`, which is the same:
+   * alone. A waiting writer stops the readers that come after it.
+   */
+  type?: LockType;
+  /** At most so many hold the key at a time, each with one permit (a semaphore). Does not re-enter. */
+  permits?: number;
+  /**
+   * `true`: strictly first come first served over all clients. Default `false`: the clients take turns in the order in
+   * which they came, and each serves its own callers in their order.
+   */
+  fair?: boolean;
+  /** Believe in the lock only once replicas have it. Default: the module's `defaults`, else not. */
+  replicas?: ReplicaOptions;
   /** Called the moment the lock is lost. */
   onLost?: LockLostListener;
+}
+
+/** In which way a key is held. */
+export type LockType = 'exclusive' | 'read' | 'write';
+
+/**
+ * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). When they do not, the lock is given
+ * back and the call fails with `LockStoreError`. A failover to one of them then knows the lock.
+ */
+export interface ReplicaOptions {
+  /** At least 1. */
+  min: number;
+  /** How long to wait for them, in milliseconds or `'1s'`; default 1 s. It comes on top of `waitTimeout`. */
+  timeout?: Duration;
 }
 
 /** How `run` acquires, and what it does about a lock that is lost on the way. */

@@ -57,6 +57,19 @@ export function readTimes(label: string, written: unknown): number {
   throw new LockConfigError(`${label} is ${show(written)}; write a whole number, or 0 for no limit.`);
 }
 
+/** A whole number of things. */
+export function readCount(label: string, written: unknown, least: number): number {
+  if (typeof written === 'number' && Number.isSafeInteger(written) && written >= least) return written;
+  throw new LockConfigError(`${label} is ${show(written)}; write a whole number of at least ${least}.`);
+}
+
+/** Yes or no; left out is no. */
+export function readFlag(label: string, written: unknown): boolean {
+  if (written === undefined) return false;
+  if (typeof written === 'boolean') return written;
+  throw new LockConfigError(`${label} is ${show(written)}; write true or false.`);
+}
+
 /** One of a few words, or a function. */
 export function readChoice<T extends string>(label: string, written: unknown, words: readonly T[]): void {
   if (typeof written === 'function' || words.includes(written as T)) return;

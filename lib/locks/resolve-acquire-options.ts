@@ -1,8 +1,18 @@
-import type { HoldTerms } from '../engine/hold.js';
+import type { HoldTerms, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, RunOptions } from './acquire-options.js';
-import { readDuration, readExpire, readTimes, readWaitTimeout, refuseUnknownOptions } from './option-readers.js';
+import type { LockMode } from '../store/lock-store.js';
+import type { AcquireOptions, ReplicaOptions, RunOptions } from './acquire-options.js';
+import { quote } from '../common/describe.js';
+import {
+  readCount,
+  readDuration,
+  readExpire,
+  readFlag,
+  readTimes,
+  readWaitTimeout,
+  refuseUnknownOptions,
+} from './option-readers.js';
 
 /** What applies where a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -11,6 +21,7 @@ export interface AcquireDefaults {
   readonly waitTimeout: number;
   /** The lease of a lock that renews itself. */
   readonly lockWatchdogTimeout: number;
+  readonly replicas?: ReplicaOptions | undefined;
 }
 
 const OPTIONS = [
@@ -21,20 +32,27 @@ const OPTIONS = [
   'owner',
   'reentrant',
   'holdAtLeast',
+  'type',
+  'permits',
+  'fair',
+  'replicas',
   'onLost',
 ] satisfies Array<keyof AcquireOptions>;
 
 const OWNER = /^[^\s\p{Cc}\p{Cs}]{1,128}$/u;
+
+/** What an acquisition asks for, whatever its key. */
+export type AcquireTerms = Omit<HoldTerms, 'key'> & WaitTerms;
 
 /**
  * Checks the options of a call and completes them.
  * @throws LockConfigError for the first that cannot be used
  */
 export function resolveAcquireOptions(
-  key: string,
   written: AcquireOptions | RunOptions,
   defaults: AcquireDefaults,
-): HoldTerms & WaitTerms {
+  units = 1,
+): AcquireTerms {
   refuseUnknownOptions('acquire', written, OPTIONS);
   const expire = written.expire === undefined ? defaults.expire : Math.ceil(readExpire('expire', written.expire));
   const holdAtLeast =
@@ -58,8 +76,10 @@ export function resolveAcquireOptions(
     throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
   }
   return {
-    key,
     owner,
+    mode: readMode(written, units),
+    fair: readFlag('fair', written.fair),
+    replicas: readReplicas(written.replicas ?? defaults.replicas),
     lease: expire > 0 ? expire : defaults.lockWatchdogTimeout,
     renews: expire === 0,
     maxRenewTimes: maxRenewTimes === undefined ? defaults.maxRenewTimes : readTimes('maxRenewTimes', maxRenewTimes),
@@ -73,4 +93,32 @@ export function resolveAcquireOptions(
 export function readOwner(owner: unknown): string | undefined {
   if (owner === undefined || (typeof owner === 'string' && OWNER.test(owner))) return owner;
   throw new LockConfigError('owner must be a text of 1 to 128 characters without spaces or control characters.');
+}
+
+/** How long `WAIT` may take, unless told otherwise, in ms. */
+const REPLICAS_TIMEOUT = 1_000;
+
+/** @throws LockConfigError */
+export function readReplicas(written: unknown): ReplicaTerms | undefined {
+  if (written === undefined) return undefined;
+  refuseUnknownOptions('replicas', written, ['min', 'timeout']);
+  const { min, timeout } = written as Partial<ReplicaOptions>;
+  return {
+    min: readCount('replicas.min', min, 1),
+    timeout: timeout === undefined ? REPLICAS_TIMEOUT : Math.ceil(readDuration('replicas.timeout', timeout)),
+  };
+}
+
+function readMode({ type, permits }: AcquireOptions | RunOptions, units: number): LockMode {
+  if (permits !== undefined) {
+    if (type !== undefined) throw new LockConfigError('type and permits do not go together: leave one of them out.');
+    const limit = readCount('permits', permits, 1);
+    if (readCount('the number of permits asked for', units, 1) > limit) {
+      throw new LockConfigError(`${units} permits of ${limit} can never be had: ask for at most ${limit}.`);
+    }
+    return { kind: 'permits', units, limit };
+  }
+  if (type === undefined || type === 'exclusive' || type === 'write') return { kind: 'exclusive' };
+  if (type === 'read') return { kind: 'read' };
+  throw new LockConfigError(`type is ${quote(String(type))}; write 'exclusive', 'read' or 'write'.`);
 }

@@ -1,4 +1,5 @@
 import type { LockStoreError } from '../errors/index.js';
+import type { LatchStore } from './latch-store.js';
 
 /**
  * What the engine asks of a store: the port behind which Redis, or anything else, keeps the locks.
@@ -17,6 +18,9 @@ export interface LockStore {
   /** Why it is no use to ask now: it has been out of reach for so long that what is sent would only pile up. */
   readonly unreachable: LockStoreError | undefined;
 
+  /** Keeps count-down latches; `undefined`: this store cannot. */
+  readonly latches: LatchStore | undefined;
+
   /** Connects; resolves when grants can be heard. */
   start(): Promise<void>;
   /** Disconnects, without waiting for answers. */
@@ -32,6 +36,15 @@ export interface LockStore {
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
   /** Sets a lease anew, longer or shorter. */
   extend(request: RenewRequest): Promise<RenewReply>;
+  /** Takes several locks in one step, or none: only if all are free and nobody waits for any. `undefined`: they are not. */
+  acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
+  /**
+   * Sees to it that at least `min` replicas have what was written of a hold, waits at most `timeout` ms for that, and
+   * answers how many have it.
+   */
+  replicate(request: ReplicateRequest): Promise<number>;
+  /** Sets the number of permits of a semaphore for all who ask, and lets in who may come in now. */
+  setLimit(key: string, permits: number): Promise<void>;
   /** Ends all holds of a key. */
   forceRelease(key: string): Promise<ForceReleaseReply>;
   /** Tells what is known of a key. */
@@ -46,14 +59,22 @@ export interface LockStoreListener {
   askIn(id: string, delay: number): void;
   /** A hold was ended by force. */
   revoked(id: string): void;
+  /** A latch has come to 0. */
+  opened(key: string): void;
   /** The store hears again, after it could not for a while. */
   restored(): void;
 }
 
+/** In which way a lock is held: alone, together with other readers, or as `units` of `limit` permits. */
+export type LockMode =
+  | { readonly kind: 'exclusive' }
+  | { readonly kind: 'read' }
+  | { readonly kind: 'permits'; readonly units: number; readonly limit: number };
+
 export interface AcquireRequest {
   readonly key: string;
   readonly id: string;
-  readonly mode: 'exclusive';
+  readonly mode: LockMode;
   /** Left out: the acquisition is its own owner. */
   readonly owner: string | undefined;
   /** Lease in ms. */
@@ -68,20 +89,30 @@ export interface AcquireRequest {
   readonly grantTimeout: number;
 }
 
-/** `held`: granted. `queued`: has a place. `busy`: not free and no place. `left`: has given up before. */
-export type AcquireReply =
-  | { readonly outcome: 'held'; readonly time: number; readonly token: number; readonly lease: number }
-  | {
-      readonly outcome: 'queued' | 'busy';
-      /** The store's clock, in ms. */
-      readonly time: number;
-      /** In how many ms to ask again. */
-      readonly askIn: number;
-      readonly lastToken: number;
-      /** Ids of some of those who hold it. */
-      readonly holders: readonly string[];
-    }
-  | { readonly outcome: 'left'; readonly time: number };
+export interface HeldReply {
+  readonly outcome: 'held';
+  readonly time: number;
+  readonly token: number;
+  /** ms of lease, counted from when the store was asked. */
+  readonly lease: number;
+}
+
+export interface ContendedReply {
+  readonly outcome: 'queued' | 'busy';
+  /** The store's clock, in ms. */
+  readonly time: number;
+  /** In how many ms to ask again. */
+  readonly askIn: number;
+  readonly lastToken: number;
+  /** Ids of some of those who hold it. */
+  readonly holders: readonly string[];
+}
+
+/**
+ * `held`: granted. `queued`: has a place. `busy`: not free and no place. `left`: has given up before. `upgrade`: its owner
+ * reads, and wants the lock alone, for which it would wait for itself.
+ */
+export type AcquireReply = HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number };
 
 export interface ReleaseRequest {
   readonly key: string;
@@ -107,6 +138,14 @@ export interface RenewRequest {
   readonly lease: number;
 }
 
+export interface ReplicateRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly min: number;
+  /** ms */
+  readonly timeout: number;
+}
+
 /** ms of lease left, `'gone'` when there is no such hold, or why it is not known. */
 export type RenewReply = number | 'gone' | Error;
 
@@ -120,12 +159,15 @@ export interface ForceReleaseReply {
 export interface StoredLock {
   readonly lastToken: number;
   readonly holds: readonly StoredHold[];
-  readonly waiters: readonly { readonly id: string; readonly owner: string }[];
+  readonly waiters: readonly { readonly id: string; readonly owner: string; readonly mode: LockMode }[];
+  /** The number of permits, where it was set at run time. */
+  readonly limit: number | undefined;
 }
 
 export interface StoredHold {
   readonly id: string;
   readonly owner: string;
+  readonly mode: LockMode;
   /** Given back already, and kept for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
   readonly token: number;

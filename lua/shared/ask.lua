@@ -20,7 +20,7 @@ end
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
   for i = 1, math.min(#holds, 4) do
-    if holds[i].mode ~= KEPT then reply[#reply + 1] = holds[i].id end
+    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
   end
   return reply
 end
@@ -29,32 +29,32 @@ local function ask(request, from)
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
-  if #holds == 0 and redis.call('EXISTS', QUEUE, GONE) == 0 then
-    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+  if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+    return held(grant(holds, request, request.lease))
   end
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
-  if #holds > 0 and admits(holds, request.owner) then
+  if upgrades(holds, request) then return { UPGRADE, now } end
+  if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+    return held(grant(holds, request, request.lease))
   end
 
   if not request.waits then
-    local more = settle(holds, ended, nil, from)
-    if #holds == 0 and not more then
+    local more, head = settle(holds, ended, nil, from)
+    if not more and not head and admits(holds, request) then
       drop_ticket(request.id) -- from when its client could hear: a ticket of somebody who holds would be granted again
-      return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+      return held(grant(holds, request, request.lease))
     end
-    return not_held(BUSY, holds, ask_time(holds, 0, request.period) - now, more)
+    return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
 
   take_place(request.id)
   local place = redis.call('ZRANK', QUEUE, request.id)
-  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request.period),
-    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
-    owner = request.owner }
+  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience)
   local more = settle(holds, ended, request.id, from)

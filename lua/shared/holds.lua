@@ -1,7 +1,4 @@
 -- Holds: who has the lock, each with a lease end of its own.
-local EXCLUSIVE = 'exclusive'
-local KEPT = 'kept' -- given back already, and kept for the rest of its holdAtLeast
-
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id, table.concat(
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
@@ -10,7 +7,7 @@ end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return { id = id, mode = mode, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 
 -- The holds whose leases have not ended, and the ids of those whose leases have.
@@ -30,9 +27,11 @@ local function find_hold(holds, id)
   end
 end
 
-local function earliest_end(holds)
+-- When somebody may come in at the latest who waits now: who wants it alone needs all leases to end, others the first.
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
-  for _, hold in ipairs(holds) do ends = math.min(ends or hold.ends, hold.ends) end
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 
@@ -43,19 +42,13 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 
--- Whether somebody may come in beside those who are in already.
-local function admits(holds, owner)
-  for _, hold in ipairs(holds) do
-    if hold.mode == KEPT or hold.owner ~= owner then return false end
-  end
-  return true
-end
-
 -- Writes a new hold, with the next fencing token.
-local function grant(holds, id, mode, owner, lease)
-  local hold = { id = id, mode = mode, ends = now + lease, token = next_token(lease), since = now, owner = owner }
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end

@@ -14,8 +14,8 @@ local function read_ticket(id)
   if not text then return nil end
   local mode, ask_at, stale_at, lease, grant_timeout, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
 end
 
 local function drop_ticket(id)
@@ -41,9 +41,9 @@ local function keep_queue_for(patience)
   end
 end
 
--- When a waiter is to ask again: after its period, or when the first of the leases before it ends.
-local function ask_time(holds, place, period)
-  local ends = earliest_end(holds)
-  if not ends then return now + period end
-  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+-- When a waiter is to ask again: after its period, or when the leases end that stand in its way.
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end

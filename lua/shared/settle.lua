@@ -8,11 +8,18 @@ local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 
 -- `asker` is known to be there, and gets its grant as the reply instead of a message. Returns where to go on when
--- there is more to look at.
+-- there is more to look at, and the first ticket that nothing but the holds keeps out.
 local function settle(holds, ended, asker, from)
   for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 
-  local granted, present, head = {}, {}, nil
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+
+  local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
 
@@ -25,32 +32,32 @@ local function settle(holds, ended, asker, from)
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id)
-    elseif not admits(holds, ticket.owner) then
-      head = head or ticket
-      -- Another hold of an owner that has just got in passes those who wait: it may be what the first one needs.
-      if not owners_may_follow then break end
-      place = place + 1
-    else
-      local channel = channel_of(id)
-      if present[channel] == nil then present[channel] = id == asker or is_present(id) end
-      if not present[channel] then
-        place = place + 1 -- keeps its place until it is stale: after a failover everybody is absent for a moment
-      else
-        drop_ticket(id)
-        local lease = id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout)
-        local hold = grant(holds, id, ticket.mode, ticket.owner, lease)
-        if id ~= asker then granted[#granted + 1] = hold end
-        owners_may_follow = owners_may_follow or ticket.owner ~= id
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1 -- in turn
+    elseif not admits(holds, ticket) then
+      -- It stops those behind it, unless they could come in and it is not there to.
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        -- Another hold of an owner that has just got in passes those who wait: it may be what the first one needs.
+        if not owners_may_follow then break end
       end
+      place = place + 1
+    elseif not is_there(id) then
+      place = place + 1 -- keeps its place until it is stale: after a failover everybody is absent for a moment
+    else
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      if id ~= asker then granted[#granted + 1] = hold end
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
 
   for _, hold in ipairs(granted) do tell_granted(hold) end
-  local ends = earliest_end(holds)
-  if head and head.id ~= asker and ends and head.ask_at > ends + HEAD_SLACK then
-    head.ask_at = ends + AFTER_END
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
     write_ticket(head)
     tell_to_ask(head.id, head.ask_at - now)
   end
-  return more
+  return more, head
 end

@@ -26,6 +26,16 @@ const SUBSCRIBER_OPTIONS: RedisOptions = {
   socketTimeout: undefined,
 };
 
+/** A WAIT that was given up must not be sent again behind another one. */
+const REPLICATION_OPTIONS: RedisOptions = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  disconnectTimeout: LINGER,
+  lazyConnect: true,
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+};
+
 /** Node sets timers that are longer than this to 1 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -73,6 +83,13 @@ export class RedisConnection {
     this.watchSubscriber();
   }
 
+  /** For WAIT, which blocks what is behind it; opened when it is first used. */
+  get replication(): Redis {
+    this.replicating ??= this.commands.duplicate(REPLICATION_OPTIONS).on('error', () => undefined);
+    return this.replicating;
+  }
+  private replicating: Redis | undefined;
+
   /** The last error of a connection that is down. */
   get trouble(): Error | undefined {
     return this.commands.status === 'ready' ? undefined : this.lastError;
@@ -101,6 +118,7 @@ export class RedisConnection {
     this.listening = false;
     for (const stop of this.watch) stop();
     this.subscriber.disconnect();
+    this.replicating?.disconnect();
     if (this.ownsCommands) this.commands.disconnect();
   }
 

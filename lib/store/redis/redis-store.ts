@@ -7,17 +7,27 @@ import type {
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
+  HeldReply,
   LockStore,
   LockStoreListener,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
   RenewRequest,
+  ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
 import { RedisConnection, type ConnectionObserver } from './redis-connection.js';
-import { readAcquireReply, readMessage, readReleaseReply } from './replies.js';
+import {
+  readAcquireAllReply,
+  readAcquireReply,
+  readMessage,
+  readMode,
+  readReleaseReply,
+  writeMode,
+} from './replies.js';
 import { ScriptRunner } from './script-runner.js';
+import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { storeFailure } from './store-failure.js';
 
 /** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
@@ -35,8 +45,10 @@ export interface RedisStoreOptions {
 /** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
 export class RedisStore implements LockStore, ConnectionObserver {
   readonly clientId = randomBytes(16).toString('hex');
+  readonly latches = undefined;
   private readonly connection: RedisConnection;
   private readonly scripts: ScriptRunner;
+  private readonly replicas: ReplicaAcknowledgement;
   private readonly channels: string;
   private listener: LockStoreListener | undefined;
   private started: (() => void) | undefined;
@@ -54,6 +66,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
       this,
     );
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+    this.replicas = new ReplicaAcknowledgement(() => this.connection.replication, options.commandTimeout);
   }
 
   get listening(): boolean {
@@ -116,6 +129,21 @@ export class RedisStore implements LockStore, ConnectionObserver {
     return { ...reply, next: await this.ask(next, asked.more) };
   }
 
+  async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+    const keys = requests.flatMap(({ key }) => this.keysOf(key));
+    return readAcquireAllReply(
+      (await this.scripts.run('acquireAll', keys, requests.flatMap(requestArgs))) as unknown[],
+    );
+  }
+
+  async setLimit(key: string, permits: number): Promise<void> {
+    for (let from = 0; from >= 0;) from = Number(await this.run('setLimit', key, [from, permits]));
+  }
+
+  replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
+    return this.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
+  }
+
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     const commands: Array<Promise<RenewReply[]>> = [];
     for (let i = 0; i < requests.length; i += RENEWALS_PER_COMMAND) {
@@ -138,18 +166,23 @@ export class RedisStore implements LockStore, ConnectionObserver {
 
   async inspect(key: string): Promise<StoredLock> {
     const reply = await this.scripts.run('inspect', this.keysOf(key), [MOST_WAITERS]);
-    const [lastToken, holds, waiters] = reply as [number, string[][], string[][]];
+    const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
     return {
       lastToken: Number(lastToken),
+      limit: Number(limit) < 0 ? undefined : Number(limit),
       holds: holds.map(([id, owner, mode, token, ttl, since]) => ({
         id: id as string,
         owner: owner as string,
-        kept: mode === 'kept',
+        ...readMode(mode as string),
         token: Number(token),
         ttl: Number(ttl),
         since: Number(since),
       })),
-      waiters: waiters.map(([id, owner]) => ({ id: id as string, owner: owner as string })),
+      waiters: waiters.map(([id, owner, mode]) => ({
+        id: id as string,
+        owner: owner as string,
+        mode: readMode(mode as string).mode,
+      })),
     };
   }
 
@@ -194,7 +227,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
   }
 
   private run(
-    script: 'acquire' | 'release' | 'extend' | 'forceRelease',
+    script: 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit',
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<readonly unknown[]> {
@@ -203,15 +236,15 @@ export class RedisStore implements LockStore, ConnectionObserver {
 
   /** In the order of lua/shared/keys.lua. */
   private keysOf(key: string): string[] {
-    const { state, queue, waiters, fence, gone } = redisKeys(this.options.keyPrefix, key);
-    return [state, queue, waiters, fence, gone];
+    const { state, queue, waiters, fence, gone, limit } = redisKeys(this.options.keyPrefix, key);
+    return [state, queue, waiters, fence, gone, limit];
   }
 }
 
 /** In the order of lua/shared/ask.lua. */
 function requestArgs(request: AcquireRequest): Array<string | number> {
   const { id, mode, owner, lease, waits, period, patience, grantTimeout } = request;
-  return [id, mode, owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
+  return [id, writeMode(mode), owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
 }
 
 function leaseLeft(reply: unknown): RenewReply {

@@ -1,9 +1,10 @@
-import type { AcquireReply, PushedGrant, ReleaseReply } from '../lock-store.js';
+import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply } from '../lock-store.js';
 
 /** The codes of `lua/shared/replies.lua`. */
 const QUEUED = 0;
 const HELD = 1;
 const BUSY = 2;
+const UPGRADE = 4;
 
 /** A script's reply, and the place in the queue from which it has to be run again, when it could not see to all. */
 export interface Partial<Reply> {
@@ -17,7 +18,7 @@ export function readAcquireReply(raw: readonly unknown[]): Partial<AcquireReply>
   const code = Number(raw[0]);
   const time = Number(raw[1]);
   if (code === HELD) {
-    return { reply: { outcome: 'held', time, token: Number(raw[2]), lease: Number(raw[3]) }, more: undefined };
+    return { reply: heldReply(raw), more: undefined };
   }
   if (code === QUEUED || code === BUSY) {
     const [, , askIn, lastToken, more, ...holders] = raw;
@@ -27,8 +28,40 @@ export function readAcquireReply(raw: readonly unknown[]): Partial<AcquireReply>
       more: placeToGoOn(more),
     };
   }
-  return { reply: { outcome: 'left', time }, more: undefined };
+  return { reply: { outcome: code === UPGRADE ? 'upgrade' : 'left', time }, more: undefined };
 }
+
+/** What `lua/acquire-all.lua` replies: nothing, or the grants one behind the other. */
+export function readAcquireAllReply(raw: readonly unknown[]): readonly HeldReply[] | undefined {
+  if (raw.length === 0) return undefined;
+  return Array.from({ length: raw.length / 4 }, (_, i) => heldReply(raw.slice(4 * i, 4 * i + 4)));
+}
+
+const heldReply = ([, time, token, lease]: readonly unknown[]): HeldReply => ({
+  outcome: 'held',
+  time: Number(time),
+  token: Number(token),
+  lease: Number(lease),
+});
+
+/** As `lua/shared/modes.lua` reads it. */
+export const writeMode = (mode: LockMode): string =>
+  mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}` : mode.kind;
+
+/** Also tells whether what was held in this mode has been given back and is kept. */
+export function readMode(text: string): { readonly mode: LockMode; readonly kept: boolean } {
+  const [, kept, kind, units, limit] = MODE.exec(text) as unknown as [
+    string,
+    string | undefined,
+    LockMode['kind'],
+    string,
+    string,
+  ];
+  const mode = kind === 'permits' ? { kind, units: Number(units), limit: Number(limit) } : { kind };
+  return { mode, kept: kept !== undefined };
+}
+
+const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+))?$/;
 
 /** `asked` is what became of the question in the same step: it may have to be asked on. */
 export function readReleaseReply([released, more, ...next]: readonly unknown[]): Partial<ReleaseReply> & {

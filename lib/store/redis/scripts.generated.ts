@@ -7,19 +7,23 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquire' | 'extend' | 'forceRelease' | 'inspect' | 'release' | 'renew';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'forceRelease' | 'inspect' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquire: {
-    name: 'acquire',
-    sha1: 'fc64462cec8db407d820762033795d699d292547',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE = KEYS[1]
-local QUEUE = KEYS[2]
-local WAITERS = KEYS[3]
-local FENCE = KEYS[4]
-local GONE = KEYS[5]
-local QUEUED, HELD, BUSY, LEFT = 0, 1, 2, 3
+  acquireAll: {
+    name: 'acquire-all',
+    sha1: 'b268651380e9a07d556a6535a1e4a88e7b068dfc',
+    source: `local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
+local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -40,8 +44,46 @@ local function next_token(lease)
   redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
   return token
 end
-local EXCLUSIVE = 'exclusive'
-local KEPT = 'kept'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id, table.concat(
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
@@ -49,7 +91,7 @@ end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return { id = id, mode = mode, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -65,9 +107,10 @@ local function find_hold(holds, id)
     if hold.id == id then return hold end
   end
 end
-local function earliest_end(holds)
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
-  for _, hold in ipairs(holds) do ends = math.min(ends or hold.ends, hold.ends) end
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 local function set_state_ttl(holds)
@@ -75,31 +118,177 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function admits(holds, owner)
-  for _, hold in ipairs(holds) do
-    if hold.mode == KEPT or hold.owner ~= owner then return false end
-  end
-  return true
-end
-local function grant(holds, id, mode, owner, lease)
-  local hold = { id = id, mode = mode, ends = now + lease, token = next_token(lease), since = now, owner = owner }
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  return { id = id, mode = ARGV[at + 1], owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
+  return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
     waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
-    grant_timeout = tonumber(ARGV[at + 7]) }
+    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
+end
+local function held(hold)
+  return { HELD, now, hold.token, hold.ends - now }
+end
+local REQUEST_SIZE = 8
+local locks = {}
+for place = 1, #KEYS / 6 do
+  use_lock(place)
+  local request = request_at((place - 1) * REQUEST_SIZE + 1)
+  local holds = read_holds()
+  local mine = find_hold(holds, request.id)
+  last_token()
+  if not mine then
+    local left = redis.call('ZSCORE', GONE, request.id)
+    local queued = redis.call('ZCARD', QUEUE) > 0
+    if left or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
+  end
+  locks[place] = { holds = holds, request = request, mine = mine }
+end
+local reply = {}
+for place, lock in ipairs(locks) do
+  use_lock(place)
+  local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease)
+  for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
+end
+return reply`,
+  },
+  acquire: {
+    name: 'acquire',
+    sha1: '96ab545821e001c5979277ad3d0f34004d5106b1',
+    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
+local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
+local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local FENCE_MEMORY = 600000
+local function last_token()
+  local last = redis.call('GET', FENCE)
+  if not last then return 0 end
+  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+end
+local function next_token(lease)
+  local token = math.max(last_token() + 1, now_micros)
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  return token
+end
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local function read_hold(id, text)
+  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
+  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function read_holds()
+  local holds, ended = {}, {}
+  local fields = redis.call('HGETALL', STATE)
+  for i = 1, #fields, 2 do
+    local hold = read_hold(fields[i], fields[i + 1])
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+  end
+  return holds, ended
+end
+local function find_hold(holds, id)
+  for _, hold in ipairs(holds) do
+    if hold.id == id then return hold end
+  end
+end
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
+end
+local function set_state_ttl(holds)
+  local ends = 0
+  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
+  holds[#holds + 1] = hold
+  write_hold(hold)
+  set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  return hold
+end
+local function request_at(at)
+  local id, owner = ARGV[at], ARGV[at + 2]
+  return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
+    waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
+    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now }
 end
 local request = request_at(4)
-if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
-  return held(grant({}, request.id, request.mode, request.owner, request.lease))
+if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 and admits({}, request) then
+  return held(grant({}, request, request.lease))
 end
 local function channel_of(id)
   return CHANNELS .. string.match(id, '^[^:]+')
@@ -128,8 +317,8 @@ local function read_ticket(id)
   if not text then return nil end
   local mode, ask_at, stale_at, lease, grant_timeout, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -149,16 +338,22 @@ local function keep_queue_for(patience)
     redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
   end
 end
-local function ask_time(holds, place, period)
-  local ends = earliest_end(holds)
-  if not ends then return now + period end
-  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
-  local granted, present, head = {}, {}, nil
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+  local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   while true do
@@ -169,32 +364,31 @@ local function settle(holds, ended, asker, from)
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id)
-    elseif not admits(holds, ticket.owner) then
-      head = head or ticket
-      if not owners_may_follow then break end
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1
+    elseif not admits(holds, ticket) then
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not is_there(id) then
       place = place + 1
     else
-      local channel = channel_of(id)
-      if present[channel] == nil then present[channel] = id == asker or is_present(id) end
-      if not present[channel] then
-        place = place + 1
-      else
-        drop_ticket(id)
-        local lease = id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout)
-        local hold = grant(holds, id, ticket.mode, ticket.owner, lease)
-        if id ~= asker then granted[#granted + 1] = hold end
-        owners_may_follow = owners_may_follow or ticket.owner ~= id
-      end
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      if id ~= asker then granted[#granted + 1] = hold end
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
   for _, hold in ipairs(granted) do tell_granted(hold) end
-  local ends = earliest_end(holds)
-  if head and head.id ~= asker and ends and head.ask_at > ends + HEAD_SLACK then
-    head.ask_at = ends + AFTER_END
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
     write_ticket(head)
     tell_to_ask(head.id, head.ask_at - now)
   end
-  return more
+  return more, head
 end
 local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
@@ -212,7 +406,7 @@ end
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
   for i = 1, math.min(#holds, 4) do
-    if holds[i].mode ~= KEPT then reply[#reply + 1] = holds[i].id end
+    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
   end
   return reply
 end
@@ -220,30 +414,30 @@ local function ask(request, from)
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
-  if #holds == 0 and redis.call('EXISTS', QUEUE, GONE) == 0 then
-    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+  if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+    return held(grant(holds, request, request.lease))
   end
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
-  if #holds > 0 and admits(holds, request.owner) then
+  if upgrades(holds, request) then return { UPGRADE, now } end
+  if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+    return held(grant(holds, request, request.lease))
   end
   if not request.waits then
-    local more = settle(holds, ended, nil, from)
-    if #holds == 0 and not more then
+    local more, head = settle(holds, ended, nil, from)
+    if not more and not head and admits(holds, request) then
       drop_ticket(request.id)
-      return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+      return held(grant(holds, request, request.lease))
     end
-    return not_held(BUSY, holds, ask_time(holds, 0, request.period) - now, more)
+    return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
   take_place(request.id)
   local place = redis.call('ZRANK', QUEUE, request.id)
-  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request.period),
-    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
-    owner = request.owner }
+  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience)
   local more = settle(holds, ended, request.id, from)
@@ -253,15 +447,28 @@ local function ask(request, from)
 end
 return ask(request, tonumber(ARGV[3]))`,
   },
+  confirm: {
+    name: 'confirm',
+    sha1: 'f9840ea538af3344a27c4da6802523fdcb1627db',
+    source: `local text = redis.call('HGET', KEYS[1], ARGV[1])
+if not text then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], text)
+return 1`,
+  },
   extend: {
     name: 'extend',
-    sha1: 'f66804c4e3861de907e7d54dd991f4a9cb09d0d3',
+    sha1: '476a9f27fbabd5c9c0cca6db4a8ebe558e178fd6',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE = KEYS[1]
-local QUEUE = KEYS[2]
-local WAITERS = KEYS[3]
-local FENCE = KEYS[4]
-local GONE = KEYS[5]
+local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -282,8 +489,46 @@ local function next_token(lease)
   redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
   return token
 end
-local EXCLUSIVE = 'exclusive'
-local KEPT = 'kept'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id, table.concat(
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
@@ -291,7 +536,7 @@ end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return { id = id, mode = mode, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -307,9 +552,10 @@ local function find_hold(holds, id)
     if hold.id == id then return hold end
   end
 end
-local function earliest_end(holds)
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
-  for _, hold in ipairs(holds) do ends = math.min(ends or hold.ends, hold.ends) end
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 local function set_state_ttl(holds)
@@ -317,17 +563,13 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function admits(holds, owner)
-  for _, hold in ipairs(holds) do
-    if hold.mode == KEPT or hold.owner ~= owner then return false end
-  end
-  return true
-end
-local function grant(holds, id, mode, owner, lease)
-  local hold = { id = id, mode = mode, ends = now + lease, token = next_token(lease), since = now, owner = owner }
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
 local function channel_of(id)
@@ -357,8 +599,8 @@ local function read_ticket(id)
   if not text then return nil end
   local mode, ask_at, stale_at, lease, grant_timeout, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -378,16 +620,22 @@ local function keep_queue_for(patience)
     redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
   end
 end
-local function ask_time(holds, place, period)
-  local ends = earliest_end(holds)
-  if not ends then return now + period end
-  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
-  local granted, present, head = {}, {}, nil
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+  local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   while true do
@@ -398,36 +646,35 @@ local function settle(holds, ended, asker, from)
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id)
-    elseif not admits(holds, ticket.owner) then
-      head = head or ticket
-      if not owners_may_follow then break end
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1
+    elseif not admits(holds, ticket) then
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not is_there(id) then
       place = place + 1
     else
-      local channel = channel_of(id)
-      if present[channel] == nil then present[channel] = id == asker or is_present(id) end
-      if not present[channel] then
-        place = place + 1
-      else
-        drop_ticket(id)
-        local lease = id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout)
-        local hold = grant(holds, id, ticket.mode, ticket.owner, lease)
-        if id ~= asker then granted[#granted + 1] = hold end
-        owners_may_follow = owners_may_follow or ticket.owner ~= id
-      end
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      if id ~= asker then granted[#granted + 1] = hold end
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
   for _, hold in ipairs(granted) do tell_granted(hold) end
-  local ends = earliest_end(holds)
-  if head and head.id ~= asker and ends and head.ask_at > ends + HEAD_SLACK then
-    head.ask_at = ends + AFTER_END
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
     write_ticket(head)
     tell_to_ask(head.id, head.ask_at - now)
   end
-  return more
+  return more, head
 end
 local holds, ended = read_holds()
 local hold = find_hold(holds, ARGV[3])
-if not hold or hold.mode == KEPT then return -1 end
+if not hold or hold.kept then return -1 end
 hold.ends = now + tonumber(ARGV[4])
 set_state_ttl(holds)
 write_hold(hold)
@@ -436,13 +683,18 @@ return hold.ends - now`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '3b23684e138511d1c02b8e79a7a0e548060d9c5a',
+    sha1: 'dc57f21fdab584c820f662696503814a3dcbffd9',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE = KEYS[1]
-local QUEUE = KEYS[2]
-local WAITERS = KEYS[3]
-local FENCE = KEYS[4]
-local GONE = KEYS[5]
+local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -463,8 +715,46 @@ local function next_token(lease)
   redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
   return token
 end
-local EXCLUSIVE = 'exclusive'
-local KEPT = 'kept'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id, table.concat(
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
@@ -472,7 +762,7 @@ end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return { id = id, mode = mode, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -488,9 +778,10 @@ local function find_hold(holds, id)
     if hold.id == id then return hold end
   end
 end
-local function earliest_end(holds)
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
-  for _, hold in ipairs(holds) do ends = math.min(ends or hold.ends, hold.ends) end
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 local function set_state_ttl(holds)
@@ -498,17 +789,13 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function admits(holds, owner)
-  for _, hold in ipairs(holds) do
-    if hold.mode == KEPT or hold.owner ~= owner then return false end
-  end
-  return true
-end
-local function grant(holds, id, mode, owner, lease)
-  local hold = { id = id, mode = mode, ends = now + lease, token = next_token(lease), since = now, owner = owner }
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
 local function channel_of(id)
@@ -538,8 +825,8 @@ local function read_ticket(id)
   if not text then return nil end
   local mode, ask_at, stale_at, lease, grant_timeout, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -559,16 +846,22 @@ local function keep_queue_for(patience)
     redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
   end
 end
-local function ask_time(holds, place, period)
-  local ends = earliest_end(holds)
-  if not ends then return now + period end
-  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
-  local granted, present, head = {}, {}, nil
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+  local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   while true do
@@ -579,32 +872,31 @@ local function settle(holds, ended, asker, from)
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id)
-    elseif not admits(holds, ticket.owner) then
-      head = head or ticket
-      if not owners_may_follow then break end
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1
+    elseif not admits(holds, ticket) then
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not is_there(id) then
       place = place + 1
     else
-      local channel = channel_of(id)
-      if present[channel] == nil then present[channel] = id == asker or is_present(id) end
-      if not present[channel] then
-        place = place + 1
-      else
-        drop_ticket(id)
-        local lease = id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout)
-        local hold = grant(holds, id, ticket.mode, ticket.owner, lease)
-        if id ~= asker then granted[#granted + 1] = hold end
-        owners_may_follow = owners_may_follow or ticket.owner ~= id
-      end
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      if id ~= asker then granted[#granted + 1] = hold end
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
   for _, hold in ipairs(granted) do tell_granted(hold) end
-  local ends = earliest_end(holds)
-  if head and head.id ~= asker and ends and head.ask_at > ends + HEAD_SLACK then
-    head.ask_at = ends + AFTER_END
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
     write_ticket(head)
     tell_to_ask(head.id, head.ask_at - now)
   end
-  return more
+  return more, head
 end
 local holds, ended = read_holds()
 if #holds + #ended > 0 then redis.call('DEL', STATE) end
@@ -618,12 +910,17 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'fde7705ab55b8dd656789283a1c0341c34635c90',
-    source: `local STATE = KEYS[1]
-local QUEUE = KEYS[2]
-local WAITERS = KEYS[3]
-local FENCE = KEYS[4]
-local GONE = KEYS[5]
+    sha1: 'cbd2cef6bcd2f9fc81118cfc67fc8e9835b4c62e',
+    source: `local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -644,8 +941,46 @@ local function next_token(lease)
   redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
   return token
 end
-local EXCLUSIVE = 'exclusive'
-local KEPT = 'kept'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id, table.concat(
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
@@ -653,7 +988,7 @@ end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return { id = id, mode = mode, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -669,9 +1004,10 @@ local function find_hold(holds, id)
     if hold.id == id then return hold end
   end
 end
-local function earliest_end(holds)
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
-  for _, hold in ipairs(holds) do ends = math.min(ends or hold.ends, hold.ends) end
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 local function set_state_ttl(holds)
@@ -679,17 +1015,13 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function admits(holds, owner)
-  for _, hold in ipairs(holds) do
-    if hold.mode == KEPT or hold.owner ~= owner then return false end
-  end
-  return true
-end
-local function grant(holds, id, mode, owner, lease)
-  local hold = { id = id, mode = mode, ends = now + lease, token = next_token(lease), since = now, owner = owner }
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
@@ -703,8 +1035,8 @@ local function read_ticket(id)
   if not text then return nil end
   local mode, ask_at, stale_at, lease, grant_timeout, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -724,10 +1056,10 @@ local function keep_queue_for(patience)
     redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
   end
 end
-local function ask_time(holds, place, period)
-  local ends = earliest_end(holds)
-  if not ends then return now + period end
-  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local holders = {}
 for _, hold in ipairs((read_holds())) do
@@ -736,26 +1068,31 @@ end
 local waiters = {}
 for _, id in ipairs(redis.call('ZRANGE', QUEUE, 0, tonumber(ARGV[1]) - 1)) do
   local ticket = read_ticket(id)
-  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner } end
+  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner, ticket.mode } end
 end
-return { last_token(), holders, waiters }`,
+return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }`,
   },
   release: {
     name: 'release',
-    sha1: '9d5f075be79a469855c5682c8a88afcdf4aceeb9',
+    sha1: 'a67a05147d69a831df35cb8994567447642d8f54',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE = KEYS[1]
-local QUEUE = KEYS[2]
-local WAITERS = KEYS[3]
-local FENCE = KEYS[4]
-local GONE = KEYS[5]
+local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
 local id, remember, keep = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local kept = keep > 0 and redis.call('HGET', STATE, id)
 local released = redis.call('HDEL', STATE, id)
 if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', STATE, QUEUE) == 0 then
   return { 1, -1 }
 end
-local QUEUED, HELD, BUSY, LEFT = 0, 1, 2, 3
+local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -776,8 +1113,46 @@ local function next_token(lease)
   redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
   return token
 end
-local EXCLUSIVE = 'exclusive'
-local KEPT = 'kept'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id, table.concat(
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
@@ -785,7 +1160,7 @@ end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return { id = id, mode = mode, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -801,9 +1176,10 @@ local function find_hold(holds, id)
     if hold.id == id then return hold end
   end
 end
-local function earliest_end(holds)
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
-  for _, hold in ipairs(holds) do ends = math.min(ends or hold.ends, hold.ends) end
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 local function set_state_ttl(holds)
@@ -811,24 +1187,20 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function admits(holds, owner)
-  for _, hold in ipairs(holds) do
-    if hold.mode == KEPT or hold.owner ~= owner then return false end
-  end
-  return true
-end
-local function grant(holds, id, mode, owner, lease)
-  local hold = { id = id, mode = mode, ends = now + lease, token = next_token(lease), since = now, owner = owner }
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  return { id = id, mode = ARGV[at + 1], owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
+  return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
     waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
-    grant_timeout = tonumber(ARGV[at + 7]) }
+    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now }
@@ -860,8 +1232,8 @@ local function read_ticket(id)
   if not text then return nil end
   local mode, ask_at, stale_at, lease, grant_timeout, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return { id = id, mode = mode, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -881,16 +1253,22 @@ local function keep_queue_for(patience)
     redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
   end
 end
-local function ask_time(holds, place, period)
-  local ends = earliest_end(holds)
-  if not ends then return now + period end
-  return math.min(now + period, ends + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
-  local granted, present, head = {}, {}, nil
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+  local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   while true do
@@ -901,32 +1279,31 @@ local function settle(holds, ended, asker, from)
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id)
-    elseif not admits(holds, ticket.owner) then
-      head = head or ticket
-      if not owners_may_follow then break end
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1
+    elseif not admits(holds, ticket) then
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not is_there(id) then
       place = place + 1
     else
-      local channel = channel_of(id)
-      if present[channel] == nil then present[channel] = id == asker or is_present(id) end
-      if not present[channel] then
-        place = place + 1
-      else
-        drop_ticket(id)
-        local lease = id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout)
-        local hold = grant(holds, id, ticket.mode, ticket.owner, lease)
-        if id ~= asker then granted[#granted + 1] = hold end
-        owners_may_follow = owners_may_follow or ticket.owner ~= id
-      end
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      if id ~= asker then granted[#granted + 1] = hold end
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
   for _, hold in ipairs(granted) do tell_granted(hold) end
-  local ends = earliest_end(holds)
-  if head and head.id ~= asker and ends and head.ask_at > ends + HEAD_SLACK then
-    head.ask_at = ends + AFTER_END
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
     write_ticket(head)
     tell_to_ask(head.id, head.ask_at - now)
   end
-  return more
+  return more, head
 end
 local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
@@ -944,7 +1321,7 @@ end
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
   for i = 1, math.min(#holds, 4) do
-    if holds[i].mode ~= KEPT then reply[#reply + 1] = holds[i].id end
+    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
   end
   return reply
 end
@@ -952,30 +1329,30 @@ local function ask(request, from)
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
-  if #holds == 0 and redis.call('EXISTS', QUEUE, GONE) == 0 then
-    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+  if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+    return held(grant(holds, request, request.lease))
   end
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
-  if #holds > 0 and admits(holds, request.owner) then
+  if upgrades(holds, request) then return { UPGRADE, now } end
+  if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+    return held(grant(holds, request, request.lease))
   end
   if not request.waits then
-    local more = settle(holds, ended, nil, from)
-    if #holds == 0 and not more then
+    local more, head = settle(holds, ended, nil, from)
+    if not more and not head and admits(holds, request) then
       drop_ticket(request.id)
-      return held(grant(holds, request.id, request.mode, request.owner, request.lease))
+      return held(grant(holds, request, request.lease))
     end
-    return not_held(BUSY, holds, ask_time(holds, 0, request.period) - now, more)
+    return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
   take_place(request.id)
   local place = redis.call('ZRANK', QUEUE, request.id)
-  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request.period),
-    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
-    owner = request.owner }
+  local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience)
   local more = settle(holds, ended, request.id, from)
@@ -985,9 +1362,9 @@ local function ask(request, from)
 end
 if kept then
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends = KEPT, now + keep
+  hold.mode, hold.ends = KEPT .. hold.mode, now + keep
   write_hold(hold)
-  set_state_ttl({ hold })
+  set_state_ttl((read_holds()))
 end
 local function leave()
   drop_ticket(id)
@@ -1008,7 +1385,7 @@ return { released, settle(holds, ended, nil, tonumber(ARGV[3])) or -1 }`,
   },
   renew: {
     name: 'renew',
-    sha1: '6430cdc355f21b63dafdf33df45ad3308180c42e',
+    sha1: 'd9a466e0636aa3a110195a52202c5789dd6c111a',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1023,7 +1400,7 @@ local function renew(state, id, lease)
   if not text then return -1 end
   local mode, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
   ends = tonumber(ends)
-  if not ends or ends <= now or mode == 'kept' then return -1 end
+  if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
   local renewed = math.max(ends, now + lease)
   if renewed > ends then
     redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
@@ -1039,5 +1416,227 @@ for i, state in ipairs(KEYS) do
   else replies[i] = { err = tostring(reply) } end
 end
 return replies`,
+  },
+  setLimit: {
+    name: 'set-limit',
+    sha1: 'b8309ab9f574bc2b3794f268f04a28d308927d96',
+    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
+local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local FENCE_MEMORY = 600000
+local function last_token()
+  local last = redis.call('GET', FENCE)
+  if not last then return 0 end
+  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+end
+local function next_token(lease)
+  local token = math.max(last_token() + 1, now_micros)
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  return token
+end
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local function read_hold(id, text)
+  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
+  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function read_holds()
+  local holds, ended = {}, {}
+  local fields = redis.call('HGETALL', STATE)
+  for i = 1, #fields, 2 do
+    local hold = read_hold(fields[i], fields[i + 1])
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+  end
+  return holds, ended
+end
+local function find_hold(holds, id)
+  for _, hold in ipairs(holds) do
+    if hold.id == id then return hold end
+  end
+end
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
+end
+local function set_state_ttl(holds)
+  local ends = 0
+  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
+  holds[#holds + 1] = hold
+  write_hold(hold)
+  set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  return hold
+end
+local function channel_of(id)
+  return CHANNELS .. string.match(id, '^[^:]+')
+end
+local function is_present(id)
+  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+end
+local function tell_granted(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat(
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+end
+local function tell_to_ask(id, delay)
+  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+end
+local function tell_revoked(id)
+  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
+local function write_ticket(ticket)
+  redis.call('HSET', WAITERS, ticket.id, table.concat(
+    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
+      integer(ticket.grant_timeout), ticket.owner }, ' '))
+end
+local function read_ticket(id)
+  local text = redis.call('HGET', WAITERS, id)
+  if not text then return nil end
+  local mode, ask_at, stale_at, lease, grant_timeout, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+end
+local function drop_ticket(id)
+  redis.call('HDEL', WAITERS, id)
+  return redis.call('ZREM', QUEUE, id)
+end
+local function take_place(id)
+  redis.call('HEXISTS', WAITERS, id)
+  if redis.call('ZSCORE', QUEUE, id) then
+    redis.call('HDEL', WAITERS, id)
+    return
+  end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+end
+local function keep_queue_for(patience)
+  for _, key in ipairs({ QUEUE, WAITERS }) do
+    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
+  end
+end
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+end
+local MOST_TICKETS = 100
+local HEAD_SLACK = 1000
+local function settle(holds, ended, asker, from)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+  local granted, head = {}, nil
+  local owners_may_follow = false
+  local place, looked, more = from, 0, nil
+  while true do
+    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
+    if not id then break end
+    if looked == MOST_TICKETS then more = place break end
+    looked = looked + 1
+    local ticket = read_ticket(id)
+    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id)
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1
+    elseif not admits(holds, ticket) then
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not is_there(id) then
+      place = place + 1
+    else
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      if id ~= asker then granted[#granted + 1] = hold end
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
+    end
+  end
+  for _, hold in ipairs(granted) do tell_granted(hold) end
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
+    write_ticket(head)
+    tell_to_ask(head.id, head.ask_at - now)
+  end
+  return more, head
+end
+redis.call('SET', LIMIT, ARGV[4], 'PX', LIMIT_MEMORY)
+local holds, ended = read_holds()
+local more = settle(holds, ended, nil, tonumber(ARGV[3]))
+return more or -1`,
   },
 };

@@ -5,13 +5,16 @@ import type { LockLostError } from '../../../lib/errors/index.js';
 import type {
   AcquireReply,
   AcquireRequest,
+  ContendedReply,
   ForceReleaseReply,
+  HeldReply,
   LockStore,
   LockStoreListener,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
   RenewRequest,
+  ReplicateRequest,
   StoredLock,
 } from '../../../lib/store/lock-store.js';
 import { LockStoreError } from '../../../lib/errors/index.js';
@@ -32,6 +35,7 @@ export class FakeStore implements LockStore {
   epoch = 0;
   listener!: LockStoreListener;
   closed = false;
+  readonly latches = undefined;
   /** The questions of acquisitions and renewals, in the order in which they came. */
   readonly order: Array<'acquire' | 'renew'> = [];
   readonly acquires: Array<Asked<AcquireRequest, AcquireReply>> = [];
@@ -67,12 +71,22 @@ export class FakeStore implements LockStore {
     return note(this.extensions, request);
   }
 
+  async acquireAll(): Promise<readonly HeldReply[] | undefined> {
+    return undefined;
+  }
+
+  async replicate({ min }: ReplicateRequest): Promise<number> {
+    return min;
+  }
+
+  async setLimit(): Promise<void> {}
+
   async forceRelease(): Promise<ForceReleaseReply> {
     return { holds: 0, told: 0 };
   }
 
   async inspect(): Promise<StoredLock> {
-    return { lastToken: 0, holds: [], waiters: [] };
+    return { lastToken: 0, holds: [], waiters: [], limit: undefined };
   }
 }
 
@@ -96,8 +110,7 @@ export const held = (token: number, lease: number, time = 50_000): AcquireReply 
   token,
   lease,
 });
-type NotHeld = Extract<AcquireReply, { askIn: number }>;
-export const queued = (details: Partial<NotHeld> = {}): NotHeld => ({
+export const queued = (details: Partial<ContendedReply> = {}): ContendedReply => ({
   outcome: 'queued',
   time: 50_000,
   askIn: 1_000,
@@ -105,11 +118,14 @@ export const queued = (details: Partial<NotHeld> = {}): NotHeld => ({
   holders: [],
   ...details,
 });
-export const busy = (): NotHeld => queued({ outcome: 'busy' });
+export const busy = (): ContendedReply => queued({ outcome: 'busy' });
 
 export const TERMS: HoldTerms = {
   key: 'a',
+  mode: { kind: 'exclusive' },
   owner: undefined,
+  fair: false,
+  replicas: undefined,
   lease: 30_000,
   renews: true,
   maxRenewTimes: 0,

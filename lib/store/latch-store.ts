@@ -1,0 +1,12 @@
+/**
+ * What is asked of a store that keeps count-down latches. A latch that does not exist counts 0: it is open. A call that
+ * fails rejects with `LockStoreError`.
+ */
+export interface LatchStore {
+  /** Makes a latch, unless there is one. It is gone, and open, when nobody has counted down for `lifetime` ms. */
+  setCount(key: string, count: number, lifetime: number): Promise<boolean>;
+  /** Counts down by one, once for each `id`, however often that arrives. Answers how much is left. */
+  countDown(key: string, id: string): Promise<number>;
+  /** How much is left. The client hears `opened` if that comes to 0 within `patience` ms (0: it does not want to). */
+  count(key: string, patience: number): Promise<number>;
+}

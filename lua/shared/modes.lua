@@ -1,0 +1,56 @@
+-- Modes: in which way a lock is held. 'exclusive': alone. 'read': together with other readers. 'permits:2/5': as two of
+-- five permits. With 'kept:' before it: given back already, and kept for the rest of its holdAtLeast.
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+-- A number of permits that was set at run time is forgotten when nobody has asked for one in so many ms: a week.
+local LIMIT_MEMORY = 604800000
+
+-- Gives a hold, a ticket or a request the parts of its mode.
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+
+-- Whether the owner has the lock already, in a way that lets it in again: whoever has it alone may also read.
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+
+-- A reader that wants the lock alone would wait for itself.
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+
+-- The number of permits: as it was set at run time, or else as it stands in the request.
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+
+-- Whether somebody may come in beside those who are in already.
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+
+-- Whether somebody has the lock alone, so that nobody else can come in.
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
