@@ -46,6 +46,12 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     return this.holds.get(id)?.hold;
   }
 
+  /** Whether somebody in this client holds a key. */
+  has(key: string): boolean {
+    for (const { hold } of this.holds.values()) if (hold.key === key) return true;
+    return false;
+  }
+
   all(): Hold[] {
     return [...this.holds.values()].map(({ hold }) => hold);
   }

@@ -76,6 +76,8 @@ export class Hold {
   readonly listeners = new Set<LossListener>();
   /** Its release, once that is under way. */
   release: Promise<boolean> | undefined;
+  /** Why its latest renewal failed, until one is answered. */
+  renewalError: Error | undefined;
   /** How it was lost, if it was. */
   loss: LockLostError | undefined;
 
@@ -150,6 +152,7 @@ export class Hold {
   /** The store said, to a question sent at `sent`, that `lease` ms are left. */
   confirm(sent: number, lease: number): void {
     if (this.state !== 'held' || sent < this.countsFrom) return;
+    this.renewalError = undefined;
     this.until = Math.max(this.until, validUntil(sent, lease));
     this.wallOffset = this.clock.wall() - this.clock.now();
   }
@@ -173,13 +176,13 @@ export class Hold {
   lose(reason: string): void {
     if (this.state === 'lost') return;
     this.state = 'lost';
-    this.loss = this.lostError(reason);
+    this.loss = this.lostError(reason, this.renewalError);
     this.observer.lost(this, this.loss);
     outside(() => this.controller?.abort(this.loss));
     for (const listener of this.listeners) void this.observer.tellLoss(listener, this.loss);
   }
 
-  private lostError(reason: string): LockLostError {
-    return new LockLostError(`the lock '${this.key}' is not held any more: ${reason}`, { key: this.key });
+  private lostError(reason: string, cause?: Error): LockLostError {
+    return new LockLostError(`the lock '${this.key}' is not held any more: ${reason}`, { key: this.key, cause });
   }
 }

@@ -81,7 +81,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     if (unreachable !== undefined) throw unreachable;
     signal?.throwIfAborted();
     const since = this.clock.now();
-    const waiter = new Waiter(terms, since);
+    const waiter = new Waiter(terms, since, waitTimeout);
     const queue = this.queueFor(terms, waitTimeout > 0);
     if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));
     if (waitTimeout > 0) {
@@ -303,10 +303,14 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     const { key } = waiter.terms;
     const trouble = queue.troubleOf(waiter);
     if (trouble === undefined) this.announcer.timeout(waiter);
-    const waited = Math.round(this.clock.now() - waiter.since);
+    this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(this.whyTimedOut(queue, waiter), { key }));
+  }
+
+  private whyTimedOut(queue: LocalQueue, { terms: { key }, waitTimeout }: Waiter): string {
     const message = queue.waits
-      ? `'${key}' was held by others for the whole of waitTimeout (${waited} ms)`
+      ? `'${key}' was held by others for the whole of its waitTimeout of ${waitTimeout} ms`
       : `'${key}' is held by others`;
-    this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(message, { key }));
+    // Whoever waits for itself would look for another process in vain.
+    return this.holds.has(key) ? `${message} (held by this process itself)` : message;
   }
 }

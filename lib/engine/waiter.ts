@@ -20,6 +20,8 @@ export class Waiter {
   constructor(
     readonly terms: HoldTerms,
     readonly since: number,
+    /** ms; 0: one try. */
+    readonly waitTimeout: number,
   ) {
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;

@@ -113,6 +113,7 @@ export class Watchdog {
       if (counts) this.count(hold);
       this.reschedule(hold);
     } else {
+      hold.renewalError = reply;
       this.logger.debug(`could not renew '${hold.key}', will try again: ${reply.message}`);
       this.retry(hold);
     }
@@ -129,8 +130,9 @@ export class Watchdog {
     hold.renewals += 1;
     this.observer.renewed(hold);
     if (hold.renewals !== hold.terms.maxRenewTimes) return;
+    const times = hold.renewals === 1 ? 'once' : `${hold.renewals} times`;
     this.logger.warn(
-      `'${hold.key}' has been renewed ${hold.renewals} times, as often as maxRenewTimes allows: ` +
+      `'${hold.key}' has been renewed ${times}, as often as maxRenewTimes allows: ` +
         `it ends in ${Math.round(hold.remaining)} ms`,
     );
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
-import { FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+import { busy, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 function abortable() {
   const controller = new AbortController();
@@ -263,6 +263,36 @@ describe('a connection that comes back', () => {
     abort();
     await settled();
     expect(store.acquires).toHaveLength(1);
+  });
+});
+
+describe('a timeout', () => {
+  it('names the option, and not how long the timer took', async () => {
+    const { clock, store, acquire } = setUp();
+    const waiting = acquire({}, { waitTimeout: 10_000 });
+    store.acquires[0]!.answer.resolve(queued({ askIn: 60_000 }));
+    await settled();
+    clock.stall(12_345);
+    await clock.pass(1);
+    await expect(waiting).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      message: "'a' was held by others for the whole of its waitTimeout of 10000 ms",
+    });
+  });
+
+  it('says when it is this process itself that holds the key', async () => {
+    const { clock, store, acquire, take } = setUp();
+    await take({ key: 'b' });
+    await take({ key: 'a' });
+    const waiting = acquire({}, { waitTimeout: 50 });
+    const single = acquire({}, { waitTimeout: 0 });
+    store.acquires.at(-1)!.answer.resolve(busy());
+    const other = acquire({ key: 'c' }, { waitTimeout: 0 });
+    store.acquires.at(-1)!.answer.resolve(busy());
+    await clock.pass(50);
+    await expect(waiting).rejects.toThrow('waitTimeout of 50 ms (held by this process itself)');
+    await expect(single).rejects.toThrow("'a' is held by others (held by this process itself)");
+    await expect(other).rejects.toThrow(/^'c' is held by others$/);
   });
 });
 

@@ -105,6 +105,14 @@ describe('the watchdog', () => {
     expect([told.length, warnings.length]).toEqual([2, 1]);
   });
 
+  it('says "once" of one renewal', async () => {
+    const { clock, watch, confirm, warnings } = setUp();
+    watch({ maxRenewTimes: 1 });
+    await clock.pass(1_000);
+    await confirm();
+    expect(warnings).toEqual([expect.stringContaining("'a' has been renewed once, as often as")]);
+  });
+
   it('tries again what failed, until the lease is over, and then tells the loss', async () => {
     const { clock, store, watch, lost } = setUp();
     const hold = watch();
@@ -115,6 +123,7 @@ describe('the watchdog', () => {
     expect(store.renewals.length).toBeGreaterThan(5);
     expect(store.renewals.length).toBeLessThan(100);
     expect([hold.state, lost.length]).toEqual(['lost', 1]);
+    expect(hold.loss!.cause).toMatchObject({ code: 'LOCK_STORE', message: 'the connection is lost' });
     const tries = store.renewals.length;
     await clock.pass(3_000);
     expect(store.renewals).toHaveLength(tries);
@@ -131,6 +140,8 @@ describe('the watchdog', () => {
     await clock.pass(1_100);
     expect(store.renewals).toHaveLength(3);
     expect(hold.isHeld).toBe(true);
+    hold.lose('it was released by force');
+    expect(hold.loss!.cause).toBeUndefined(); // that one has nothing to do with it
   });
 
   it('lets one that fails, or is gone, disturb no other', async () => {
