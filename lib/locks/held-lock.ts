@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { inspect, type InspectOptions } from 'node:util';
 import type { Duration } from '../common/duration.js';
 import { outside } from '../common/outside.js';
 import type { Hold, LossListener } from '../engine/hold.js';
@@ -133,6 +134,16 @@ export class HeldLock implements LockHandle {
   /** How the lock was lost, if it was. */
   get loss(): LockLostError | undefined {
     return this.hold.loss;
+  }
+
+  /** What a log shows of it: what its user may know, and nothing of the engine. */
+  toJSON(): { key: string; owner: string; fencingToken: number; isHeld: boolean } {
+    const { key, owner, fencingToken, isHeld } = this;
+    return { key, owner, fencingToken, isHeld };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `LockHandle ${inspect(this.toJSON(), options)}`;
   }
 
   private giveBack(): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
 import { isLockNotHeldError, type LockHandle } from 'nestjs-redis-locks';
 import { LockObject } from '../../../lib/locks/lock-object.js';
 import { deferred } from '../../support/deferred.js';
@@ -97,6 +98,21 @@ describe('a Lock object', () => {
     await expect(lock.lock({ waitTimeout: 20 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await lock.unlock();
     expect(handle.isHeld).toBe(false);
+  });
+
+  it('gives handles that print well, without anything of the engine', async () => {
+    const service = await bench.service();
+    const handle = await service.getLock('a').lock();
+    const { owner, fencingToken } = handle;
+    expect(JSON.parse(JSON.stringify({ handle }))).toEqual({
+      handle: { key: 'a', owner, fencingToken, isHeld: true },
+    });
+    const printed = inspect({ handle }, { depth: 5, breakLength: Infinity });
+    expect(printed).toBe(
+      `{ handle: LockHandle { key: 'a', owner: '${owner}', fencingToken: ${fencingToken}, isHeld: true } }`,
+    );
+    await handle.release();
+    expect(inspect(handle)).toMatch(/isHeld: false/);
   });
 
   it('refuses unlock() while another call waits, and says that the lock stays held', async () => {
