@@ -1,5 +1,5 @@
 import type { RunOptions } from '../locks/acquire-options.js';
-import { LockConfigError } from '../errors/index.js';
+import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey, compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import {
   readChoice,
@@ -36,7 +36,7 @@ export interface LockDeclaration {
   readonly connection: string;
   readonly onContended: OnContended | undefined;
   readonly options: Pick<RunOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'onLost'>;
-  /** @throws LockKeyError when the arguments make no key; whatever a key function throws */
+  /** @throws LockKeyError when the arguments make no key; whatever a key function throws on purpose */
   keyOf(call: LockedCall): string;
   /** Whether this call is to be locked; what the function throws goes to the caller. */
   applies(call: LockedCall): boolean;
@@ -100,7 +100,15 @@ function readTimings(label: string, written: LockMethodOptions): LockDeclaration
 }
 
 function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): LockDeclaration['keyOf'] {
-  if (typeof key === 'function') return (call) => assertKey(key.apply(call.self, [...call.args]));
+  if (typeof key === 'function') {
+    return (call) => {
+      try {
+        return assertKey(key.apply(call.self, [...call.args]));
+      } catch (error) {
+        throw keyFunctionFault(label, error);
+      }
+    };
+  }
   if (typeof key !== 'string') {
     const fault = Array.isArray(key) ? 'several keys are not supported yet' : 'there is no key';
     throw new LockConfigError(
@@ -110,6 +118,16 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
   const template = compileKeyTemplate(key, site);
   return ({ self, args, request }) => template.resolve({ self, args, request });
 }
+
+/** What a key function threw on purpose goes to the caller as it is; what is wrong with it, or its key, names the method. */
+function keyFunctionFault(label: string, error: unknown): unknown {
+  const wrong = isLockKeyError(error) || MISTAKES.some((type) => error instanceof type);
+  if (!wrong) return error;
+  return new LockKeyError(`${label}: the key function failed: ${(error as Error).message}`, { cause: error });
+}
+
+/** What the language throws at code that is wrong. */
+const MISTAKES = [TypeError, ReferenceError, RangeError];
 
 function decide(label: string, answer: unknown): boolean {
   // A promise is true whatever it becomes, so the method would always be locked.

@@ -3,7 +3,7 @@ import { describe, oneLine, printable, quote } from '../common/describe.js';
 import { keyFault } from './lock-key.js';
 import type { TemplatePart } from './template-ast.js';
 import { compileInterpolation, type EvaluatorContext } from './template-evaluator.js';
-import { readerFor } from './template-names.js';
+import { isNameOfValue, readerFor } from './template-names.js';
 import { parseTemplate } from './template-parser.js';
 import type { TemplateScope, TemplateSite } from './template-site.js';
 
@@ -46,7 +46,7 @@ export function compileKeyTemplate(template: string, site: TemplateSite): KeyTem
     fault: (problem, cause) => fail('', problem, cause),
   };
 
-  const parts = parseTemplate(template, syntaxFault);
+  const parts = parseTemplate(template, syntaxFault, (name) => isNameOfValue(name, site));
   const compiled = parts.map((part) => (typeof part === 'string' ? part : compileInterpolation(part, context)));
   const knownFault = keyFault(skeleton(parts));
   if (knownFault !== undefined) context.fault(`its key ${knownFault}`);

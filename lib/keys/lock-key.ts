@@ -5,7 +5,7 @@ import { describe, quote } from '../common/describe.js';
 export const MAX_KEY_BYTES = 512;
 
 /** What nearly every key looks like: printable ASCII without braces, where a character is a byte. */
-const PLAIN = /^[\x20-\x7a|~]{1,512}$/;
+const PLAIN = /^(?! *$)[\x20-\x7a|~]{1,512}$/;
 /** Control characters and line separators. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 const HALF_SURROGATE = /\p{Cs}/u;
@@ -13,8 +13,9 @@ const HALF_SURROGATE = /\p{Cs}/u;
 const ENCODE = 'put values in by a template or the lockKey`…` tag, which encode them';
 
 /**
- * Checks a final key, as the service and `key` functions take it, and gives it back. A key is a non-empty string of at
- * most 512 bytes without control characters. Braces mark a Redis Cluster hash tag, as in `order:{42}:pay`.
+ * Checks a final key, as the service and `key` functions take it, and gives it back. A key is a string of at most 512
+ * bytes that is not blank and has no control characters. Braces mark a Redis Cluster hash tag, as in `order:{42}:pay`. A
+ * template that was meant for a decorator is refused: it would be one lock for everybody.
  * @throws LockKeyError that says what is wrong with it
  */
 export function assertKey(key: unknown): string {
@@ -28,11 +29,13 @@ export function assertKey(key: unknown): string {
 export function keyFault(key: string): string | undefined {
   if (PLAIN.test(key)) return undefined;
   if (key === '') return 'is empty';
+  if (key.trim() === '') return 'is blank';
   // No need to count bytes where there are too many characters already.
   const size = key.length > MAX_KEY_BYTES ? `${key.length} characters` : `${Buffer.byteLength(key)} bytes`;
   if (Number.parseInt(size) > MAX_KEY_BYTES) return `is too long: ${size}, where ${MAX_KEY_BYTES} bytes are allowed`;
   if (CONTROL.test(key)) return `has a line break or another control character: ${ENCODE}`;
   if (HALF_SURROGATE.test(key)) return `has half of a surrogate pair, which is no text: ${ENCODE}`;
+  if (key.includes('#{')) return "has a '#{' of a template, which only decorators read: write lockKey`stock:${sku}`";
   return braceFault(key);
 }
 

@@ -2,11 +2,13 @@ import { parseExpressionAt, type Options, type Pattern } from 'acorn';
 
 /**
  * The parameters of a function by position, or why they cannot be told. A destructured parameter has no name of its
- * own (`undefined`). With `rest`, the last one collects all remaining arguments. Plain data: names that were found once
- * can be handed on as metadata to whatever wraps the function.
+ * own (`undefined`). With `rest`, the last one collects all remaining arguments; with `usesArguments` the function may
+ * read more of them than it names, as compilers for old targets have it do. Plain data: names that were found once can be
+ * handed on as metadata to whatever wraps the function.
  */
 export type ParameterNames =
-  { readonly names: readonly (string | undefined)[]; readonly rest?: boolean } | { readonly unreadable: string };
+  | { readonly names: readonly (string | undefined)[]; readonly rest?: boolean; readonly usesArguments?: boolean }
+  | { readonly unreadable: string };
 
 /** A function's text says nothing of what surrounds it, so everything is allowed that some surrounding allows. */
 const OPTIONS: Options = {
@@ -41,7 +43,7 @@ export function parameterNames(fn: Function): ParameterNames {
   for (const { wrap, path } of PLACES) {
     try {
       const params = at(parseExpressionAt(wrap(text), 0, OPTIONS), [...path, 'params']);
-      if (Array.isArray(params)) return fromParameters(params as Pattern[]);
+      if (Array.isArray(params)) return fromParameters(params as Pattern[], /\barguments\b/.test(text));
       reason = 'its source is no function';
     } catch (error) {
       reason ||= `its source could not be parsed: ${(error as Error).message}`;
@@ -53,9 +55,12 @@ export function parameterNames(fn: Function): ParameterNames {
 const at = (node: unknown, path: ReadonlyArray<string | number>): unknown =>
   path.reduce((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], node);
 
-function fromParameters(params: readonly Pattern[]): ParameterNames {
-  const names = params.map(nameOf);
-  return params.at(-1)?.type === 'RestElement' ? { names, rest: true } : { names };
+function fromParameters(params: readonly Pattern[], usesArguments: boolean): ParameterNames {
+  return {
+    names: params.map(nameOf),
+    ...(params.at(-1)?.type === 'RestElement' ? { rest: true } : {}),
+    ...(usesArguments ? { usesArguments } : {}),
+  };
 }
 
 function nameOf(pattern: Pattern): string | undefined {

@@ -24,6 +24,8 @@ export function readerFor(
 ): Reader {
   const kind = kindOf(name, site);
   if (kind === undefined) return fault(start, unknownName(name, site));
+  const beyond = kind === 'position' ? beyondParameters(positionOf(name), site) : undefined;
+  if (beyond !== undefined) return fault(start, beyond);
   if (kind === 'root' && !ROOT_PROPERTIES.includes(first?.key)) {
     return fault(first?.start ?? start, 'of #root there are #root.methodName and #root.className');
   }
@@ -60,7 +62,7 @@ function readerOf(name: string, kind: NameKind, site: TemplateSite): Reader {
     case 'args':
       return ({ args }) => args;
     case 'position':
-      return argumentReader(Number(POSITION.exec(name)?.[1]));
+      return argumentReader(positionOf(name));
     case 'root': {
       const root = { methodName: site.methodName, className: site.className };
       return () => root;
@@ -90,6 +92,21 @@ function adviceFor(name: string, site: TemplateSite): string {
   }
   return `compilers lose parameter names for targets below ES2017, and minifiers rename them: ${USE_POSITION}`;
 }
+
+const positionOf = (name: string): number => Number(POSITION.exec(name)?.[1]);
+
+/** Why there cannot be an argument there; `undefined` where there can, or where nobody knows. */
+function beyondParameters(index: number, { parameters }: TemplateSite): string | undefined {
+  if ('unreadable' in parameters || parameters.rest || parameters.usesArguments) return undefined;
+  const count = parameters.names.length;
+  if (index < count) return undefined;
+  if (count === 0) return 'the method has no parameters';
+  return `the method has ${count === 1 ? 'one parameter, #p0' : `${count} parameters, #p0 to #p${count - 1}`}`;
+}
+
+/** Whether braces around a name can only be meant as a template of another kind. */
+export const isNameOfValue = (name: string, site: TemplateSite): boolean =>
+  namesOf(site).includes(name) || (site.request === true && isRequestName(name));
 
 /** Whether there is a method call to read from, rather than a request alone. */
 const isCall = (site: TemplateSite): boolean => !site.request || namesOf(site).length > 0;

@@ -10,8 +10,21 @@ const BARE_STEP = new RegExp(String.raw`(?<operator>\??\.)(?<key>${NAME})`, 'gu'
 const OPERATOR_BEFORE = /(?:['"+]|\?[:?]|[=!]=|&&|\|\|)\s*$/;
 const OPERATOR_AFTER = /^\s*(?:['"+]|\?[:?]|\?\s*['"]|[=!]=|&&|\|\|)/;
 
-/** Takes a template apart: literal text, `##`, `#name.path` and `#{ expression }`. */
-export function parseTemplate(template: string, fault: SyntaxFault): TemplatePart[] {
+/** What other templates look like: `{{ name.path }}`, `{name.path}`. */
+const FOREIGN = new RegExp(
+  String.raw`(?<twice>\{\{)(?:\s*(?<inner>${NAME}(?:\.${NAME})*)\s*\}\})?|\{\s*(?<path>(?<head>${NAME})(?:\.${NAME})*)\s*\}`,
+  'gu',
+);
+
+/**
+ * Takes a template apart: literal text, `##`, `#name.path` and `#{ expression }`.
+ * @param isValue whether a name stands for a value here, so that it is not meant as text in braces
+ */
+export function parseTemplate(
+  template: string,
+  fault: SyntaxFault,
+  isValue: (name: string) => boolean,
+): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let text = '';
   let position = 0;
@@ -23,6 +36,11 @@ export function parseTemplate(template: string, fault: SyntaxFault): TemplatePar
     const literal = template.slice(position, hash === -1 ? undefined : hash);
     const dollar = literal.indexOf('${');
     if (dollar !== -1) fault(position + dollar, "'${' would stay as it is: write '#{'");
+    for (const { 0: found, index, groups = {} } of literal.matchAll(FOREIGN)) {
+      const { twice, inner, head, path } = groups;
+      if (twice === undefined && !isValue(head as string)) continue;
+      fault(position + index, foreign(found, inner ?? path));
+    }
     text += literal;
     if (hash === -1) break;
     if (template[hash + 1] === '#') {
@@ -39,6 +57,11 @@ export function parseTemplate(template: string, fault: SyntaxFault): TemplatePar
   }
   if (text !== '') parts.push(text);
   return parts;
+}
+
+function foreign(found: string, path: string | undefined): string {
+  if (found.startsWith('{{')) return `'${found}' would stay as it is: write #{#${path ?? 'name'}}`;
+  return `'${found}' would stay as it is: write #{#${path}}, or #{'${found}'} where text in braces is meant`;
 }
 
 interface Parsed {

@@ -44,7 +44,11 @@ const refused: Array<[options: any, message: RegExp]> = [
 
 const keys: any[] = [
   '',
-  ' '.repeat(0),
+  ' ',
+  '   ',
+  '\u00a0',
+  'stock:#{#sku}',
+  '#{#sku}',
   undefined,
   null,
   42,

@@ -182,6 +182,51 @@ describe('@DistributedLock', () => {
     expect([await jobs.nightly(), await jobs.nightly()]).toEqual([1, undefined]);
   });
 
+  describe('a key function that fails', () => {
+    class Denied extends Error {}
+    const rejection = async (key: (...args: any[]) => string): Promise<any> => {
+      @Injectable()
+      class Stock {
+        @DistributedLock({ key })
+        async reserve(_order?: { sku: string }): Promise<void> {}
+      }
+      const stock = await bench.make(Stock);
+      return stock.reserve().then(
+        () => 'no error',
+        (error: unknown) => error,
+      );
+    };
+    const site = '@DistributedLock on Stock.reserve: the key function failed: ';
+
+    it('by a key that cannot be used', async () => {
+      const error = await rejection(() => '');
+      expect(error).toMatchObject({ code: 'LOCK_KEY', message: `${site}The lock key "" is empty.` });
+    });
+
+    it('by a value that cannot be in a key', async () => {
+      const error = await rejection((order) => lockKey`stock:${order}`);
+      expect(error).toMatchObject({ code: 'LOCK_KEY', message: expect.stringContaining(`${site}lockKey: value 1`) });
+    });
+
+    it('by a mistake in its code', async () => {
+      const error = await rejection((order) => order.sku);
+      expect(error).toMatchObject({
+        code: 'LOCK_KEY',
+        message: expect.stringContaining(`${site}Cannot read properties of undefined`),
+        cause: expect.any(TypeError),
+      });
+    });
+
+    it('on purpose: the caller gets its error', async () => {
+      const denied = new Denied('no tenant');
+      expect(
+        await rejection(() => {
+          throw denied;
+        }),
+      ).toBe(denied);
+    });
+  });
+
   describe('condition', () => {
     it('runs without a lock where it says so', async () => {
       @Injectable()

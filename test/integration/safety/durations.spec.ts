@@ -16,7 +16,7 @@ const NONSENSE: unknown[] = [
   ' ',
   '10',
   '-1s',
-  '1d',
+  '1w',
   '1 s s',
   's',
   '1e3ms',

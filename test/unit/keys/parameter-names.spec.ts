@@ -44,13 +44,20 @@ describe('E15 parameter names are parsed, not guessed', () => {
     ['(class { m(a) { class B { static { this.x = a } } return super.m } }).prototype.m', ['a']],
     ['(class { static async m(a, b) {} }).m', ['a', 'b']],
     ['(class { static read() { return this.#m } static #m(a, b) {} }).read()', ['a', 'b']],
-    ['(class { m(a = this, b = arguments) {} }).prototype.m', ['a', 'b']],
     ['(function () { return (a, b) => new.target })()', ['a', 'b']],
     ['({ m() { return (a) => super.x } }).m()', ['a']],
     ['(class { m(a) { return import("x") } }).prototype.m', ['a']],
     ['(class { async m(a) { for await (const x of a) a ??= x?.y ** 2n; } }).prototype.m', ['a']],
   ])('E15 %s', (source, names) => {
     expect(namesIn(source)).toEqual({ names });
+  });
+
+  it.each<[string, object]>([
+    ['(class { m(a = this, b = arguments) {} }).prototype.m', { names: ['a', 'b'], usesArguments: true }],
+    ['function m() { return inner.apply(this, arguments); }', { names: [], usesArguments: true }],
+    ['function m(a, ...b) { return [arguments.length, b]; }', { names: ['a', 'b'], rest: true, usesArguments: true }],
+  ])('E15 %s may read more than it names', (source, names) => {
+    expect(namesIn(source)).toEqual(names);
   });
 
   it('E15 a method whose body has import.meta', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockKeyError } from '../../../lib/errors/index.js';
-import { compileKeyTemplate } from '../../../lib/keys/index.js';
+import { compileKeyTemplate, type ParameterNames } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';
 
 describe('B10 templates that are not written well stop the application', () => {
@@ -67,6 +67,16 @@ describe('B10 templates that are not written well stop the application', () => {
     ['#order.__proto__', "'__proto__' is never read"],
     ['#{#order.constructor}', "'constructor' is never read"],
     ["#{#order['prototype']}", "'prototype' is never read"],
+    ['stock:{order}', "at 7, \"{order}\": '{order}' would stay as it is: write #{#order}, or #{'{order}'} where"],
+    ['#order:{ order.sku }', "'{ order.sku }' would stay as it is: write #{#order.sku}"],
+    ['{{order.sku}}', 'at 1, "{{order.sku}}": \'{{order.sku}}\' would stay as it is: write #{#order.sku}.'],
+    ['a:{{ sku }}', "'{{ sku }}' would stay as it is: write #{#sku}."],
+    ['a:{{#order}}', "'{{' would stay as it is: write #{#name}."],
+    ['a:##{x}', "its key has a '#{' of a template, which only decorators read"],
+    ['  ', 'its key is blank'],
+    ['#{order % 2}', 'write #order for a parameter'],
+    ['#{#order ~ 1}', 'the operators in the README, under "Keys"'],
+    ['a:#p1', 'the method has one parameter, #p0'],
     ['{#order}', 'in braces as a whole'],
     ['{#{#order}}', 'in braces as a whole'],
     ['a}#order', "has a '}' before its first '{'"],
@@ -110,6 +120,39 @@ describe('B10 unknown names', () => {
         '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, and minifiers rename ' +
         'them: write #p0 for the first argument, or give a function as key.',
     );
+  });
+
+  it.each<[string, ParameterNames, string]>([
+    ['#p2', { names: ['order', 'b'] }, 'at 1, "#p2": the method has 2 parameters, #p0 to #p1.'],
+    ['a:#{#order ?: #a7}', { names: ['order', 'b'] }, 'the method has 2 parameters, #p0 to #p1.'],
+    ['#p0', { names: [] }, 'the method has no parameters.'],
+  ])('B10 the position %s beyond the parameters', (template, names, message) => {
+    expect(refusalOf(() => compileKeyTemplate(template, at(names)))).toContain(message);
+  });
+
+  it.each<[string, ParameterNames]>([
+    ['rest', { names: ['order', 'more'], rest: true }],
+    ['arguments', { names: ['order'], usesArguments: true }],
+    ['unknown names', { unreadable: 'a native function' }],
+    ['a destructured parameter', { names: [undefined, undefined, undefined, undefined] }],
+  ])('B10 positions are not counted with %s', (_what, names) => {
+    expect(resolveIn('#p3', at(names), { args: [1, 2, 3, 4] })).toBe('4');
+  });
+
+  it('B10 a name of the request in braces, in a handler', () => {
+    const handler = at({ names: [] }, { request: true });
+    expect(refusalOf(() => compileKeyTemplate('order:{params.id}', handler))).toContain('write #{#params.id}');
+    expect(resolveIn('order:{id}', handler, {})).toBe('order:{id}');
+  });
+
+  it.each([
+    ['{fixed}:#order', '{fixed}:1'],
+    ['a:{#order}', 'a:{1}'],
+    ['a:{#{#order}}:b', 'a:{1}:b'],
+    ["#{'{order}'}:#order", '{order}:1'],
+    ['a:{order:#order}', 'a:{order:1}'],
+  ])('B10 the hash tag of %j is not taken for a name', (template, key) => {
+    expect(resolve(template, 1)).toBe(key);
   });
 
   it('B10 a destructured parameter', () => {
