@@ -20,7 +20,7 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
         token: InjectionToken;
         optional: boolean;
     }>;
-    useFactory?: (...args: never[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+    useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
     useClass?: Type<RedisLockOptionsFactory>;
     useExisting?: InjectionToken<RedisLockOptionsFactory>;
     extraProviders?: Provider[];
@@ -71,9 +71,9 @@ export interface LockMethodOptions<Args extends readonly any[] = any[]> extends 
 
 export type Lockable = PromiseLike<any> | Subscribable;
 
-export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result extends Lockable>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & SuitsFunctions<Args, Params>) => void;
+export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params>) => void;
 
-export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result extends Lockable>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>) => void;
+export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>) => void;
 
 export interface Subscribable {
     subscribe(...args: any[]): unknown;
@@ -148,6 +148,10 @@ export interface AcquireOptions {
     owner?: string;
     reentrant?: boolean;
     holdAtLeast?: Duration;
+    type?: LockType;
+    permits?: number;
+    fair?: boolean;
+    replicas?: ReplicaOptions;
     onLost?: LockLostListener;
 }
 
