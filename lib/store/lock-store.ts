@@ -59,8 +59,8 @@ export interface LockStoreListener {
   askIn(id: string, delay: number): void;
   /** A hold was ended by force. */
   revoked(id: string): void;
-  /** A latch has come to 0. */
-  opened(key: string): void;
+  /** A latch has come to 0: the one of that name (see `LatchCount`). */
+  opened(key: string, latch: string): void;
   /** The store hears again, after it could not for a while. */
   restored(): void;
 }
