@@ -2,7 +2,7 @@ import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 import { hasHashTag } from './lock-key.js';
 
-/** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
+/** The names under which Redis keeps one lock, or one latch. All are in the same Redis Cluster slot. */
 export interface RedisKeys {
   /** Who holds the lock, with its token; the key's TTL is the lease. */
   readonly state: string;
@@ -16,6 +16,10 @@ export interface RedisKeys {
   readonly gone: string;
   /** The number of permits, where it was set at run time. */
   readonly limit: string;
+  /** A count-down latch. */
+  readonly latch: string;
+  /** What has been counted down lately. */
+  readonly counted: string;
 }
 
 const PREFIX = /^[\w\-:.]{1,64}$/;
@@ -33,6 +37,8 @@ export function redisKeys(prefix: string, key: string): RedisKeys {
     fence: `${prefix}:fence:${tagged}`,
     gone: `${prefix}:gone:${tagged}`,
     limit: `${prefix}:limit:${tagged}`,
+    latch: `${prefix}:latch:${tagged}`,
+    counted: `${prefix}:counted:${tagged}`,
   };
 }
 

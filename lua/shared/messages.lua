@@ -20,3 +20,7 @@ end
 local function tell_revoked(id)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
 end
+
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+end

@@ -18,6 +18,7 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import { RedisConnection, type ConnectionObserver } from './redis-connection.js';
+import { RedisLatches } from './redis-latches.js';
 import {
   readAcquireAllReply,
   readAcquireReply,
@@ -45,7 +46,7 @@ export interface RedisStoreOptions {
 /** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
 export class RedisStore implements LockStore, ConnectionObserver {
   readonly clientId = randomBytes(16).toString('hex');
-  readonly latches = undefined;
+  readonly latches: RedisLatches;
   private readonly connection: RedisConnection;
   private readonly scripts: ScriptRunner;
   private readonly replicas: ReplicaAcknowledgement;
@@ -66,6 +67,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
       this,
     );
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+    this.latches = new RedisLatches(this.scripts, this.clientId, options);
     this.replicas = new ReplicaAcknowledgement(() => this.connection.replication, options.commandTimeout);
   }
 
@@ -201,6 +203,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
     if (message?.word === 'granted') this.listener?.granted(message.grant);
     else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id);
+    else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 
   /** Asks until all of the queue has been looked at. */

@@ -75,11 +75,13 @@ export function readReleaseReply([released, more, ...next]: readonly unknown[]):
 export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant }
   | { readonly word: 'ask'; readonly id: string; readonly delay: number }
-  | { readonly word: 'revoked'; readonly id: string };
+  | { readonly word: 'revoked'; readonly id: string }
+  | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
 const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (.+)$/s;
 const ASK = /^ask (\S+) (\d+) /;
 const REVOKED = /^revoked (\S+) /;
+const OPENED = /^opened (\S+) (.+)$/s;
 
 /** Reads what `lua/shared/messages.lua` writes. */
 export function readMessage(message: string): ClientMessage | undefined {
@@ -90,5 +92,8 @@ export function readMessage(message: string): ClientMessage | undefined {
   }
   if ((found = ASK.exec(message)) !== null) return { word: 'ask', id: found[1] as string, delay: Number(found[2]) };
   if ((found = REVOKED.exec(message)) !== null) return { word: 'revoked', id: found[1] as string };
+  if ((found = OPENED.exec(message)) !== null) {
+    return { word: 'opened', latch: found[1] as string, key: found[2] as string };
+  }
   return undefined;
 }

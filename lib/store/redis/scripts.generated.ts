@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'forceRelease' | 'inspect' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
@@ -161,7 +161,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '96ab545821e001c5979277ad3d0f34004d5106b1',
+    sha1: '9083add0856b951675d7ced64ed9ec4763537437',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -305,6 +305,9 @@ local function tell_to_ask(id, delay)
 end
 local function tell_revoked(id)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -457,7 +460,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '476a9f27fbabd5c9c0cca6db4a8ebe558e178fd6',
+    sha1: 'e1882950b25e9541058b1fffd79f2b4e2dd69132',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -587,6 +590,9 @@ local function tell_to_ask(id, delay)
 end
 local function tell_revoked(id)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -683,7 +689,7 @@ return hold.ends - now`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'dc57f21fdab584c820f662696503814a3dcbffd9',
+    sha1: 'ac575813e5eca29b4f6c4c40c12b93e05bd0e4b4',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -813,6 +819,9 @@ local function tell_to_ask(id, delay)
 end
 local function tell_revoked(id)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -1072,9 +1081,156 @@ for _, id in ipairs(redis.call('ZRANGE', QUEUE, 0, tonumber(ARGV[1]) - 1)) do
 end
 return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }`,
   },
+  latchCountDown: {
+    name: 'latch-count-down',
+    sha1: 'd944b95ac789c3e318e3049918bfeb056f2bd162',
+    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local LATCH
+local COUNTED
+LATCH, COUNTED = unpack(KEYS, 1, 2)
+local function count_left()
+  local count = redis.call('HGET', LATCH, 'count')
+  if count then return tonumber(count) end
+  if redis.call('EXISTS', LATCH) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
+  return 0
+end
+local function has_counted(id)
+  local remembered = redis.call('ZSCORE', COUNTED, id)
+  return remembered and tonumber(remembered) > now
+end
+local function remember(id, memory)
+  redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
+  redis.call('ZADD', COUNTED, integer(now + memory), id)
+  redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
+end
+local id, memory = ARGV[3], tonumber(ARGV[4])
+local left = count_left()
+if has_counted(id) or left == 0 then return left end
+remember(id, memory)
+if left > 1 then
+  redis.call('HSET', LATCH, 'count', integer(left - 1))
+  redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
+  return left - 1
+end
+local function channel_of(id)
+  return CHANNELS .. string.match(id, '^[^:]+')
+end
+local function is_present(id)
+  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+end
+local function tell_granted(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat(
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+end
+local function tell_to_ask(id, delay)
+  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+end
+local function tell_revoked(id)
+  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+end
+local fields = redis.call('HGETALL', LATCH)
+local name = redis.call('HGET', LATCH, 'name')
+redis.call('DEL', LATCH)
+for i = 1, #fields, 2 do
+  local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
+  if client and waits_until > now then tell_opened(client, name) end
+end
+return 0`,
+  },
+  latchCount: {
+    name: 'latch-count',
+    sha1: 'a530712ea2528485e0d1abea317abda9a5e4665f',
+    source: `local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local LATCH
+local COUNTED
+LATCH, COUNTED = unpack(KEYS, 1, 2)
+local function count_left()
+  local count = redis.call('HGET', LATCH, 'count')
+  if count then return tonumber(count) end
+  if redis.call('EXISTS', LATCH) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
+  return 0
+end
+local function has_counted(id)
+  local remembered = redis.call('ZSCORE', COUNTED, id)
+  return remembered and tonumber(remembered) > now
+end
+local function remember(id, memory)
+  redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
+  redis.call('ZADD', COUNTED, integer(now + memory), id)
+  redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
+end
+local left = count_left()
+if left == 0 then return { 0, '' } end
+local patience = tonumber(ARGV[2])
+if patience > 0 then
+  local field = 'client:' .. ARGV[1]
+  redis.call('HDEL', LATCH, field)
+  redis.call('HSET', LATCH, field, integer(now + patience))
+end
+return { left, redis.call('HGET', LATCH, 'name') }`,
+  },
+  latchSet: {
+    name: 'latch-set',
+    sha1: '780377a3266897759f6a12195a99baec9b95f52a',
+    source: `local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local LATCH
+local COUNTED
+LATCH, COUNTED = unpack(KEYS, 1, 2)
+local function count_left()
+  local count = redis.call('HGET', LATCH, 'count')
+  if count then return tonumber(count) end
+  if redis.call('EXISTS', LATCH) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
+  return 0
+end
+local function has_counted(id)
+  local remembered = redis.call('ZSCORE', COUNTED, id)
+  return remembered and tonumber(remembered) > now
+end
+local function remember(id, memory)
+  redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
+  redis.call('ZADD', COUNTED, integer(now + memory), id)
+  redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
+end
+local id, count, lifetime, memory = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local left = count_left()
+if has_counted(id) then return 1 end
+if left > 0 then return 0 end
+redis.call('HSET', LATCH, 'count', count, 'name', id, 'lifetime', lifetime)
+redis.call('PEXPIRE', LATCH, lifetime)
+remember(id, memory)
+return 1`,
+  },
   release: {
     name: 'release',
-    sha1: 'a67a05147d69a831df35cb8994567447642d8f54',
+    sha1: '6706102ff4f2e39c6d160dc437de32c2ca43f109',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1220,6 +1376,9 @@ local function tell_to_ask(id, delay)
 end
 local function tell_revoked(id)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -1419,7 +1578,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'b8309ab9f574bc2b3794f268f04a28d308927d96',
+    sha1: '7fcb95d0e4e57404da667023383004266d774fb7',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1549,6 +1708,9 @@ local function tell_to_ask(id, delay)
 end
 local function tell_revoked(id)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)

@@ -45,6 +45,9 @@ describe('A21 names in Redis', () => {
       waiters: 'shop:lock:waiters:{a}',
       fence: 'shop:lock:fence:{a}',
       gone: 'shop:lock:gone:{a}',
+      limit: 'shop:lock:limit:{a}',
+      latch: 'shop:lock:latch:{a}',
+      counted: 'shop:lock:counted:{a}',
     });
     expect(clientChannel('lock', '0a1b')).toBe('lock:client:0a1b');
   });

@@ -1,0 +1,31 @@
+-- Counts a latch down by one. At 0 the latch is gone, and each client that waits for it is told.
+--
+-- KEYS  latch, counted
+-- ARGV  1 channel prefix, 2 key, 3 id of this call, 4 ms to remember the id
+-- Reply how much is left
+--
+-- May arrive twice or late: its effect is that of arriving once.
+local CHANNELS, KEY = ARGV[1], ARGV[2]
+--- @include "shared/clock"
+--- @include "shared/latch"
+
+local id, memory = ARGV[3], tonumber(ARGV[4])
+local left = count_left()
+if has_counted(id) or left == 0 then return left end
+remember(id, memory)
+if left > 1 then
+  redis.call('HSET', LATCH, 'count', integer(left - 1))
+  redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
+  return left - 1
+end
+
+--- @include "shared/messages"
+
+local fields = redis.call('HGETALL', LATCH)
+local name = redis.call('HGET', LATCH, 'name')
+redis.call('DEL', LATCH)
+for i = 1, #fields, 2 do
+  local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
+  if client and waits_until > now then tell_opened(client, name) end
+end
+return 0
