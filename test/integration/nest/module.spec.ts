@@ -211,6 +211,13 @@ describe('RedisLockModule', () => {
       expect(await app.get(Stock).reserve()).toBe('mine: stock');
     });
 
+    it('B8 without the module: the token is all that locked methods ask for', async () => {
+      const locks = { run: async (_key: string, task: () => unknown) => task() };
+      const providers = [Stock, { provide: getLockServiceToken(), useValue: locks }];
+      const app = await bench.start(Test.createTestingModule({ providers }));
+      expect(await app.get(Stock).reserve()).toBeUndefined(); // it ran, and there is no lock
+    });
+
     it('B8 overrideProvider(LockService) reaches instances of useFactory', async () => {
       const builder = bench.build({ providers: [{ provide: Stock, useFactory: () => new Stock() }] });
       const app = await bench.start(builder.overrideProvider(LockService).useValue(standIn('mine')));

@@ -95,6 +95,13 @@ it('D1 needs no more than the documented commands, keys and channels, with the p
   await nothingLeftBehind(redis);
 });
 
+it('D1 docs/design.md names the same commands', () => {
+  const design = readFileSync(new URL('../../../docs/design.md', import.meta.url), 'utf8');
+  const rules = /^ACL SETUSER[^]*?^```/m.exec(design)?.[0] ?? '';
+  const named = [...rules.matchAll(/ \+(\S+)/g)].map(([, command]) => command);
+  expect(named.sort()).toEqual([...COMMANDS].sort());
+});
+
 it('D1 needs each of the documented commands', async () => {
   await redis.admin.acl('SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all');
   await redis.resetCommandStats();
