@@ -38,6 +38,12 @@ export function readWaitTimeout(label: string, written: unknown): number {
 /** Any length of time that a timer can be set to. */
 export function readDuration(label: string, written: unknown): number {
   const ms = parseDuration(written);
+  if (typeof written === 'string' && /^\s*\d{1,15}\s*$/.test(written)) {
+    const amount = Number(written);
+    throw new LockConfigError(
+      `${label} is ${show(written)}, without a unit: write the number ${amount} for milliseconds, or '${amount}s'.`,
+    );
+  }
   if (ms === undefined) {
     throw new LockConfigError(
       `${label} is ${show(written)}; write milliseconds, or a text such as '500ms', '30s', '5m'.`,

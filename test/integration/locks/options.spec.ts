@@ -13,6 +13,8 @@ const refused: Array<[options: any, message: RegExp]> = [
   [{ expire: Infinity }, /write 0/],
   [{ expire: 2 ** 31 }, /24 days/],
   [{ expire: '30 seconds' }, /'30s'/],
+  [{ expire: '30' }, /expire is "30", without a unit: write the number 30 for milliseconds, or '30s'/],
+  [{ waitTimeout: ' 5 ' }, /waitTimeout is " 5 ", without a unit/],
   [{ expire: null }, /expire/],
   [{ expire: 10n }, /expire/],
   [{ maxRenewTimes: -1 }, /maxRenewTimes/],
