@@ -2,6 +2,9 @@
 export { RedisLockModule } from './redis-lock.module.js';
 export type {
   LockDefaults,
+  LockStoreChoice,
+  LockStoreFactory,
+  LockStoreParts,
   RedisLockModuleAsyncOptions,
   RedisLockModuleOptions,
   RedisLockOptionsFactory,
@@ -28,9 +31,18 @@ export { LockExceptionFilter, type LockExceptionFilterOptions } from './intercep
 export { LockService } from './lock.service.js';
 export { InjectLockService } from './decorators/inject-lock-service.decorator.js';
 export { getLockServiceToken } from './redis-lock.tokens.js';
-export type { AcquireOptions, LockLostListener, OnContended, OnLost, RunOptions } from './locks/acquire-options.js';
+export type {
+  AcquireOptions,
+  LockLostListener,
+  LockType,
+  OnContended,
+  OnLost,
+  ReplicaOptions,
+  RunOptions,
+} from './locks/acquire-options.js';
 export type { LockHandle } from './locks/lock-handle.js';
-export type { Lock, LockObjectOptions } from './locks/lock.js';
+export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
+export type { Semaphore, SemaphoreCallOptions, SemaphoreOptions, SemaphoreRunOptions } from './locks/semaphore.js';
 export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './locks/lock-info.js';
 export type {
   LockAcquiredEvent,
@@ -60,3 +72,26 @@ export {
   type LockErrorCode,
   type LockErrorDetails,
 } from './errors/index.js';
+
+// For those who write a store of their own (`store` of the module's options).
+export type {
+  AcquireReply,
+  AcquireRequest,
+  ContendedReply,
+  ForceReleaseReply,
+  HeldReply,
+  LockMode,
+  LockStore,
+  LockStoreListener,
+  PushedGrant,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  ReplicateRequest,
+  StoredHold,
+  StoredLock,
+} from './store/lock-store.js';
+export type { LatchCount, LatchStore } from './store/latch-store.js';
+export type { Clock } from './common/clock.js';
+export type { LockLogger } from './common/logger.js';

@@ -6,15 +6,18 @@ import { isLockTimeoutError, LockConfigError, LockLostError } from './errors/ind
 import { assertKey } from './keys/index.js';
 import type { AcquireOptions, OnContended, OnLost, RunOptions } from './locks/acquire-options.js';
 import { HeldLock } from './locks/held-lock.js';
+import { HeldLocks } from './locks/held-locks.js';
 import type { LockHandle } from './locks/lock-handle.js';
 import type { LockInfo } from './locks/lock-info.js';
 import { readLockInfo } from './locks/read-lock-info.js';
-import { LockObject } from './locks/lock-object.js';
-import { findInScope, withinScope } from './locks/lock-scope.js';
-import type { Lock, LockObjectOptions } from './locks/lock.js';
-import { OwnerHandles } from './locks/owner-handles.js';
-import { readOwner, resolveAcquireOptions, type AcquireDefaults } from './locks/resolve-acquire-options.js';
-import { readChoice, refuseAllButObjects, refuseUnknownOptions } from './locks/option-readers.js';
+import { LockObject, type LockObjectService, type LockObjectTerms } from './locks/lock-object.js';
+import { withinScope } from './locks/lock-scope.js';
+import { LockTaker, readKeys } from './locks/lock-taker.js';
+import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
+import { readOwner, type AcquireDefaults } from './locks/resolve-acquire-options.js';
+import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
+import type { Semaphore, SemaphoreOptions } from './locks/semaphore.js';
+import { readChoice, readCount, refuseAllButObjects, refuseUnknownOptions } from './locks/option-readers.js';
 
 /** What applies where a call or a decorator does not say otherwise. */
 export interface LockServiceDefaults extends AcquireDefaults {
@@ -42,7 +45,7 @@ export interface LockServiceOptions {
 export class LockService {
   readonly name: string;
   readonly defaults: LockServiceDefaults;
-  private readonly owners = new OwnerHandles();
+  private readonly taker: LockTaker;
 
   constructor(
     private readonly engine: LockEngine,
@@ -52,30 +55,27 @@ export class LockService {
   ) {
     this.name = options.name;
     this.defaults = options.defaults;
+    this.taker = new LockTaker(engine, options.defaults);
   }
 
   /**
    * Waits for the lock and takes it. Release the handle, or declare it with `await using`. Inside `run` and decorated
-   * methods that hold the key already it costs no round trip and counts up.
+   * methods that hold the key already it costs no round trip and counts up. Of several keys it takes all or none, in one
+   * round trip when all are free, and without a deadlock in whatever order callers name them.
    * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError when Redis fails; the reason of
    * `options.signal` when that aborts; LockKeyError, LockConfigError for a key or an option that cannot be used
    */
-  async acquire(key: string, options: AcquireOptions = {}): Promise<LockHandle> {
-    return (await this.take(key, options)).guardAgainstDropping();
+  async acquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle> {
+    return (await this.taker.take(key, options)).guardAgainstDropping();
   }
 
   /**
    * Takes the lock if it is free, else answers `null`. One try, unless `waitTimeout` is given in this call.
    * @throws as `acquire` does, but for the LockTimeoutError
    */
-  async tryAcquire(key: string, options: AcquireOptions = {}): Promise<LockHandle | null> {
+  async tryAcquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle | null> {
     refuseAllButObjects('tryAcquire', options);
-    try {
-      return await this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 });
-    } catch (error) {
-      if (isLockTimeoutError(error)) return null;
-      throw error;
-    }
+    return nullOnTimeout(this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 }));
   }
 
   /**
@@ -83,23 +83,14 @@ export class LockService {
    * @throws as `acquire` does; LockLostError, with the task's value as `result`, when the task ended well but its lock
    * had been lost on the way (see `onLost`)
    */
-  async run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions = {}): Promise<T> {
+  async run<T>(
+    key: string | readonly string[],
+    task: (lock: LockHandle) => T | Promise<T>,
+    options: RunOptions = {},
+  ): Promise<T> {
     refuseAllButTasks(task, options);
     refuseAllButObjects('run', options);
-    const { onLost = this.defaults.onLost, ...acquisition } = options;
-    readChoice('onLost', onLost, ['throw', 'ignore']);
-    const lock = await this.take(key, acquisition);
-    if (typeof onLost === 'function') lock.onLost(onLost);
-    let result: T;
-    try {
-      result = await withinScope(lock, () => task(lock));
-    } catch (error) {
-      await lock[Symbol.asyncDispose]();
-      throw error;
-    }
-    await lock[Symbol.asyncDispose]();
-    if (onLost === 'throw' && lock.loss !== undefined) throw lostOnTheWay(lock.loss, result);
-    return result;
+    return this.runWith(key, task, options, 1);
   }
 
   /**
@@ -107,8 +98,45 @@ export class LockService {
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
    */
   getLock(key: string, options: LockObjectOptions = {}): Lock {
-    refuseUnknownOptions('getLock', options, ['owner']);
-    return new LockObject(this, assertKey(key), readOwner(options.owner));
+    return this.lockObject('getLock', [assertKey(key)], {}, options);
+  }
+
+  /** As `getLock`, served strictly in the order in which all clients came. */
+  getFairLock(key: string, options: LockObjectOptions = {}): Lock {
+    return this.lockObject('getFairLock', [assertKey(key)], { fair: true }, options);
+  }
+
+  /**
+   * A lock that many may hold for reading, or one for writing. Who comes is served in order: readers together, up to the
+   * next writer. The writer may read, too, and go on reading when it has stopped writing (downgrade); a reader that wants
+   * to write gets an error instead of a deadlock. The write lock of a key is its exclusive lock.
+   */
+  getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
+    const keys = [assertKey(key)];
+    const readLock = this.lockObject('getReadWriteLock', keys, { type: 'read' }, options);
+    const writeLock = this.lockObject('getReadWriteLock', keys, {}, options);
+    return { readLock: () => readLock, writeLock: () => writeLock };
+  }
+
+  /** Several locks as one: all are held, or none. */
+  getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
+    return this.lockObject('getMultiLock', readKeys(keys), {}, options);
+  }
+
+  /**
+   * At most `permits` at a time, on all machines.
+   * @throws LockKeyError, LockConfigError for a key or a number of permits that cannot be used
+   */
+  getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
+    refuseUnknownOptions('getSemaphore', options, ['permits']);
+    const service: SemaphoreService = {
+      acquire: async (name, terms, units) => (await this.taker.take(name, terms, units)).guardAgainstDropping(),
+      tryAcquire: (name, terms, units) => nullOnTimeout(service.acquire(name, terms, units)),
+      run: (name, task, terms, units) => this.runWith(name, task, terms, units),
+      inspect: (name) => this.engine.inspect(name),
+      setPermits: (name, permits) => this.engine.setLimit(name, permits),
+    };
+    return new SemaphoreObject(service, assertKey(key), readCount('permits', options.permits, 1));
   }
 
   /**
@@ -130,17 +158,7 @@ export class LockService {
 
   /** @internal Runs `work` within the scope of a handle: what it locks again re-enters, `currentLock()` finds it. */
   within<T>(handle: LockHandle, work: () => T): T {
-    return handle instanceof HeldLock ? withinScope(handle, work) : work();
-  }
-
-  /** @internal */
-  inScope(key: string): HeldLock | undefined {
-    return findInScope((lock) => lock.key === key && lock.engine === this.engine && lock.isHeld);
-  }
-
-  /** @internal */
-  ofOwner(key: string, owner: string): HeldLock[] {
-    return this.owners.of(key, owner);
+    return handle instanceof HeldLock || handle instanceof HeldLocks ? withinScope(handle, work) : work();
   }
 
   /**
@@ -161,15 +179,52 @@ export class LockService {
     return this.engine.close(this.options.shutdownTimeout);
   }
 
-  private async take(key: string, options: AcquireOptions): Promise<HeldLock> {
-    const terms = { ...resolveAcquireOptions(options, this.defaults), key: assertKey(key) };
-    const outer = options.reentrant === false ? undefined : this.inScope(key);
-    const reenters = outer !== undefined && (terms.owner === undefined || terms.owner === outer.owner);
-    terms.signal?.throwIfAborted();
-    const lock = reenters ? outer.reenter() : new HeldLock(await this.engine.acquire(terms, terms), this.engine);
-    if (options.onLost !== undefined) lock.onLost(options.onLost);
-    if (terms.owner !== undefined) this.owners.add(lock);
-    return lock;
+  private async runWith<T>(
+    key: string | readonly string[],
+    task: (lock: LockHandle) => T | Promise<T>,
+    { onLost = this.defaults.onLost, ...acquisition }: RunOptions,
+    units: number,
+  ): Promise<T> {
+    readChoice('onLost', onLost, ['throw', 'ignore']);
+    const lock = await this.taker.take(key, acquisition, units);
+    if (typeof onLost === 'function') lock.onLost(onLost);
+    let result: T;
+    try {
+      result = await withinScope(lock, () => task(lock));
+    } catch (error) {
+      await lock[Symbol.asyncDispose]();
+      throw error;
+    }
+    await lock[Symbol.asyncDispose]();
+    if (onLost === 'throw' && lock.loss !== undefined) throw lostOnTheWay(lock.loss, result);
+    return result;
+  }
+
+  private lockObject(
+    label: string,
+    keys: readonly string[],
+    { type = 'exclusive', fair = false }: Partial<LockObjectTerms>,
+    options: LockObjectOptions,
+  ): Lock {
+    refuseUnknownOptions(label, options, ['owner']);
+    const service: LockObjectService = {
+      acquire: (names, terms) => this.acquire(names, terms),
+      tryAcquire: (names, terms) => this.tryAcquire(names, terms),
+      forceRelease: (key) => this.forceRelease(key),
+      inspect: (key) => this.inspect(key),
+      inScope: (names, held) => this.taker.inScope(names, held),
+      ofOwner: (names, owner) => this.taker.owners.of(names, owner),
+    };
+    return new LockObject(service, { keys, type, fair, owner: readOwner(options.owner) });
+  }
+}
+
+async function nullOnTimeout(acquisition: Promise<LockHandle>): Promise<LockHandle | null> {
+  try {
+    return await acquisition;
+  } catch (error) {
+    if (isLockTimeoutError(error)) return null;
+    throw error;
   }
 }
 

@@ -14,6 +14,7 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
-  setTimer: (delay, callback) => setTimeout(() => outside(callback), delay).unref(),
+  // From outside, so that a timer does not keep the context of whoever set it.
+  setTimer: (delay, callback) => outside(() => setTimeout(callback, delay).unref()),
   clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };

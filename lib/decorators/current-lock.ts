@@ -16,4 +16,4 @@ import type { LockHandle } from '../locks/lock-handle.js';
  * ```
  */
 export const currentLock = (key?: string): LockHandle | undefined =>
-  findInScope((lock) => key === undefined || lock.key === key);
+  findInScope((lock) => (key === undefined || lock.keys.includes(key) ? lock : undefined));

@@ -1,10 +1,14 @@
 import type { RunOptions } from '../locks/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
-import { assertKey, compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
+import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
+import { readKeys } from '../locks/lock-taker.js';
+import { readReplicas, readType } from '../locks/resolve-acquire-options.js';
 import {
   readChoice,
+  readCount,
   readDuration,
   readExpire,
+  readFlag,
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
@@ -35,9 +39,9 @@ export interface LockDeclaration {
   readonly site: string;
   readonly connection: string;
   readonly onContended: OnContended | undefined;
-  readonly options: Pick<RunOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'onLost'>;
+  readonly options: RunOptions;
   /** @throws LockKeyError when the arguments make no key; whatever a key function throws on purpose */
-  keyOf(call: LockedCall): string;
+  keyOf(call: LockedCall): string | readonly string[];
   /** Whether this call is to be locked; what the function throws goes to the caller. */
   applies(call: LockedCall): boolean;
 }
@@ -48,6 +52,10 @@ const LOCK_OPTIONS = [
   'maxRenewTimes',
   'waitTimeout',
   'holdAtLeast',
+  'type',
+  'permits',
+  'fair',
+  'replicas',
   'onContended',
   'onLost',
   'condition',
@@ -78,7 +86,11 @@ export function declareLock(
     site: label,
     connection,
     onContended,
-    options: { ...readTimings(label, written), ...(onLost === undefined ? {} : { onLost }) },
+    options: {
+      ...readTimings(label, written),
+      ...readKind(label, written),
+      ...(onLost === undefined ? {} : { onLost }),
+    },
     keyOf: compileKey(label, site, written.key),
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
@@ -99,24 +111,40 @@ function readTimings(label: string, written: LockMethodOptions): LockDeclaration
   return timings;
 }
 
+/** In which way the method is locked. */
+function readKind(label: string, { type, permits, fair, replicas }: LockMethodOptions): LockDeclaration['options'] {
+  const kind: LockDeclaration['options'] = {};
+  if (type !== undefined) kind.type = readType(`${label}: type`, type);
+  if (permits !== undefined) kind.permits = readCount(`${label}: permits`, permits, 1);
+  if (type !== undefined && permits !== undefined) {
+    throw new LockConfigError(`${label}: type and permits do not go together: leave one of them out.`);
+  }
+  if (fair !== undefined) kind.fair = readFlag(`${label}: fair`, fair);
+  if (replicas !== undefined) kind.replicas = readReplicas(`${label}: replicas`, replicas);
+  return kind;
+}
+
 function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): LockDeclaration['keyOf'] {
   if (typeof key === 'function') {
     return (call) => {
       try {
-        return assertKey(key.apply(call.self, [...call.args]));
+        return readKeys(key.apply(call.self, [...call.args]));
       } catch (error) {
         throw keyFunctionFault(label, error);
       }
     };
   }
-  if (typeof key !== 'string') {
-    const fault = Array.isArray(key) ? 'several keys are not supported yet' : 'there is no key';
+  const templates = [key].flat().map((text: unknown) => {
+    if (typeof text === 'string') return compileKeyTemplate(text, site);
     throw new LockConfigError(
-      `${label}: ${fault}; write a template such as key: 'stock:#{#order.sku}', or a function.`,
+      `${label}: there is no key; write a template such as key: 'stock:#{#order.sku}', several in a list, or a function.`,
     );
-  }
-  const template = compileKeyTemplate(key, site);
-  return ({ self, args, request }) => template.resolve({ self, args, request });
+  });
+  if (templates.length === 0) throw new LockConfigError(`${label}: the list of keys is empty.`);
+  return ({ self, args, request }) => {
+    const keys = templates.map((template) => template.resolve({ self, args, request }));
+    return keys.length === 1 ? keys[0]! : keys;
+  };
 }
 
 /** What a key function threw on purpose goes to the caller as it is; what is wrong with it, or its key, names the method. */

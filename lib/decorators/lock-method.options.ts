@@ -1,12 +1,16 @@
 import type { AcquireOptions, OnContended, OnLost } from '../locks/acquire-options.js';
 
-/** A key template (`'stock:#{#order.sku}'`), or a function of the method's arguments that returns the final key. */
-export type LockKey<Args extends readonly any[] = any[]> = string | ((...args: Args) => string);
+/**
+ * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), or a function of the method's
+ * arguments that returns the final key or keys.
+ */
+export type LockKey<Args extends readonly any[] = any[]> =
+  string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
 /** What `@DistributedLock` and `@UseLock` have in common. */
 export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<
   AcquireOptions,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast'
+  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas'
 > {
   /** What to lock: a template over the arguments, or a function of them. */
   key: LockKey<Args>;

@@ -25,8 +25,8 @@ export class Announcer {
     this.tell(() => ({ type: 'timeout', key, owner, waited: this.clock.now() - since }));
   }
 
-  acquired(hold: Hold, waiter: Waiter): void {
-    this.tell(() => ({ type: 'acquired', ...factsOf(hold), waited: hold.acquiredAt - waiter.since }));
+  acquired(hold: Hold, since: number): void {
+    this.tell(() => ({ type: 'acquired', ...factsOf(hold), waited: hold.acquiredAt - since }));
   }
 
   renewed(hold: Hold): void {

@@ -25,7 +25,7 @@ export interface HoldOrigin {
 
 /** Keeps the holds of a client: has them renewed, asks the store about them, and sees to their end. */
 export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, WatchdogObserver {
-  private readonly holds = new Map<string, { readonly hold: Hold; readonly origin: Origin }>();
+  private readonly holds = new Map<string, { readonly hold: Hold; readonly origin: Origin | undefined }>();
   private readonly watchdog: Watchdog;
   private onIdle: (() => void) | undefined;
 
@@ -34,8 +34,8 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     this.watchdog = new Watchdog(store, clock, agenda, logger, this);
   }
 
-  /** Makes the hold of a grant, and watches over it. */
-  add(origin: Origin, terms: HoldTerms, grant: Grant): Hold {
+  /** Makes the hold of a grant, and watches over it; `origin`: who is to take it over after this hold. */
+  add(origin: Origin | undefined, terms: HoldTerms, grant: Grant): Hold {
     const hold = new Hold(terms, grant, this.environment.clock, this);
     this.holds.set(hold.id, { hold, origin });
     this.watchdog.watch(hold);

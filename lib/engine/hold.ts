@@ -91,7 +91,7 @@ export class Hold {
   private controller: AbortController | undefined;
 
   constructor(
-    readonly terms: HoldTerms,
+    public terms: HoldTerms,
     grant: Grant,
     private readonly clock: Clock,
     private readonly observer: HoldObserver,

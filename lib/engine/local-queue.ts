@@ -1,7 +1,8 @@
 import { LockStoreError, type LockError } from '../errors/index.js';
+import type { TicketTerms } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
 import type { Grant, Hold } from './hold.js';
-import { Ticket, type TicketEnvironment, type TicketHolder, type TicketTerms } from './ticket.js';
+import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
 
@@ -101,7 +102,7 @@ export class LocalQueue implements TicketHolder {
     this.seenTaken();
     first.served(hold);
     // Only now: whoever hears of it finds everything in order.
-    this.environment.announcer.acquired(hold, first);
+    this.environment.announcer.acquired(hold, first.since);
   }
 
   contended(): void {

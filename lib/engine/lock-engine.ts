@@ -11,9 +11,11 @@ import type {
   StoredLock,
 } from '../store/lock-store.js';
 import { Announcer, type EventSink } from './announcer.js';
-import type { Grant, Hold, HoldTerms } from './hold.js';
+import type { Grant, Hold, HoldTerms, ReplicaTerms } from './hold.js';
 import { HoldKeeper } from './hold-keeper.js';
+import { Latches } from './latches.js';
 import { LocalQueue, type LocalQueueEnvironment } from './local-queue.js';
+import { acquireSet, type LockSetEnvironment } from './lock-set.js';
 import { Releases } from './releases.js';
 import type { Ticket } from './ticket.js';
 import { Waiter, type WaitTerms } from './waiter.js';
@@ -37,7 +39,7 @@ export interface LockEngineParts {
  * The engine: acquisitions in, holds out. It knows who waits and who holds in this client, and hands what the store
  * pushes to whom it concerns.
  */
-export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
+export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, LockStoreListener {
   readonly store: LockStore;
   readonly clock: Clock;
   readonly random: () => number;
@@ -46,6 +48,8 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
   readonly grantTimeout: number;
   readonly agenda: Agenda;
   readonly announcer: Announcer;
+  /** `undefined`: the store keeps none. */
+  readonly latches: Latches | undefined;
 
   private readonly releases: Releases;
   private readonly holds: HoldKeeper<LocalQueue>;
@@ -67,6 +71,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     this.announcer = new Announcer(events, clock);
     this.releases = new Releases(store, clock, this.agenda, logger);
     this.holds = new HoldKeeper(this);
+    this.latches = store.latches && new Latches(store.latches, this);
     store.listen(this);
   }
 
@@ -75,11 +80,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
   async acquire(terms: HoldTerms, { waitTimeout, signal }: WaitTerms): Promise<Hold> {
-    if (this.closing !== undefined) throw this.closing;
-    // Those who wait already are given a commandTimeout for Redis to come back; who comes now would only pile up.
-    const { unreachable } = this.store;
-    if (unreachable !== undefined) throw unreachable;
-    signal?.throwIfAborted();
+    this.refuseAtOnce(signal);
     const since = this.clock.now();
     const waiter = new Waiter(terms, since, waitTimeout);
     const queue = this.queueFor(terms, waitTimeout > 0);
@@ -88,7 +89,18 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
       waiter.deadline = this.agenda.add(since + waitTimeout, () => this.timedOut(queue, waiter));
     }
     queue.join(waiter);
-    return waiter.promise;
+    const hold = await waiter.promise;
+    if (terms.replicas !== undefined) await this.replicated(hold, terms.replicas);
+    return hold;
+  }
+
+  /**
+   * Takes several keys, all or none; in the order of `set`.
+   * @throws as `acquire` does, with nothing kept
+   */
+  async acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
+    this.refuseAtOnce(wait.signal);
+    return acquireSet(this, set, wait);
   }
 
   /**
@@ -136,6 +148,10 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     return this.store.forceRelease(key);
   }
 
+  setLimit(key: string, permits: number): Promise<void> {
+    return this.store.setLimit(key, permits);
+  }
+
   inspect(key: string): Promise<StoredLock> {
     return this.store.inspect(key);
   }
@@ -148,6 +164,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
   stopWaiting(): void {
     this.closing ??= new LockStoreError('the application is shutting down: no lock is given any more');
     for (const queue of [...this.queues]) queue.dismissAll(this.closing);
+    this.latches?.stopWaiting(this.closing);
   }
 
   /** Waits at most `timeout` ms for those who hold something, takes the rest from them, and disconnects. */
@@ -181,8 +198,8 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     this.tickets.get(id)?.revoked();
   }
 
-  opened(_key: string): void {
-    // Latches are to come.
+  opened(key: string, latch: string): void {
+    this.latches?.opened(key, latch);
   }
 
   restored(): void {
@@ -191,6 +208,7 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
     const waiting = [...this.tickets.values()];
     queueMicrotask(() => {
       for (const ticket of waiting) if (this.tickets.has(ticket.id)) ticket.ask();
+      this.latches?.askNow();
     });
   }
 
@@ -238,6 +256,34 @@ export class LockEngine implements LocalQueueEnvironment, LockStoreListener {
 
   leave(key: string, id: string, remember: number): void {
     this.send({ key, id, remember, keep: 0, next: undefined });
+  }
+
+  adopt(terms: HoldTerms, grant: Grant): Hold {
+    const hold = this.holds.add(undefined, terms, grant);
+    this.announcer.acquired(hold, grant.from);
+    return hold;
+  }
+
+  private refuseAtOnce(signal: AbortSignal | undefined): void {
+    if (this.closing !== undefined) throw this.closing;
+    // Those who wait already are given a commandTimeout for Redis to come back; who comes now would only pile up.
+    const { unreachable } = this.store;
+    if (unreachable !== undefined) throw unreachable;
+    signal?.throwIfAborted();
+  }
+
+  /** @throws LockStoreError, with the hold given back, when too few replicas have it */
+  private async replicated(hold: Hold, { min, timeout }: ReplicaTerms): Promise<void> {
+    const { key, id } = hold;
+    try {
+      const replicas = await this.store.replicate({ key, id, min, timeout });
+      if (replicas >= min) return;
+      const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was given back`;
+      throw new LockStoreError(message, { key, transient: true });
+    } catch (error) {
+      await this.release(hold).catch(() => undefined);
+      throw error;
+    }
   }
 
   private async giveBack(hold: Hold): Promise<boolean> {

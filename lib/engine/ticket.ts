@@ -1,14 +1,8 @@
 import type { Agenda, Appointment } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
-import type {
-  AcquireReply,
-  AcquireRequest,
-  ContendedReply,
-  LockMode,
-  LockStore,
-  PushedGrant,
-} from '../store/lock-store.js';
+import type { AcquireReply, AcquireRequest, ContendedReply, PushedGrant } from '../store/lock-store.js';
+import { acquireRequest, type RequestEnvironment, type TicketTerms } from './acquire-request.js';
 import type { Grant } from './hold.js';
 import { upgradeRefused } from './upgrade.js';
 import { validUntil } from './validity.js';
@@ -17,13 +11,9 @@ import { validUntil } from './validity.js';
 const RETRY = 50;
 
 /** What a ticket needs from its surroundings. */
-export interface TicketEnvironment {
-  readonly store: LockStore;
+export interface TicketEnvironment extends RequestEnvironment {
   readonly clock: Clock;
   readonly agenda: Agenda;
-  readonly random: () => number;
-  readonly commandTimeout: number;
-  readonly grantTimeout: number;
   /** An id that nobody has had. */
   nextId(): string;
   /** The ticket is to hear of pushes for its id, until `forget`. */
@@ -33,15 +23,6 @@ export interface TicketEnvironment {
   disown(key: string, ids: readonly string[]): void;
   /** Sends what nobody waits for: a leave. */
   leave(key: string, id: string, remember: number): void;
-}
-
-/** What one acquisition asks for. */
-export interface TicketTerms {
-  readonly key: string;
-  readonly mode: LockMode;
-  readonly owner: string | undefined;
-  readonly lease: number;
-  readonly waits: boolean;
 }
 
 /** The one for whom the ticket stands in the queue. */
@@ -103,20 +84,7 @@ export class Ticket {
 
   /** What is sent to the store to ask for the lock. */
   request(): AcquireRequest {
-    const { store, random, commandTimeout, grantTimeout } = this.environment;
-    const { key, mode, owner, lease, waits } = this.terms;
-    const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
-    return {
-      key,
-      id: this.id,
-      mode,
-      owner,
-      lease,
-      waits: waits && store.listening,
-      period,
-      patience: 2 * period + commandTimeout,
-      grantTimeout,
-    };
+    return acquireRequest(this.environment, this.id, this.terms);
   }
 
   /** Asks the store now. */

@@ -8,6 +8,7 @@ import { LockLostError } from '../errors/index.js';
 import type { LockLostListener } from './acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
 import { readLease } from './option-readers.js';
+import type { OwnHandle } from './own-handle.js';
 
 /** Handles that are dropped without a release: their locks are not renewed for ever. */
 const dropped = new FinalizationRegistry<{ hold: Hold; engine: LockEngine }>(({ hold, engine }) => {
@@ -18,7 +19,7 @@ const dropped = new FinalizationRegistry<{ hold: Hold; engine: LockEngine }>(({ 
  * The handle of one hold. Several share it by re-entry, and the last one to be released releases it. The engine never
  * refers to handles, so that one which was forgotten can be found out.
  */
-export class HeldLock implements LockHandle {
+export class HeldLock implements OwnHandle {
   readonly keys: readonly string[];
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
@@ -41,6 +42,10 @@ export class HeldLock implements LockHandle {
 
   get owner(): string {
     return this.hold.owner;
+  }
+
+  get type(): 'exclusive' | 'read' | 'permits' {
+    return this.hold.terms.mode.kind;
   }
 
   get fencingToken(): number {
@@ -103,14 +108,13 @@ export class HeldLock implements LockHandle {
     }
   }
 
+  part(key: string): HeldLock | undefined {
+    return key === this.key ? this : undefined;
+  }
+
   /** Another handle of the same hold. */
   reenter(): HeldLock {
     return new HeldLock(this.hold, this.engine);
-  }
-
-  /** Whether it is this very hold of which the other one is a handle. */
-  shares(other: HeldLock): boolean {
-    return this.hold === other.hold;
   }
 
   /** Has a handle that nobody releases found out when it is collected. */

@@ -17,9 +17,12 @@ export interface LockHandle extends AsyncDisposable {
   readonly keys: readonly string[];
   /** Who holds the lock: the owner given with the call, or an identity made for this acquisition alone. */
   readonly owner: string;
+  /** In which way it is held: alone, together with other readers, or with permits of a semaphore. */
+  readonly type: 'exclusive' | 'read' | 'permits';
   /**
    * Larger than that of every earlier holder of this key. Send it along with each write and let the resource refuse
-   * anything below the largest it has seen: that is what makes a late holder harmless (Kleppmann's fencing token).
+   * anything below the largest it has seen: that is what makes a late holder harmless (Kleppmann's fencing token). Of
+   * several keys: that of the first; `fencingTokens` has them all.
    */
   readonly fencingToken: number;
   /** The fencing token of each key. */

@@ -13,6 +13,8 @@ export interface LockInfo {
   readonly fencingToken: number;
   /** Those who wait, first come first. */
   readonly waiters: readonly LockWaiterInfo[];
+  /** The number of permits of a semaphore, where it was set at run time. */
+  readonly permits: number | undefined;
 }
 
 /** One hold of a key. */
@@ -20,6 +22,10 @@ export interface LockHolderInfo {
   /** The acquisition's id: the client's id and a number. */
   readonly id: string;
   readonly owner: string;
+  /** In which way it is held: alone, together with other readers, or with permits of a semaphore. */
+  readonly type: 'exclusive' | 'read' | 'permits';
+  /** How many permits it has; 0 where the lock is no semaphore. */
+  readonly permits: number;
   /** The id of the client (one `LockService`) that holds it. */
   readonly client: string;
   readonly fencingToken: number;
@@ -35,5 +41,8 @@ export interface LockHolderInfo {
 export interface LockWaiterInfo {
   readonly id: string;
   readonly owner: string;
+  readonly type: 'exclusive' | 'read' | 'permits';
+  /** How many permits it asks for; 0 where the lock is no semaphore. */
+  readonly permits: number;
   readonly client: string;
 }

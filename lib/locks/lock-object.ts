@@ -2,19 +2,27 @@ import type { Duration } from '../common/duration.js';
 import { LockNotHeldError } from '../errors/index.js';
 import type { AcquireOptions } from './acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
-import type { LockInfo } from './lock-info.js';
-import type { Lock } from './lock.js';
+import type { LockHolderInfo, LockInfo } from './lock-info.js';
+import type { Lock, LockCallOptions } from './lock.js';
 
 /** What a `Lock` object asks of the service. */
 export interface LockObjectService {
-  acquire(key: string, options: AcquireOptions): Promise<LockHandle>;
-  tryAcquire(key: string, options: AcquireOptions): Promise<LockHandle | null>;
+  acquire(keys: readonly string[], options: AcquireOptions): Promise<LockHandle>;
+  tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<LockHandle | null>;
   forceRelease(key: string): Promise<boolean>;
   inspect(key: string): Promise<LockInfo | null>;
-  /** The innermost handle of the key in the scopes around the caller. */
-  inScope(key: string): LockHandle | undefined;
+  /** The innermost handle of the keys in the scopes around the caller. */
+  inScope(keys: readonly string[], type: LockHandle['type']): LockHandle | undefined;
   /** The handles of an owner in this client, the latest last. */
-  ofOwner(key: string, owner: string): LockHandle[];
+  ofOwner(keys: readonly string[], owner: string): LockHandle[];
+}
+
+/** What a `Lock` object locks, and how. */
+export interface LockObjectTerms {
+  readonly keys: readonly string[];
+  readonly type: 'exclusive' | 'read';
+  readonly fair: boolean;
+  readonly owner: string | undefined;
 }
 
 /**
@@ -30,19 +38,30 @@ export class LockObject implements Lock {
   private besides = 0;
   private overlapped = false;
 
+  private readonly keys: readonly string[];
+  private readonly owner: string | undefined;
+  private readonly type: LockObjectTerms['type'];
+
   constructor(
     private readonly service: LockObjectService,
-    readonly key: string,
-    private readonly owner: string | undefined,
-  ) {}
+    private readonly terms: LockObjectTerms,
+  ) {
+    ({ keys: this.keys, owner: this.owner, type: this.type } = terms);
+  }
 
-  lock(options: Omit<AcquireOptions, 'owner'> = {}): Promise<LockHandle> {
-    return this.remember(this.service.acquire(this.key, { ...options, owner: this.owner }));
+  get key(): string {
+    return this.keys[0]!;
+  }
+
+  lock(options: LockCallOptions = {}): Promise<LockHandle> {
+    const { type, fair, owner } = this.terms;
+    return this.remember(this.service.acquire(this.keys, { ...options, type, fair, owner }));
   }
 
   tryLock(waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, owner: this.owner };
-    return this.remember(this.service.tryAcquire(this.key, options));
+    const { type, fair, owner } = this.terms;
+    const options = { waitTimeout: waitTime, expire: leaseTime, type, fair, owner };
+    return this.remember(this.service.tryAcquire(this.keys, options));
   }
 
   async unlock(): Promise<void> {
@@ -59,15 +78,14 @@ export class LockObject implements Lock {
 
   async forceUnlock(): Promise<boolean> {
     const ended = new Set(this.given);
-    const released = await this.service.forceRelease(this.key);
+    const released = await Promise.all(this.keys.map((key) => this.service.forceRelease(key)));
     // Their holds hear of it later than this caller.
     this.given = this.given.filter((handle) => !ended.has(handle));
-    return released;
+    return released.includes(true);
   }
 
   async isLocked(): Promise<boolean> {
-    const info = await this.service.inspect(this.key);
-    return info !== null && info.holds > 0;
+    return (await this.holders()).every((holders) => holders.length > 0);
   }
 
   isHeldByCurrentContext(): boolean {
@@ -75,8 +93,8 @@ export class LockObject implements Lock {
   }
 
   async isHeldBy(owner: string): Promise<boolean> {
-    const info = await this.service.inspect(this.key);
-    return info?.holders.some((holder) => holder.owner === owner && !holder.kept) ?? false;
+    const heldByOwner = (holder: LockHolderInfo): boolean => holder.owner === owner && !holder.kept;
+    return (await this.holders()).every((holders) => holders.some(heldByOwner));
   }
 
   getHoldCount(): number {
@@ -84,24 +102,36 @@ export class LockObject implements Lock {
   }
 
   async remainTimeToLive(): Promise<number> {
-    return (await this.service.inspect(this.key))?.ttl ?? -2;
+    const ends = (await this.holders()).map((holders) => Math.max(-2, ...holders.map(({ ttl }) => ttl)));
+    return Math.min(...ends);
+  }
+
+  /** Those who hold each key in the way of this object. */
+  private async holders(): Promise<LockHolderInfo[][]> {
+    const infos = await Promise.all(this.keys.map((key) => this.service.inspect(key)));
+    return infos.map((info) => info?.holders.filter(({ type }) => type === this.type) ?? []);
   }
 
   /** What `unlock()` would release. */
   private latest(): LockHandle | undefined {
-    if (this.owner !== undefined) return this.service.ofOwner(this.key, this.owner).at(-1);
+    if (this.owner !== undefined)
+      return this.service
+        .ofOwner(this.keys, this.owner)
+        .filter(({ type }) => type === this.type)
+        .at(-1);
     this.forgetEnded();
-    return this.given.at(-1) ?? this.service.inScope(this.key);
+    return this.given.at(-1) ?? this.service.inScope(this.keys, this.type);
   }
 
   /**
    * Keeps what a call through this object takes, and sees whether another one is on its way or has not released yet. A
-   * call that comes alone and gets nothing changes nothing: there is one holder, before it and after.
+   * call that answers `null` changes nothing: its caller knows that it has no lock. One that throws may be followed by
+   * the `unlock()` of a careless `finally`, which would free what another caller holds.
    */
   private async remember<T extends LockHandle | null>(acquisition: Promise<T>): Promise<T> {
     if (this.owner !== undefined) return acquisition;
     this.forgetEnded();
-    const reenters = this.service.inScope(this.key) !== undefined;
+    const reenters = this.service.inScope(this.keys, this.type) !== undefined;
     const beside = this.given.length > 0 && !reenters ? 1 : 0;
     if (this.pending > 0) this.overlapped = true;
     this.pending += 1;
@@ -112,6 +142,9 @@ export class LockObject implements Lock {
       if (beside > 0) this.overlapped = true;
       this.given.push(handle);
       return handle;
+    } catch (error) {
+      if (beside > 0) this.overlapped = true;
+      throw error;
     } finally {
       this.pending -= 1;
       this.besides -= beside;
@@ -124,6 +157,8 @@ export class LockObject implements Lock {
   }
 
   private notHeld(why: string): LockNotHeldError {
-    return new LockNotHeldError(`this Lock object of '${this.key}' cannot unlock: ${why}`, { key: this.key });
+    return new LockNotHeldError(`this Lock object of '${this.keys.join("', '")}' cannot unlock: ${why}`, {
+      key: this.key,
+    });
   }
 }

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { HeldLock } from './held-lock.js';
+import type { OwnHandle } from './own-handle.js';
 
 /**
  * The locks around a running method: what re-enters, and what `currentLock()` gives. A scope is only ever opened with
  * `run`, around a function: two calls that start in one tick would share one that is entered.
  */
 interface LockScope {
-  readonly lock: HeldLock;
+  readonly lock: OwnHandle;
   readonly parent: LockScope | undefined;
 }
 
@@ -16,17 +16,18 @@ const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<LockScope> };
 const storage = (shared[STORAGE] ??= new AsyncLocalStorage<LockScope>());
 
 /** Runs `work` within the scope of a lock. */
-export function withinScope<T>(lock: HeldLock, work: () => T): T {
+export function withinScope<T>(lock: OwnHandle, work: () => T): T {
   let parent = storage.getStore();
   // A task that starts itself again from within its own scope would otherwise keep every scope that it ever had.
   while (parent?.lock.isReleased) parent = parent.parent;
   return storage.run({ lock, parent }, work);
 }
 
-/** The innermost lock around the caller that `fits`. */
-export function findInScope(fits: (lock: HeldLock) => boolean): HeldLock | undefined {
+/** What `pick` finds first, from the innermost lock around the caller outwards. */
+export function findInScope<T>(pick: (lock: OwnHandle) => T | undefined): T | undefined {
   for (let scope = storage.getStore(); scope !== undefined; scope = scope.parent) {
-    if (fits(scope.lock)) return scope.lock;
+    const found = pick(scope.lock);
+    if (found !== undefined) return found;
   }
   return undefined;
 }

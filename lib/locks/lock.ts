@@ -11,14 +11,24 @@ export interface LockObjectOptions {
   owner?: string;
 }
 
+/** How one call through a `Lock` object acquires; what the object itself says of it cannot be given anew. */
+export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits'>;
+
+/** The two locks of one key: many may read at a time, or one may write. */
+export interface ReadWriteLock {
+  readLock(): Lock;
+  writeLock(): Lock;
+}
+
 /** The shape of `java.util.concurrent.locks.Lock` and of Redisson's `RLock`, for those who come from there. */
 export interface Lock {
+  /** The key; of a lock over several keys the first one. */
   readonly key: string;
   /**
    * Waits for the lock and takes it.
    * @throws LockTimeoutError after `waitTimeout` (default of the module: 10 s)
    */
-  lock(options?: Omit<AcquireOptions, 'owner'>): Promise<LockHandle>;
+  lock(options?: LockCallOptions): Promise<LockHandle>;
   /**
    * Takes the lock if it can within `waitTime` (default 0: one try), else answers `null`. `leaseTime` 0 or left out:
    * renewed for as long as it is held.

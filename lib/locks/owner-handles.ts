@@ -1,16 +1,16 @@
-import type { HeldLock } from './held-lock.js';
+import type { OwnHandle } from './own-handle.js';
 
 /** The handles of owners that callers named, so that whoever names the owner can unlock. */
 export class OwnerHandles {
-  private readonly handles = new Map<string, HeldLock[]>();
+  private readonly handles = new Map<string, OwnHandle[]>();
 
-  /** Those of one owner of a key, the latest last. */
-  of(key: string, owner: string): HeldLock[] {
-    return (this.handles.get(nameOf(key, owner)) ?? []).filter((handle) => handle.isHeld);
+  /** Those of one owner of these keys, the latest last. */
+  of(keys: readonly string[], owner: string): OwnHandle[] {
+    return (this.handles.get(nameOf(keys, owner)) ?? []).filter((handle) => handle.isHeld);
   }
 
-  add(handle: HeldLock): void {
-    const name = nameOf(handle.key, handle.owner);
+  add(handle: OwnHandle, owner: string): void {
+    const name = nameOf(handle.keys, owner);
     this.handles.set(name, [...(this.handles.get(name) ?? []), handle]);
     const remove = (): void => {
       const rest = (this.handles.get(name) ?? []).filter((other) => other !== handle);
@@ -23,4 +23,4 @@ export class OwnerHandles {
 }
 
 /** Neither an owner nor a key has a line break. */
-const nameOf = (key: string, owner: string): string => `${owner}\n${key}`;
+const nameOf = (keys: readonly string[], owner: string): string => [owner, ...[...keys].sort()].join('\n');

@@ -1,11 +1,14 @@
+import type { LockMode } from '../store/lock-store.js';
 import type { StoredLock } from '../engine/lock-engine.js';
 import type { LockInfo } from './lock-info.js';
 
 /** An acquisition's id begins with that of its client. */
 const clientOf = (id: string): string => id.slice(0, id.indexOf(':'));
 
+const permitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+
 /** What the store knows of a key, as users see it; `null` when nobody holds it or waits. */
-export function readLockInfo(key: string, { lastToken, holds, waiters }: StoredLock): LockInfo | null {
+export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredLock): LockInfo | null {
   if (holds.length === 0 && waiters.length === 0) return null;
   return {
     key,
@@ -13,15 +16,24 @@ export function readLockInfo(key: string, { lastToken, holds, waiters }: StoredL
     holds: holds.length,
     ttl: holds.length === 0 ? -2 : Math.max(...holds.map((hold) => hold.ttl)),
     fencingToken: lastToken,
-    holders: holds.map(({ id, owner, token, ttl, kept, since }) => ({
+    holders: holds.map(({ id, owner, mode, token, ttl, kept, since }) => ({
       id,
       owner,
+      type: mode.kind,
+      permits: permitsOf(mode),
       client: clientOf(id),
       fencingToken: token,
       ttl,
       kept,
       since: new Date(since),
     })),
-    waiters: waiters.map(({ id, owner }) => ({ id, owner, client: clientOf(id) })),
+    waiters: waiters.map(({ id, owner, mode }) => ({
+      id,
+      owner,
+      type: mode.kind,
+      permits: permitsOf(mode),
+      client: clientOf(id),
+    })),
+    permits: limit,
   };
 }

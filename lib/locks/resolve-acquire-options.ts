@@ -2,7 +2,7 @@ import type { HoldTerms, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
-import type { AcquireOptions, ReplicaOptions, RunOptions } from './acquire-options.js';
+import type { AcquireOptions, LockType, ReplicaOptions, RunOptions } from './acquire-options.js';
 import { quote } from '../common/describe.js';
 import {
   readCount,
@@ -62,7 +62,7 @@ export function resolveAcquireOptions(
       `holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms): make expire at least as long, or leave it out.`,
     );
   }
-  const { maxRenewTimes, waitTimeout, signal } = written;
+  const { maxRenewTimes, waitTimeout, signal, replicas = defaults.replicas } = written;
   const owner = readOwner(written.owner);
   if (written.onLost !== undefined && typeof written.onLost !== 'function') {
     throw new LockConfigError(
@@ -79,7 +79,7 @@ export function resolveAcquireOptions(
     owner,
     mode: readMode(written, units),
     fair: readFlag('fair', written.fair),
-    replicas: readReplicas(written.replicas ?? defaults.replicas),
+    replicas: replicas === undefined ? undefined : readReplicas('replicas', replicas),
     lease: expire > 0 ? expire : defaults.lockWatchdogTimeout,
     renews: expire === 0,
     maxRenewTimes: maxRenewTimes === undefined ? defaults.maxRenewTimes : readTimes('maxRenewTimes', maxRenewTimes),
@@ -99,13 +99,12 @@ export function readOwner(owner: unknown): string | undefined {
 const REPLICAS_TIMEOUT = 1_000;
 
 /** @throws LockConfigError */
-export function readReplicas(written: unknown): ReplicaTerms | undefined {
-  if (written === undefined) return undefined;
-  refuseUnknownOptions('replicas', written, ['min', 'timeout']);
+export function readReplicas(label: string, written: unknown): ReplicaTerms {
+  refuseUnknownOptions(label, written, ['min', 'timeout']);
   const { min, timeout } = written as Partial<ReplicaOptions>;
   return {
-    min: readCount('replicas.min', min, 1),
-    timeout: timeout === undefined ? REPLICAS_TIMEOUT : Math.ceil(readDuration('replicas.timeout', timeout)),
+    min: readCount(`${label}.min`, min, 1),
+    timeout: timeout === undefined ? REPLICAS_TIMEOUT : Math.ceil(readDuration(`${label}.timeout`, timeout)),
   };
 }
 
@@ -118,7 +117,12 @@ function readMode({ type, permits }: AcquireOptions | RunOptions, units: number)
     }
     return { kind: 'permits', units, limit };
   }
-  if (type === undefined || type === 'exclusive' || type === 'write') return { kind: 'exclusive' };
-  if (type === 'read') return { kind: 'read' };
-  throw new LockConfigError(`type is ${quote(String(type))}; write 'exclusive', 'read' or 'write'.`);
+  return { kind: type !== undefined && readType('type', type) === 'read' ? 'read' : 'exclusive' };
+}
+
+/** @throws LockConfigError */
+export function readType(label: string, written: unknown): LockType {
+  if (written === 'exclusive' || written === 'read' || written === 'write') return written;
+  const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
+  throw new LockConfigError(`${label} is ${quote(String(written))}; write 'exclusive', 'read' or 'write'${hint}.`);
 }

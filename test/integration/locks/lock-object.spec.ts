@@ -90,14 +90,22 @@ describe('a Lock object', () => {
     expect(await shared.isLocked()).toBe(false);
   });
 
-  it('unlocks after calls that came one after the other and got nothing', async () => {
+  it('unlocks after a try that got nothing, which its caller knows', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const handle = await lock.lock();
     expect(await lock.tryLock()).toBeNull();
-    await expect(lock.lock({ waitTimeout: 20 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await lock.unlock();
     expect(handle.isHeld).toBe(false);
+  });
+
+  it('refuses unlock() after a lock() that failed, for that may be what a careless finally calls', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    await expect(lock.lock({ waitTimeout: 20 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(lock.unlock()).rejects.toThrow(/stays held until its handle is released/);
+    await handle.verify();
   });
 
   it('gives handles that print well, without anything of the engine', async () => {
@@ -144,7 +152,7 @@ describe('a Lock object', () => {
       inScope: () => undefined,
       ofOwner: () => [],
     };
-    const lock = new LockObject(service, 'a', undefined);
+    const lock = new LockObject(service, { keys: ['a'], type: 'exclusive', fair: false, owner: undefined });
     await lock.lock();
     expect(lock.getHoldCount()).toBe(1);
     expect(await lock.forceUnlock()).toBe(true);

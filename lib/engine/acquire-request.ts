@@ -1,0 +1,38 @@
+import type { AcquireRequest, LockMode, LockStore } from '../store/lock-store.js';
+
+/** What one acquisition asks for. */
+export interface TicketTerms {
+  readonly key: string;
+  readonly mode: LockMode;
+  readonly owner: string | undefined;
+  readonly lease: number;
+  readonly waits: boolean;
+}
+
+/** What decides how often an acquisition asks again, and for how long its place is kept. */
+export interface RequestEnvironment {
+  readonly store: LockStore;
+  readonly random: () => number;
+  readonly commandTimeout: number;
+  readonly grantTimeout: number;
+}
+
+/** What is sent to the store to ask for a lock. */
+export function acquireRequest(
+  { store, random, commandTimeout, grantTimeout }: RequestEnvironment,
+  id: string,
+  { key, mode, owner, lease, waits }: TicketTerms,
+): AcquireRequest {
+  const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
+  return {
+    key,
+    id,
+    mode,
+    owner,
+    lease,
+    waits: waits && store.listening,
+    period,
+    patience: 2 * period + commandTimeout,
+    grantTimeout,
+  };
+}

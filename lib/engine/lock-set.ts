@@ -1,0 +1,130 @@
+import { listenToAbort } from '../common/abort.js';
+import type { Agenda } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
+import { isLockStoreError, LockLostError, LockStoreError } from '../errors/index.js';
+import type { HeldReply, LockStore } from '../store/lock-store.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
+import { acquireRequest, type RequestEnvironment } from './acquire-request.js';
+import { validUntil } from './validity.js';
+import type { WaitTerms } from './waiter.js';
+
+/** What taking several locks needs from its surroundings. */
+export interface LockSetEnvironment extends RequestEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  nextId(): string;
+  acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold>;
+  release(hold: Hold): Promise<boolean>;
+  extend(hold: Hold, lease: number): Promise<void>;
+  /** Makes the hold of a grant for which nobody has waited, and watches over it. */
+  adopt(terms: HoldTerms, grant: Grant): Hold;
+  /** Sends what nobody waits for: a leave. */
+  leave(key: string, id: string, remember: number): void;
+}
+
+/**
+ * Takes several locks, all or none: in one step where all are free, else one by one, each in its queue. Whoever takes them
+ * one by one does so in the order of their keys, so two of them never wait for each other (Havender's ordering).
+ * Answers in the order of `set`.
+ */
+export async function acquireSet(
+  environment: LockSetEnvironment,
+  set: readonly HoldTerms[],
+  wait: WaitTerms,
+): Promise<Hold[]> {
+  const deadline = environment.clock.now() + wait.waitTimeout;
+  // Each of those that replicas have to confirm is a matter of its own.
+  const atOnce = set.some(({ replicas }) => replicas) ? undefined : await takeAtOnce(environment, set, wait);
+  return atOnce ?? (await takeInOrder(environment, set, wait, deadline));
+}
+
+async function takeInOrder(
+  environment: LockSetEnvironment,
+  set: readonly HoldTerms[],
+  { waitTimeout, signal }: WaitTerms,
+  deadline: number,
+): Promise<Hold[]> {
+  const held = new Map<string, Hold>();
+  try {
+    for (const terms of [...set].sort(byKey)) {
+      const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
+      if (left < 0) throw unanswered(set);
+      // Renewed while the others are waited for, whatever it is to be after that.
+      const meanwhile = { ...terms, renews: true, maxRenewTimes: 0 };
+      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: left, signal }));
+    }
+    await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+  } catch (error) {
+    const released = Promise.allSettled([...held.values()].map((hold) => environment.release(hold)));
+    if (!isLockStoreError(error)) await released;
+    throw error;
+  }
+  return set.map(({ key }) => held.get(key)!);
+}
+
+const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
+
+/** The last one has been taken, so a lease that is fixed or counted begins now. */
+async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
+  hold.terms = terms;
+  hold.renewals = 0;
+  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, { key: hold.key });
+  if (!terms.renews || terms.maxRenewTimes > 0) await environment.extend(hold, terms.lease);
+}
+
+/** `undefined`: they were not all free, or the store could not say. */
+function takeAtOnce(
+  environment: LockSetEnvironment,
+  set: readonly HoldTerms[],
+  { waitTimeout, signal }: WaitTerms,
+): Promise<Hold[] | undefined> {
+  const { store, clock, agenda } = environment;
+  return new Promise((resolve, reject) => {
+    let over = false;
+    const ids = set.map(() => environment.nextId());
+    const sent = clock.now();
+    const { epoch } = store;
+
+    const finish = (tell: () => void): void => {
+      if (over) return;
+      over = true;
+      stopListening?.();
+      agenda.cancel(deadline);
+      tell();
+    };
+    const leaveAll = (remember: number): void => set.forEach(({ key }, i) => environment.leave(key, ids[i]!, remember));
+    const giveUp = (tell: () => void): void =>
+      finish(() => {
+        leaveAll(2 * environment.commandTimeout);
+        tell();
+      });
+
+    const stopListening = signal && listenToAbort(signal, () => giveUp(() => reject(signal.reason)));
+    const deadline =
+      waitTimeout > 0 ? agenda.add(sent + waitTimeout, () => giveUp(() => reject(unanswered(set)))) : undefined;
+
+    const answered = (replies: readonly HeldReply[] | undefined): void => {
+      if (replies === undefined) return finish(() => resolve(undefined));
+      if (over) return leaveAll(0);
+      finish(() => {
+        const late = replies.some(({ lease }) => validUntil(sent, lease) <= clock.now());
+        if (late) leaveAll(0);
+        resolve(late ? undefined : set.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
+      });
+    };
+    const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({ id, token, lease, from: sent, epoch });
+
+    store.acquireAll(set.map((terms, i) => acquireRequest(environment, ids[i]!, { ...terms, waits: false }))).then(
+      answered,
+      // One by one it is tried again for as long as it makes sense.
+      () => giveUp(() => resolve(undefined)),
+    );
+  });
+}
+
+const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
+  new LockStoreError(`Redis has not answered yet whether ${set.map(({ key }) => `'${key}'`).join(', ')} are free`, {
+    key: set[0]?.key,
+    transient: true,
+  });

@@ -1,0 +1,109 @@
+import type { HoldTerms } from '../engine/hold.js';
+import type { LockEngine } from '../engine/lock-engine.js';
+import { upgradeRefused } from '../engine/upgrade.js';
+import { LockKeyError } from '../errors/index.js';
+import { assertKey } from '../keys/index.js';
+import type { AcquireOptions } from './acquire-options.js';
+import { HeldLock } from './held-lock.js';
+import { HeldLocks } from './held-locks.js';
+import { findInScope } from './lock-scope.js';
+import type { OwnHandle } from './own-handle.js';
+import { OwnerHandles } from './owner-handles.js';
+import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from './resolve-acquire-options.js';
+
+/** How one key is taken: once more through a handle of the scope, or from the engine. */
+interface Step {
+  readonly key: string;
+  readonly again: HeldLock | undefined;
+  /** The owner who has the key already, in a way that lets it in. */
+  readonly owner: string | undefined;
+}
+
+/** Takes locks for a service: what the scopes around the caller hold is re-entered, the rest is asked of the engine. */
+export class LockTaker {
+  /** The handles of owners that callers named. */
+  readonly owners = new OwnerHandles();
+
+  constructor(
+    private readonly engine: LockEngine,
+    private readonly defaults: AcquireDefaults,
+  ) {}
+
+  /**
+   * @param units how many permits, where `options.permits` says that there are some
+   * @throws LockKeyError, LockConfigError, and whatever the engine throws
+   */
+  async take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
+    const names = readKeys(keys);
+    const terms = resolveAcquireOptions(options, this.defaults, units);
+    terms.signal?.throwIfAborted();
+    const steps = names.map((key) => this.stepFor(key, terms, options.reentrant !== false));
+    const lock = handleOf(await this.go(steps, terms));
+    if (options.onLost !== undefined) lock.onLost(options.onLost);
+    if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
+    return lock;
+  }
+
+  /** The innermost handle of these keys in the scopes around the caller. */
+  inScope(keys: readonly string[], type: HeldLock['type']): OwnHandle | undefined {
+    const [key] = keys as [string];
+    const part = this.partInScope(key, (lock) => lock.type === type);
+    if (keys.length === 1 || part === undefined) return part;
+    return findInScope((lock) => (keys.every((name) => lock.part(name)?.engine === this.engine) ? lock : undefined));
+  }
+
+  /** Whoever has a key alone may take it again, or read it as well; whoever reads may read again, but not write. */
+  private stepFor(key: string, { mode, owner }: AcquireTerms, reentrant: boolean): Step {
+    const step: Step = { key, again: undefined, owner };
+    if (!reentrant || mode.kind === 'permits') return step;
+    const find = (type: HeldLock['type']): HeldLock | undefined =>
+      this.partInScope(key, (lock) => lock.type === type && (owner === undefined || owner === lock.owner));
+    const alone = find('exclusive');
+    if (mode.kind === 'exclusive' && alone !== undefined) return { ...step, again: alone };
+    const reading = find('read');
+    if (mode.kind === 'read') return { ...step, again: reading, owner: alone?.owner ?? owner };
+    if (reading !== undefined) throw upgradeRefused(key);
+    return step;
+  }
+
+  private partInScope(key: string, fits: (lock: HeldLock) => boolean): HeldLock | undefined {
+    return findInScope((lock) => {
+      const part = lock.part(key);
+      return part?.engine === this.engine && part.isHeld && fits(part) ? part : undefined;
+    });
+  }
+
+  private async go(steps: readonly Step[], terms: AcquireTerms): Promise<HeldLock[]> {
+    // Before anything is waited for, so that nobody ends meanwhile what is re-entered.
+    const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
+    const set: HoldTerms[] = steps
+      .filter((step) => step.again === undefined)
+      .map(({ key, owner }) => ({ ...terms, key, owner }));
+    try {
+      const [first] = set;
+      const holds =
+        first === undefined
+          ? []
+          : set.length === 1
+            ? [await this.engine.acquire(first, terms)]
+            : await this.engine.acquireAll(set, terms);
+      const taken = new Map(holds.map((hold) => [hold.key, hold]));
+      return steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
+    } catch (error) {
+      for (const handle of again.values()) await handle?.release();
+      throw error;
+    }
+  }
+}
+
+const handleOf = (parts: readonly HeldLock[]): OwnHandle => (parts.length === 1 ? parts[0]! : new HeldLocks(parts));
+
+/**
+ * One key or several, each once.
+ * @throws LockKeyError for one that cannot be used
+ */
+export function readKeys(keys: unknown): readonly string[] {
+  if (!Array.isArray(keys)) return [assertKey(keys)];
+  if (keys.length === 0) throw new LockKeyError('There is no key to lock: the list of keys is empty.');
+  return [...new Set(keys.map(assertKey))];
+}

@@ -1,0 +1,20 @@
+import type { LockLostError } from '../errors/index.js';
+import type { LockLostListener } from './acquire-options.js';
+import type { HeldLock } from './held-lock.js';
+import type { LockHandle } from './lock-handle.js';
+
+/** A handle as the library itself knows it. */
+export interface OwnHandle extends LockHandle {
+  /** Whether it has been given back, by its holder. */
+  readonly isReleased: boolean;
+  /** How the lock was lost, if it was. */
+  readonly loss: LockLostError | undefined;
+  /** Called when the handle is released. */
+  onReleased: (() => void) | undefined;
+  /** The handle of one of its keys. */
+  part(key: string): HeldLock | undefined;
+  /** Has `listener` called when the lock is lost. */
+  onLost(listener: LockLostListener): void;
+  /** Has a handle that nobody releases found out when it is collected. */
+  guardAgainstDropping(): this;
+}
