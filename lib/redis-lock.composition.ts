@@ -1,20 +1,34 @@
 import { Subject } from 'rxjs';
-import { systemClock } from './common/clock.js';
+import { systemClock, type Clock } from './common/clock.js';
 import { singleLine, type LockLogger } from './common/logger.js';
-import { LockEngine } from './engine/lock-engine.js';
+import { LockEngine, type LockEngineParts } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
 import { LockService } from './lock.service.js';
-import type { ResolvedModuleOptions } from './redis-lock.options.js';
+import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
+import type { LockStore } from './store/lock-store.js';
+import { sharedBackend } from './store/memory/memory-backend.js';
+import { warnOfMemoryOnly } from './store/memory/memory-only.js';
+import { MemoryStore } from './store/memory/memory-store.js';
 import { RedisStore } from './store/redis/redis-store.js';
 
+/** What tests put in the place of the usual parts. */
+export interface InstanceParts {
+  readonly clock?: Clock;
+  readonly engine?: (parts: LockEngineParts) => LockEngine;
+}
+
 /** Puts one instance together: store, engine, service. Nothing is sent before `start()` or the first lock. */
-export function createLockService(options: ResolvedModuleOptions, log: LockLogger): LockService {
+export function createLockService(
+  options: ResolvedModuleOptions,
+  log: LockLogger,
+  { clock = systemClock, engine: makeEngine = (parts) => new LockEngine(parts) }: InstanceParts = {},
+): LockService {
   const logger = singleLine(log);
-  const { name, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
+  const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
   const events = new Subject<LockEvent>();
-  const engine = new LockEngine({
-    store: new RedisStore(options, logger),
-    clock: systemClock,
+  const engine = makeEngine({
+    store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
+    clock,
     random: Math.random,
     logger,
     events,
@@ -26,4 +40,11 @@ export function createLockService(options: ResolvedModuleOptions, log: LockLogge
     shutdownTimeout,
     defaults: { ...defaults, lockWatchdogTimeout },
   });
+}
+
+function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+  if (typeof options.store === 'function') return options.store(parts);
+  if (options.store === 'redis') return new RedisStore(options, parts.logger);
+  warnOfMemoryOnly(parts.logger);
+  return new MemoryStore(sharedBackend(parts.keyPrefix));
 }

@@ -1,6 +1,9 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import type { Redis, RedisOptions } from 'ioredis';
+import type { Clock } from './common/clock.js';
+import { describe, quote } from './common/describe.js';
 import type { Duration } from './common/duration.js';
+import type { LockLogger } from './common/logger.js';
 import type { OnContended, OnLost } from './locks/acquire-options.js';
 import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
@@ -14,6 +17,7 @@ import {
   refuseUnknownOptions,
 } from './locks/option-readers.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
+import type { LockStore } from './store/lock-store.js';
 
 /** The options of `RedisLockModule`, as they are written. */
 export interface RedisLockModuleOptions {
@@ -24,6 +28,12 @@ export interface RedisLockModuleOptions {
    * yours, which is used but never closed. Default `redis://127.0.0.1:6379`.
    */
   connection?: string | RedisOptions | Redis;
+  /**
+   * What keeps the locks. `'redis'` (default). `'memory'`: this process, for development and for services that run once;
+   * `connection` is passed over then, so that an environment variable can switch. Or a function that makes a store of
+   * your own.
+   */
+  store?: LockStoreChoice;
   /** Stands before every key and channel in Redis. Default `'lock'`. */
   keyPrefix?: string;
   /** The lease of a lock that renews itself (`expire: 0`), in milliseconds or `'30s'`. Default 30 s. */
@@ -39,6 +49,21 @@ export interface RedisLockModuleOptions {
    * others that dies in the moment of its turn. Default 3 s.
    */
   grantTimeout?: Duration;
+}
+
+/** What keeps the locks: Redis, this process's memory, or what a function makes. */
+export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
+
+/** Makes a store of your own, once for each `LockService`. */
+export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+
+/** What a store is made of. */
+export interface LockStoreParts {
+  readonly clock: Clock;
+  readonly logger: LockLogger;
+  readonly keyPrefix: string;
+  /** ms */
+  readonly commandTimeout: number;
 }
 
 /** Defaults of an instance for every acquisition; each means what it means there. */
@@ -82,6 +107,7 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
 export interface ResolvedModuleOptions {
   readonly name: string;
   readonly connection: string | RedisOptions | Redis;
+  readonly store: LockStoreChoice;
   readonly keyPrefix: string;
   readonly lockWatchdogTimeout: number;
   readonly commandTimeout: number;
@@ -105,6 +131,7 @@ export interface ResolvedLockDefaults {
 export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
   name: DEFAULT_INSTANCE,
   connection: 'redis://127.0.0.1:6379',
+  store: 'redis',
   keyPrefix: 'lock',
   lockWatchdogTimeout: 30_000,
   commandTimeout: 5_000,
@@ -123,6 +150,7 @@ export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
 const MODULE_OPTIONS = [
   'name',
   'connection',
+  'store',
   'keyPrefix',
   'lockWatchdogTimeout',
   'defaults',
@@ -145,7 +173,8 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
   refuseUnknownOptions('RedisLockModule', written, MODULE_OPTIONS);
   return Object.freeze({
     name: readInstanceName(written.name),
-    connection: readConnection(Object.hasOwn(written, 'connection') ? written.connection : DEFAULTS.connection),
+    connection: readConnection(isConnectionGiven(written) ? written.connection : DEFAULTS.connection),
+    store: readStore(written.store),
     keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
     lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
     commandTimeout: readTimeout('commandTimeout', written.commandTimeout ?? DEFAULTS.commandTimeout),
@@ -241,6 +270,19 @@ function readTimeout(label: string, written: unknown): number {
   const ms = readDuration(label, written);
   if (ms > 0) return ms;
   throw new LockConfigError(`${label} is 0, which no command can meet; write milliseconds, or a text such as '5s'.`);
+}
+
+/** One that is there and `undefined` is a mistake, except where none is needed. */
+function isConnectionGiven(written: RedisLockModuleOptions): boolean {
+  const needed = (written.store ?? DEFAULTS.store) === 'redis';
+  return needed ? Object.hasOwn(written, 'connection') : written.connection !== undefined;
+}
+
+function readStore(store: unknown = DEFAULTS.store): LockStoreChoice {
+  if (store === 'redis' || store === 'memory') return store;
+  if (typeof store === 'function') return store as LockStoreFactory;
+  const given = typeof store === 'string' ? quote(store) : describe(store);
+  throw new LockConfigError(`store is ${given}; write 'redis', 'memory', or a function that makes a store.`);
 }
 
 const REDIS_URL = /^rediss?:\/\//i;

@@ -1,0 +1,43 @@
+/** Something that is worth keeping for a time only. */
+export interface Fading {
+  isOver(now: number): boolean;
+}
+
+/** How many entries are looked at whenever one is added: more than one, so that what is over grows less. */
+const LOOKS = 2;
+
+/** Forgets what is over, a little at each addition; so nothing grows, without a timer. */
+export class FadingMap<T extends Fading> {
+  private readonly entries = new Map<string, T>();
+  private looking = this.entries.entries();
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  get(key: string, now: number): T | undefined {
+    const entry = this.entries.get(key);
+    if (entry?.isOver(now) !== true) return entry;
+    this.entries.delete(key);
+    return undefined;
+  }
+
+  set(key: string, entry: T, now: number): void {
+    for (let looks = 0; looks < LOOKS; looks++) this.lookAtNext(now);
+    this.entries.set(key, entry);
+  }
+
+  delete(key: string): void {
+    this.entries.delete(key);
+  }
+
+  values(): Iterable<T> {
+    return this.entries.values();
+  }
+
+  private lookAtNext(now: number): void {
+    const { done, value } = this.looking.next();
+    if (done === true) this.looking = this.entries.entries();
+    else if (value[1].isOver(now)) this.entries.delete(value[0]);
+  }
+}

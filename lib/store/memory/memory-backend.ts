@@ -1,0 +1,145 @@
+import { systemClock, type Clock } from '../../common/clock.js';
+import { outside } from '../../common/outside.js';
+import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '../lock-store.js';
+import { FadingMap, type Fading } from './fading-map.js';
+import { MemoryLatch } from './memory-latch.js';
+import { MemoryLock } from './memory-lock.js';
+import { clientOf, type MemoryServer } from './memory-server.js';
+
+/** For how many ms after its lease a fencing token is remembered. */
+const FENCE_MEMORY = 600_000;
+/** How many turns of promises a message is behind the answer, which takes its own way through a few of them. */
+const TURNS_BEHIND = 10;
+
+/** The last fencing token of a key. */
+class Fence implements Fading {
+  constructor(
+    readonly token: number,
+    private readonly until: number,
+  ) {}
+
+  isOver(now: number): boolean {
+    return this.until <= now;
+  }
+}
+
+/**
+ * What the clients of one process share, as they would share one Redis: the locks, the clock by which leases end, and the
+ * channels on which clients hear. Executes one thing after the other.
+ */
+export class MemoryBackend implements MemoryServer {
+  now = 0;
+  private micros = 0;
+  /** So that the time looks like that of a server, and nobody sets it. */
+  private readonly origin: number;
+  private readonly locks = new FadingMap<MemoryLock>();
+  private readonly fences = new FadingMap<Fence>();
+  private readonly latches = new FadingMap<MemoryLatch>();
+  private readonly clients = new Map<string, LockStoreListener>();
+  private messages: Array<() => void> = [];
+
+  constructor(private readonly clock: Clock = systemClock) {
+    this.origin = clock.wall() - clock.now();
+  }
+
+  /** A client hears from now on. */
+  subscribe(client: string, listener: LockStoreListener): void {
+    this.clients.set(client, listener);
+  }
+
+  unsubscribe(client: string): void {
+    this.clients.delete(client);
+  }
+
+  /** Executes a script: never at once, at one moment, and with its messages behind the answer. */
+  async execute<Reply>(script: () => Reply): Promise<Reply> {
+    await Promise.resolve();
+    const reply = this.atThisMoment(script);
+    const messages = this.messages;
+    this.messages = [];
+    if (messages.length > 0) void this.deliver(messages);
+    return reply;
+  }
+
+  /** Does something with a lock, and forgets it when there is nothing left of it. */
+  withLock<Reply>(key: string, script: (lock: MemoryLock) => Reply): Reply {
+    const lock = this.locks.get(key, this.now) ?? new MemoryLock(key, this);
+    this.locks.set(key, lock, this.now);
+    const reply = script(lock);
+    if (lock.isOver(this.now)) this.locks.delete(key);
+    return reply;
+  }
+
+  /** Several locks in one step, or none. */
+  acquireAll(requests: readonly AcquireRequest[]): readonly HeldReply[] | undefined {
+    const all = requests.every((request) => this.withLock(request.key, (lock) => lock.couldTake(request)));
+    if (!all) return undefined;
+    return requests.map((request) => this.withLock(request.key, (lock) => lock.take(request)));
+  }
+
+  /** Does something with the latches of a key, and forgets them when there is nothing left. */
+  withLatch<Reply>(key: string, script: (latch: MemoryLatch) => Reply): Reply {
+    const latch = this.latches.get(key, this.now) ?? new MemoryLatch(key, this);
+    this.latches.set(key, latch, this.now);
+    const reply = script(latch);
+    if (latch.isOver(this.now)) this.latches.delete(key);
+    return reply;
+  }
+
+  /** What is known of a key, for those who look at the backend itself. */
+  inspect(key: string): StoredLock {
+    return this.atThisMoment(() => this.withLock(key, (lock) => lock.inspect(this.lastToken(key))));
+  }
+
+  /** How many locks, fences and latches are kept. */
+  get size(): { readonly locks: number; readonly fences: number; readonly latches: number } {
+    return { locks: this.locks.size, fences: this.fences.size, latches: this.latches.size };
+  }
+
+  // What a lock finds around it.
+
+  lastToken(key: string): number {
+    return this.fences.get(key, this.now)?.token ?? 0;
+  }
+
+  /** Tokens follow the clock and never fall below the last one, so that need not be remembered for ever. */
+  nextToken(key: string, lease: number): number {
+    const token = Math.max(this.lastToken(key) + 1, this.micros);
+    this.fences.set(key, new Fence(token, this.now + FENCE_MEMORY + lease), this.now);
+    return token;
+  }
+
+  isPresent(id: string): boolean {
+    return this.clients.has(clientOf(id));
+  }
+
+  tell(id: string, message: (client: LockStoreListener) => void): void {
+    const client = clientOf(id);
+    this.messages.push(() => {
+      const listener = this.clients.get(client);
+      if (listener !== undefined) message(listener);
+    });
+  }
+
+  private atThisMoment<Reply>(script: () => Reply): Reply {
+    const time = this.origin + this.clock.now();
+    this.now = Math.floor(time);
+    this.micros = Math.floor(time * 1_000);
+    return script();
+  }
+
+  /** Not in the async context, nor in the scopes of locks, of whoever happened to be the cause. */
+  private async deliver(messages: ReadonlyArray<() => void>): Promise<void> {
+    for (let turn = 0; turn < TURNS_BEHIND; turn++) await Promise.resolve();
+    for (const message of messages) outside(message);
+  }
+}
+
+const shared = new Map<string, MemoryBackend>();
+
+/** The backend of everybody in this process who has this prefix, as with one Redis. */
+export function sharedBackend(keyPrefix: string): MemoryBackend {
+  let backend = shared.get(keyPrefix);
+  if (backend === undefined) shared.set(keyPrefix, (backend = new MemoryBackend()));
+  return backend;
+}

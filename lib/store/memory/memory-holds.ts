@@ -1,0 +1,55 @@
+import type { GrantedClaim } from './memory-modes.js';
+
+/** Who has the lock, with a lease end of its own. */
+export interface MemoryHold extends GrantedClaim {
+  readonly token: number;
+  readonly since: number;
+  ends: number;
+}
+
+/** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */
+export class MemoryHolds {
+  private readonly holds = new Map<string, MemoryHold>();
+  /** Until when there is anything at all, as Redis' TTL of the state: the longest lease. */
+  private until = 0;
+
+  write(hold: MemoryHold): void {
+    this.holds.set(hold.id, hold);
+  }
+
+  get(id: string, now: number): MemoryHold | undefined {
+    return this.exist(now) ? this.holds.get(id) : undefined;
+  }
+
+  delete(id: string, now: number): boolean {
+    return this.exist(now) && this.holds.delete(id);
+  }
+
+  clear(): void {
+    this.holds.clear();
+  }
+
+  exist(now: number): boolean {
+    if (this.until <= now) this.holds.clear();
+    return this.holds.size > 0;
+  }
+
+  /** The holds whose leases have not ended, and the ids of those whose leases have. */
+  read(now: number): { readonly holds: MemoryHold[]; readonly ended: readonly string[] } {
+    this.exist(now);
+    const all = [...this.holds.values()];
+    return {
+      holds: all.filter(({ ends }) => ends > now),
+      ended: all.filter(({ ends }) => ends <= now).map(({ id }) => id),
+    };
+  }
+
+  /** They live as long as the longest of their leases. */
+  keepAsLongAs(holds: readonly MemoryHold[]): void {
+    if (holds.length > 0) this.until = Math.max(...holds.map(({ ends }) => ends));
+  }
+
+  keepUntil(ends: number): void {
+    this.until = Math.max(this.until, ends);
+  }
+}

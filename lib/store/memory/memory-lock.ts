@@ -1,0 +1,308 @@
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ContendedReply,
+  ForceReleaseReply,
+  HeldReply,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  StoredLock,
+} from '../lock-store.js';
+import type { Fading } from './fading-map.js';
+import { MemoryHolds, type MemoryHold } from './memory-holds.js';
+import { admits, isClosed, reenters, upgrades } from './memory-modes.js';
+import { AFTER_END, askTime, freeAt, MemoryQueue, type MemoryTicket } from './memory-queue.js';
+import { clientOf, type MemoryServer } from './memory-server.js';
+
+/** A head that asks this long after the first lease before it ends need not be told. */
+const HEAD_SLACK = 1_000;
+/** A number of permits that was set at run time is forgotten when nobody has asked for one in so many ms: a week. */
+const LIMIT_MEMORY = 604_800_000;
+/** How many holders a reply names, and how many waiters `inspect` tells at most. */
+const MOST_HOLDERS = 4;
+const MOST_WAITERS = 1_000;
+
+/** A request whose owner is known: its own id, unless it named another. */
+type Request = AcquireRequest & { readonly owner: string };
+
+/**
+ * One lock, as the scripts in `lua` treat it: each public method is a script, and each private one has its counterpart
+ * of the same name in `lua/shared`. What a script does happens at one moment, `server.now`.
+ */
+export class MemoryLock implements Fading {
+  private readonly holds = new MemoryHolds();
+  private readonly queue = new MemoryQueue();
+  /** Acquisitions that left before they came → until when that is remembered. */
+  private readonly gone = new Map<string, number>();
+  private goneUntil = 0;
+  private limit: number | undefined;
+  private limitUntil = 0;
+
+  constructor(
+    readonly key: string,
+    private readonly server: MemoryServer,
+  ) {}
+
+  isOver(now: number): boolean {
+    return !this.holds.exist(now) && !this.queue.exists(now) && this.goneUntil <= now && this.limitUntil <= now;
+  }
+
+  acquire(written: AcquireRequest): AcquireReply {
+    return this.ask(requestOf(written));
+  }
+
+  /** As `confirm`: whether there is such a hold. */
+  has(id: string): boolean {
+    return this.holds.get(id, this.server.now) !== undefined;
+  }
+
+  /** Whether `take` would take it without waiting: the half of `acquire-all` that only reads. */
+  couldTake(written: AcquireRequest): boolean {
+    const { now } = this.server;
+    const request = requestOf(written);
+    const { holds } = this.holds.read(now);
+    if (findHold(holds, request.id) !== undefined) return true;
+    if (this.gone.has(request.id) && this.goneUntil > now) return false;
+    return reenters(holds, request) || (!this.queue.exists(now) && admits(holds, request, this.limitNow));
+  }
+
+  /** The half of `acquire-all` that writes. */
+  take(written: AcquireRequest): HeldReply {
+    const request = requestOf(written);
+    const { holds } = this.holds.read(this.server.now);
+    return this.held(findHold(holds, request.id) ?? this.grant(holds, request, request.lease));
+  }
+
+  release({ id, remember, keep, next }: ReleaseRequest): ReleaseReply {
+    const { now } = this.server;
+    const hold = this.holds.get(id, now);
+    const released = this.holds.delete(id, now);
+    if (keep > 0 && hold !== undefined) {
+      // Under a name of its own: a leave that comes late or twice does not end it.
+      this.holds.write({ ...hold, id: `${id}/kept`, kept: true, ends: now + keep });
+      this.holds.keepUntil(now + keep);
+      this.holds.keepAsLongAs(this.holds.read(now).holds);
+    }
+    if (!released || remember > 0) this.leave(id, remember);
+    if (next !== undefined) return { released, next: this.ask(requestOf(next)) };
+    const { holds, ended } = this.holds.read(now);
+    this.holds.keepAsLongAs(holds);
+    this.settle(holds, ended);
+    return { released, next: undefined };
+  }
+
+  renew(id: string, lease: number): RenewReply {
+    const { now } = this.server;
+    const hold = this.holds.get(id, now);
+    if (hold === undefined || hold.ends <= now || hold.kept) return 'gone';
+    hold.ends = Math.max(hold.ends, now + lease);
+    this.holds.keepUntil(hold.ends);
+    return hold.ends - now;
+  }
+
+  extend(id: string, lease: number): RenewReply {
+    const { now } = this.server;
+    const { holds, ended } = this.holds.read(now);
+    const hold = findHold(holds, id);
+    if (hold === undefined || hold.kept) return 'gone';
+    hold.ends = now + lease;
+    this.holds.keepAsLongAs(holds);
+    this.settle(holds, ended);
+    return hold.ends - now;
+  }
+
+  setLimit(permits: number): void {
+    const { now } = this.server;
+    this.limit = permits;
+    this.limitUntil = now + LIMIT_MEMORY;
+    const { holds, ended } = this.holds.read(now);
+    this.settle(holds, ended);
+  }
+
+  forceRelease(): ForceReleaseReply {
+    const { holds } = this.holds.read(this.server.now);
+    this.holds.clear();
+    const told = holds.filter(({ id }) => this.server.isPresent(id)).length;
+    for (const { id } of holds) this.server.tell(id, (client) => client.revoked(id));
+    this.settle([], []);
+    return { holds: holds.length, told };
+  }
+
+  inspect(lastToken: number): StoredLock {
+    const { now } = this.server;
+    return {
+      lastToken,
+      limit: this.limitNow,
+      holds: this.holds.read(now).holds.map(({ ends, ...hold }) => ({ ...hold, ttl: ends - now })),
+      waiters: this.queue
+        .read(now)
+        .slice(0, MOST_WAITERS)
+        .filter(({ staleAt }) => staleAt > now)
+        .map(({ id, owner, mode }) => ({ id, owner, mode })),
+    };
+  }
+
+  /** Asking for the lock: the first time, again while waiting, and for the next local waiter in the step that releases. */
+  private ask(request: Request): AcquireReply {
+    const { now } = this.server;
+    const { holds, ended } = this.holds.read(now);
+    const mine = findHold(holds, request.id);
+    if (mine !== undefined) return this.complete(holds, mine, request.lease);
+    if (!this.queue.exists(now) && this.goneUntil <= now && admits(holds, request, this.limitNow)) {
+      return this.held(this.grant(holds, request, request.lease));
+    }
+    if (this.hasLeft(request.id)) {
+      this.settle(holds, ended);
+      return { outcome: 'left', time: now };
+    }
+    if (upgrades(holds, request)) return { outcome: 'upgrade', time: now };
+    if (reenters(holds, request)) {
+      this.queue.drop(request.id);
+      return this.held(this.grant(holds, request, request.lease));
+    }
+    return request.waits ? this.wait(request, holds, ended) : this.tryOnce(request, holds, ended);
+  }
+
+  private tryOnce(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
+    const head = this.settle(holds, ended);
+    if (head === undefined && admits(holds, request, this.limitNow)) {
+      this.queue.drop(request.id); // from when its client could hear: a ticket of somebody who holds would be granted again
+      return this.held(this.grant(holds, request, request.lease));
+    }
+    return this.notHeld('busy', holds, askTime(holds, 0, request, this.server.now));
+  }
+
+  private wait(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
+    const { now } = this.server;
+    const { id, owner, mode, lease, grantTimeout } = request;
+    this.queue.exists(now);
+    const place = this.queue.hasPlace(id) ? this.queue.placeOf(id) : this.queue.size;
+    const askAt = askTime(holds, place, request, now);
+    this.queue.write({ id, owner, mode, lease, grantTimeout, askAt, staleAt: now + request.patience });
+    this.queue.keepUntil(now + request.patience);
+    this.settle(holds, ended, id);
+    const mine = findHold(holds, id);
+    return mine === undefined ? this.notHeld('queued', holds, askAt) : this.held(mine);
+  }
+
+  /**
+   * What ask, release, extension and force-release all end in. Grants to the head of the queue, and on to everybody whom
+   * the holds admit, so that a lock is never free while somebody waits. `asker` is known to be there, and gets its grant
+   * as the reply instead of a message. Returns the first ticket that nothing but the holds keeps out.
+   */
+  private settle(holds: MemoryHold[], ended: readonly string[], asker?: string): MemoryTicket | undefined {
+    const { server } = this;
+    const { now } = server;
+    for (const id of ended) this.holds.delete(id, now);
+
+    const present = new Map<string, boolean>();
+    const isThere = (id: string): boolean => {
+      const client = clientOf(id);
+      if (!present.has(client)) present.set(client, id === asker || server.isPresent(id));
+      return present.get(client) === true;
+    };
+
+    const granted: MemoryHold[] = [];
+    let head: MemoryTicket | undefined;
+    let ownersMayFollow = false;
+
+    for (const ticket of this.queue.read(now)) {
+      const { id } = ticket;
+      if (ticket.staleAt <= now || findHold(holds, id) !== undefined) {
+        this.queue.drop(id);
+      } else if (head !== undefined && !reenters(holds, ticket)) {
+        continue; // in turn
+      } else if (!admits(holds, ticket, this.limitNow)) {
+        // It stops those behind it, unless they could come in and it is not there to.
+        if (!isClosed(holds) && !isThere(id)) continue;
+        head = ticket;
+        // Another hold of an owner that has just got in passes those who wait: it may be what the first one needs.
+        if (!ownersMayFollow) break;
+      } else if (isThere(id)) {
+        this.queue.drop(id);
+        const lease = id === asker ? ticket.lease : Math.min(ticket.lease, ticket.grantTimeout);
+        const hold = this.grant(holds, ticket, lease);
+        if (id !== asker) granted.push(hold);
+        ownersMayFollow ||= ticket.owner !== id;
+      } // else it keeps its place until it is stale: after a failover everybody is absent for a moment
+    }
+
+    for (const { id, token, ends } of granted) {
+      const grant = { key: this.key, id, token, lease: ends - now, time: now };
+      server.tell(id, (client) => client.granted(grant));
+    }
+    const free = head === undefined ? undefined : freeAt(holds, head);
+    if (head !== undefined && free !== undefined && head.id !== asker && head.askAt > free + HEAD_SLACK) {
+      const { id } = head;
+      head.askAt = free + AFTER_END;
+      const delay = head.askAt - now;
+      server.tell(id, (client) => client.askIn(id, delay));
+    }
+    return head;
+  }
+
+  /** Writes a new hold, with the next fencing token. */
+  private grant(holds: MemoryHold[], { id, owner, mode }: Claimant, lease: number): MemoryHold {
+    const { now } = this.server;
+    const token = this.server.nextToken(this.key, lease);
+    const hold = { id, owner, mode, kept: false, token, since: now, ends: now + lease };
+    holds.push(hold);
+    this.holds.write(hold);
+    this.holds.keepAsLongAs(holds);
+    if (mode.kind === 'permits' && this.limitNow !== undefined) this.limitUntil = now + LIMIT_MEMORY;
+    return hold;
+  }
+
+  /**
+   * A question may come twice: what has been granted already is told again. A pushed grant becomes a full lease then, as
+   * if it had been full from the start, so a repeat that arrives late makes no fixed lease longer.
+   */
+  private complete(holds: readonly MemoryHold[], hold: MemoryHold, lease: number): HeldReply {
+    hold.ends = Math.max(hold.ends, hold.since + lease);
+    this.holds.keepAsLongAs(holds);
+    return this.held(hold);
+  }
+
+  private leave(id: string, remember: number): void {
+    const { now } = this.server;
+    this.queue.drop(id);
+    if (remember === 0) return;
+    for (const [left, until] of this.gone) if (until <= now) this.gone.delete(left);
+    this.gone.set(id, now + remember);
+    this.goneUntil = Math.max(this.goneUntil, now + remember);
+  }
+
+  private hasLeft(id: string): boolean {
+    return (this.gone.get(id) ?? 0) > this.server.now;
+  }
+
+  private held({ token, ends }: MemoryHold): HeldReply {
+    const { now } = this.server;
+    return { outcome: 'held', time: now, token, lease: ends - now };
+  }
+
+  private notHeld(outcome: ContendedReply['outcome'], holds: readonly MemoryHold[], askAt: number): ContendedReply {
+    const { now } = this.server;
+    const holders = holds.slice(0, MOST_HOLDERS).filter(({ kept }) => !kept);
+    return {
+      outcome,
+      time: now,
+      askIn: askAt - now,
+      lastToken: this.server.lastToken(this.key),
+      holders: holders.map(({ id }) => id),
+    };
+  }
+
+  /** The number of permits, where it was set at run time. */
+  private get limitNow(): number | undefined {
+    return this.limitUntil > this.server.now ? this.limit : undefined;
+  }
+}
+
+type Claimant = Pick<MemoryHold, 'id' | 'owner' | 'mode'>;
+
+const requestOf = (request: AcquireRequest): Request => ({ ...request, owner: request.owner ?? request.id });
+
+const findHold = (holds: readonly MemoryHold[], id: string): MemoryHold | undefined =>
+  holds.find((hold) => hold.id === id);

@@ -1,0 +1,42 @@
+import type { LockMode } from '../lock-store.js';
+
+/** Who wants a lock, or has it, in which way. As in `lua/shared/modes.lua`. */
+export interface Claim {
+  readonly id: string;
+  readonly owner: string;
+  readonly mode: LockMode;
+}
+
+/** A claim that was granted. */
+export interface GrantedClaim extends Claim {
+  /** Given back already, and kept for the rest of its `holdAtLeast`. */
+  readonly kept: boolean;
+}
+
+const owns = (holds: readonly GrantedClaim[], { owner }: Claim, kind: LockMode['kind']): boolean =>
+  holds.some((hold) => hold.owner === owner && hold.mode.kind === kind && !hold.kept);
+
+/** Whether the owner has the lock already, in a way that lets it in again: whoever has it alone may also read. */
+export function reenters(holds: readonly GrantedClaim[], request: Claim): boolean {
+  const { kind } = request.mode;
+  if (kind === 'permits') return false;
+  return owns(holds, request, 'exclusive') || (kind === 'read' && owns(holds, request, 'read'));
+}
+
+/** A reader that wants the lock alone would wait for itself. */
+export const upgrades = (holds: readonly GrantedClaim[], request: Claim): boolean =>
+  request.mode.kind === 'exclusive' && owns(holds, request, 'read') && !owns(holds, request, 'exclusive');
+
+/** Whether somebody may come in beside those who are in already. `limit` is one that was set at run time. */
+export function admits(holds: readonly GrantedClaim[], request: Claim, limit: number | undefined): boolean {
+  const { mode } = request;
+  if (mode.kind !== 'permits' && (holds.length === 0 || reenters(holds, request))) return true;
+  if (mode.kind === 'exclusive' || holds.some((hold) => hold.mode.kind !== mode.kind)) return false;
+  if (mode.kind === 'read') return true;
+  const used = holds.reduce((sum, hold) => sum + (hold.mode.kind === 'permits' ? hold.mode.units : 0), 0);
+  return used + mode.units <= (limit ?? mode.limit);
+}
+
+/** Whether somebody has the lock alone, so that nobody else can come in. */
+export const isClosed = (holds: readonly GrantedClaim[]): boolean =>
+  holds.some((hold) => hold.mode.kind === 'exclusive');

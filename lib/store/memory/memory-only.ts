@@ -1,0 +1,13 @@
+import type { LockLogger } from '../../common/logger.js';
+
+let warned = false;
+
+/** Says, once per process and not in tests, how far locks in memory reach. */
+export function warnOfMemoryOnly(logger: LockLogger): void {
+  const { NODE_ENV, JEST_WORKER_ID, VITEST } = process.env;
+  if (warned || NODE_ENV === 'test' || JEST_WORKER_ID !== undefined || VITEST !== undefined) return;
+  warned = true;
+  logger.warn(
+    "store: 'memory': locks hold in this process only; where several run, leave the option out and use Redis",
+  );
+}

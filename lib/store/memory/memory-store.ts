@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import { LockStoreError } from '../../errors/index.js';
+import type { LatchStore } from '../latch-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ForceReleaseReply,
+  HeldReply,
+  LockStore,
+  LockStoreListener,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  ReplicateRequest,
+  StoredLock,
+} from '../lock-store.js';
+import type { MemoryBackend } from './memory-backend.js';
+import type { MemoryLatch } from './memory-latch.js';
+import type { MemoryLock } from './memory-lock.js';
+
+/** One client's way to the locks in this process's memory, which behave as those in Redis do. */
+export class MemoryStore implements LockStore {
+  readonly clientId = randomBytes(16).toString('hex');
+  /** No connection can be lost. */
+  readonly epoch = 0;
+  readonly unreachable = undefined;
+  readonly latches: LatchStore = {
+    setCount: (key, count, lifetime) => this.withLatch(key, (latch) => latch.set(this.latchName(), count, lifetime)),
+    countDown: (key, id) => this.withLatch(key, (latch) => latch.countDown(id)),
+    count: (key, patience) => this.withLatch(key, (latch) => latch.count(this.clientId, patience)),
+  };
+  private lastLatch = 0;
+  private hears = false;
+  private closed = false;
+  private listener: LockStoreListener | undefined;
+
+  constructor(private readonly backend: MemoryBackend) {}
+
+  get listening(): boolean {
+    return this.hears;
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  start(): Promise<void> {
+    return this.execute(() => {
+      if (this.hears || this.closed) return;
+      this.hears = true;
+      if (this.listener !== undefined) this.backend.subscribe(this.clientId, this.listener);
+      this.listener?.restored();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.hears = false;
+    this.backend.unsubscribe(this.clientId);
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
+    return this.withLock(request.key, (lock) => lock.acquire(request));
+  }
+
+  release(request: ReleaseRequest): Promise<ReleaseReply> {
+    return this.withLock(request.key, (lock) => lock.release(request));
+  }
+
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    try {
+      return await this.execute(() =>
+        requests.map(({ key, id, lease }) => this.backend.withLock(key, (lock) => lock.renew(id, lease))),
+      );
+    } catch (error) {
+      return requests.map(() => error as LockStoreError);
+    }
+  }
+
+  extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
+    return this.withLock(key, (lock) => lock.extend(id, lease));
+  }
+
+  acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+    return this.execute(() => this.backend.acquireAll(requests));
+  }
+
+  /** Nothing can fail over, so everybody has it who is asked for; unless there is no such hold. */
+  replicate({ key, id, min }: ReplicateRequest): Promise<number> {
+    return this.withLock(key, (lock) => (lock.has(id) ? min : 0));
+  }
+
+  setLimit(key: string, permits: number): Promise<void> {
+    return this.withLock(key, (lock) => lock.setLimit(permits));
+  }
+
+  forceRelease(key: string): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.forceRelease());
+  }
+
+  inspect(key: string): Promise<StoredLock> {
+    return this.execute(() => this.backend.inspect(key));
+  }
+
+  private withLock<Reply>(key: string, script: (lock: MemoryLock) => Reply): Promise<Reply> {
+    return this.execute(() => this.backend.withLock(key, script));
+  }
+
+  private withLatch<Reply>(key: string, script: (latch: MemoryLatch) => Reply): Promise<Reply> {
+    return this.execute(() => this.backend.withLatch(key, script));
+  }
+
+  private latchName(): string {
+    this.lastLatch += 1;
+    return `${this.clientId}:latch:${this.lastLatch}`;
+  }
+
+  private async execute<Reply>(script: () => Reply): Promise<Reply> {
+    if (this.closed) throw new LockStoreError('the memory store is closed');
+    return this.backend.execute(script);
+  }
+}

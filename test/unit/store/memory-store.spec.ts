@@ -1,0 +1,229 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AcquireRequest, HeldReply, LockStoreListener, PushedGrant } from '../../../lib/store/lock-store.js';
+import { MemoryBackend } from '../../../lib/store/memory/memory-backend.js';
+import { MemoryStore } from '../../../lib/store/memory/memory-store.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
+
+class Client implements LockStoreListener {
+  readonly store: MemoryStore;
+  readonly told: string[] = [];
+  readonly grants: PushedGrant[] = [];
+  private lastId = 0;
+
+  constructor(backend: MemoryBackend) {
+    this.store = new MemoryStore(backend);
+    this.store.listen(this);
+  }
+
+  request(details: Partial<AcquireRequest> = {}): AcquireRequest {
+    this.lastId += 1;
+    return {
+      key: 'k',
+      id: `${this.store.clientId}:${this.lastId}`,
+      mode: { kind: 'exclusive' },
+      owner: undefined,
+      lease: 1_000,
+      waits: true,
+      period: 300,
+      patience: 2_000,
+      grantTimeout: 200,
+      ...details,
+    };
+  }
+
+  release(id: string, details: { keep?: number; remember?: number; key?: string } = {}) {
+    return this.store.release({ key: 'k', id, remember: 0, keep: 0, next: undefined, ...details });
+  }
+
+  granted(grant: PushedGrant): void {
+    this.grants.push(grant);
+    this.told.push(`granted ${grant.id}`);
+  }
+  askIn(id: string, delay: number): void {
+    this.told.push(`ask ${id} in ${delay}`);
+  }
+  revoked(id: string): void {
+    this.told.push(`revoked ${id}`);
+  }
+  opened(key: string): void {
+    this.told.push(`opened ${key}`);
+  }
+  restored(): void {}
+}
+
+class Bench {
+  readonly clock = new FakeClock();
+  readonly backend = new MemoryBackend(this.clock);
+
+  async client(): Promise<Client> {
+    const client = new Client(this.backend);
+    await client.store.start();
+    return client;
+  }
+}
+
+describe('the memory store', () => {
+  it('never answers at once, and tells behind the answer', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const [first, second] = [client.request(), client.request()];
+    const order: string[] = [];
+    const asked = client.store.acquire(first).then(() => order.push('answered'));
+    order.push('asked');
+    await asked;
+    expect(order).toEqual(['asked', 'answered']);
+    await client.store.acquire(second);
+    await client.release(first.id);
+    expect(client.told).toEqual([]);
+    await settled();
+    expect(client.told).toEqual([`granted ${second.id}`]);
+  });
+
+  it('hands on with a short first lease, which asking again or a renewal makes a full one', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const [first, second] = [client.request(), client.request()];
+    await client.store.acquire(first);
+    await client.store.acquire(second);
+    await client.release(first.id);
+    await settled();
+    expect(client.grants).toMatchObject([{ key: 'k', id: second.id, lease: 200 }]);
+    bench.clock.advance(100);
+    expect(await client.store.acquire(second)).toMatchObject({ outcome: 'held', lease: 900 });
+    expect(await client.store.renew([{ key: 'k', id: second.id, lease: 1_000 }])).toEqual([1_000]);
+    expect(await client.store.renew([{ key: 'k', id: second.id, lease: 10 }])).toEqual([1_000]);
+  });
+
+  it('ends leases by its clock: a waiter that asks again is in', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const [first, second] = [client.request(), client.request()];
+    await client.store.acquire(first);
+    expect(await client.store.acquire(second)).toMatchObject({ outcome: 'queued', askIn: 300, holders: [first.id] });
+    bench.clock.advance(1_000);
+    expect(await client.store.acquire(second)).toMatchObject({ outcome: 'held', lease: 1_000 });
+    expect((await client.release(first.id)).released).toBe(false);
+  });
+
+  it('gives tokens that follow its clock and grow while that stands still', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const tokens: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const request = client.request();
+      tokens.push(((await client.store.acquire(request)) as HeldReply).token);
+      await client.release(request.id);
+    }
+    const start = Math.floor(bench.clock.wall() * 1_000);
+    expect(tokens).toEqual([start, start + 1, start + 2]);
+  });
+
+  it('remembers who left before it came, for as long as it was told', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const request = client.request();
+    await client.release(request.id, { remember: 500 });
+    expect(await client.store.acquire(request)).toMatchObject({ outcome: 'left' });
+    bench.clock.advance(500);
+    expect(await client.store.acquire(request)).toMatchObject({ outcome: 'held' });
+  });
+
+  it('keeps the key taken for what is left of holdAtLeast', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const request = client.request();
+    await client.store.acquire(request);
+    await client.release(request.id, { keep: 400 });
+    expect((await client.store.inspect('k')).holds).toMatchObject([{ id: `${request.id}/kept`, kept: true, ttl: 400 }]);
+    expect(await client.store.acquire(client.request({ waits: false }))).toMatchObject({ outcome: 'busy', holders: [] });
+    bench.clock.advance(400);
+    expect(await client.store.acquire(client.request({ waits: false }))).toMatchObject({ outcome: 'held' });
+  });
+
+  it('passes over a client that does not hear, which keeps its place until it is stale', async () => {
+    const bench = new Bench();
+    const [one, deaf, other] = [await bench.client(), await bench.client(), await bench.client()];
+    const [first, second, third] = [one.request(), deaf.request(), other.request()];
+    await one.store.acquire(first);
+    await deaf.store.acquire(second);
+    await other.store.acquire(third);
+    await deaf.store.close();
+    await one.release(first.id);
+    await settled();
+    expect(other.told).toEqual([`granted ${third.id}`]);
+    expect(bench.backend.inspect('k').waiters.map(({ id }) => id)).toEqual([second.id]);
+    bench.clock.advance(2_000);
+    expect(bench.backend.inspect('k').waiters).toEqual([]);
+  });
+
+  it('tells the head of the queue when the lease before it ends sooner than it was told', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const [first, second] = [client.request({ lease: 60_000 }), client.request({ period: 20_000 })];
+    await client.store.acquire(first);
+    await client.store.acquire(second);
+    await client.store.extend({ key: 'k', id: first.id, lease: 500 });
+    await settled();
+    expect(client.told).toEqual([`ask ${second.id} in 502`]);
+  });
+
+  it('forgets what nobody uses, without a timer', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    for (let i = 0; i < 2_000; i++) {
+      const request = client.request({ key: `k${i}` });
+      await client.store.acquire(request);
+      await client.release(request.id, { key: request.key });
+      await client.store.acquire(client.request({ key: `held${i}` }));
+    }
+    expect(bench.backend.size).toEqual({ locks: expect.any(Number), fences: 4_000, latches: 0 });
+    expect(bench.clock.timers.size).toBe(0);
+    bench.clock.advance(602_000);
+    for (let i = 0; i < 4_000; i++) {
+      const request = client.request({ key: 'other' });
+      await client.store.acquire(request);
+      await client.release(request.id, { key: request.key });
+    }
+    expect(bench.backend.size).toEqual({ locks: 0, fences: 1, latches: 0 });
+  });
+
+  it('rejects when it is closed', async () => {
+    const client = await new Bench().client();
+    await client.store.close();
+    await expect(client.store.acquire(client.request())).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(await client.store.renew([{ key: 'k', id: 'x:1', lease: 1 }])).toMatchObject([{ code: 'LOCK_STORE' }]);
+  });
+});
+
+describe('latches of the memory store', () => {
+  it('open at 0, tell those who wait, and count each call once', async () => {
+    const bench = new Bench();
+    const [one, other] = [await bench.client(), await bench.client()];
+    const { latches } = one.store;
+    expect(await latches.count('l', 100)).toEqual({ left: 0, latch: '' });
+    expect(await latches.setCount('l', 2, 1_000)).toBe(true);
+    expect(await latches.setCount('l', 3, 1_000)).toBe(false);
+    const { left, latch } = await other.store.latches.count('l', 10_000);
+    expect(left).toBe(2);
+    expect(await latches.countDown('l', 'a')).toBe(1);
+    expect(await latches.countDown('l', 'a')).toBe(1);
+    expect(await latches.countDown('l', 'b')).toBe(0);
+    await settled();
+    expect([one.told, other.told]).toEqual([[], ['opened l']]);
+    expect(await latches.setCount('l', 1, 1_000)).toBe(true);
+    expect(await latches.countDown('l', 'b')).toBe(1);
+    expect((await latches.count('l', 0)).latch).not.toBe(latch);
+  });
+
+  it('are open when nobody has counted down for their lifetime', async () => {
+    const bench = new Bench();
+    const { latches } = (await bench.client()).store;
+    await latches.setCount('l', 2, 1_000);
+    bench.clock.advance(900);
+    await latches.countDown('l', 'a');
+    bench.clock.advance(900);
+    expect((await latches.count('l', 0)).left).toBe(1);
+    bench.clock.advance(100);
+    expect((await latches.count('l', 0)).left).toBe(0);
+  });
+});
