@@ -1,0 +1,162 @@
+import type { Appointment } from '../common/agenda.js';
+import { LockStoreError } from '../errors/index.js';
+import type { LatchCount, LatchStore } from '../store/latch-store.js';
+import type { LatchEnvironment } from './latches.js';
+
+/** A waiter asks again after this many ms, and up to a third more: what finds out a message that got lost. */
+const PERIOD = 3_000;
+/** After a failure of the store it asks again after this many ms, and up to twice as many. */
+const RETRY = 50;
+
+/** One caller who waits for a latch to open. */
+export class LatchWaiter {
+  readonly promise: Promise<boolean>;
+  /** How many questions had been sent when it came: answers to those say nothing of the latch that it waits for. */
+  since = 0;
+  /** The latch that it has seen closed. */
+  latch: string | undefined;
+  private resolve!: (isOpen: boolean) => void;
+  private reject!: (reason: unknown) => void;
+
+  constructor() {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  answered(isOpen: boolean): void {
+    this.resolve(isOpen);
+  }
+
+  refused(reason: unknown): void {
+    this.reject(reason);
+  }
+}
+
+/**
+ * The waiters of this client for one key. They share one question, at once when somebody comes and each period after
+ * that, and one registration in the store, however many they are.
+ */
+export class LatchWatch {
+  private readonly waiters = new Set<LatchWaiter>();
+  private questions = 0;
+  private asking = false;
+  /** Something has happened since the question under way was sent that its answer may not know. */
+  private outdated = false;
+  private askAgain: Appointment | undefined;
+  private failingSince: number | undefined;
+  private lastError: LockStoreError | undefined;
+
+  constructor(
+    private readonly key: string,
+    private readonly latches: LatchStore,
+    private readonly environment: LatchEnvironment,
+    /** Nobody waits any more. */
+    private readonly emptied: () => void,
+  ) {}
+
+  join(waiter: LatchWaiter): void {
+    waiter.since = this.questions;
+    this.waiters.add(waiter);
+    this.ask();
+  }
+
+  /** A waiter gives up. */
+  quit(waiter: LatchWaiter): void {
+    if (!this.waiters.delete(waiter) || this.waiters.size > 0) return;
+    this.environment.agenda.cancel(this.askAgain);
+    this.emptied();
+  }
+
+  /** Everybody who waits is told why it is in vain. */
+  dismissAll(error: LockStoreError): void {
+    for (const waiter of [...this.waiters]) {
+      this.quit(waiter);
+      waiter.refused(error);
+    }
+  }
+
+  /** Why `waiter` cannot be told that the latch is closed; `undefined`: it is. */
+  troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
+    if (this.lastError !== undefined || latch !== undefined) return this.lastError;
+    return new LockStoreError(`Redis has not answered yet whether the latch '${this.key}' is open`, { key: this.key });
+  }
+
+  /** The store told of its own accord that a latch has come to 0. */
+  opened(latch: string): void {
+    // What is under way may have been answered before that.
+    if (this.asking) this.outdated = true;
+    this.release((waiter) => waiter.latch === latch);
+  }
+
+  /** Asks the store now, or as soon as it has answered the question under way. */
+  ask(): void {
+    if (this.asking) {
+      this.outdated = true;
+      return;
+    }
+    const { agenda, clock, store, commandTimeout, random } = this.environment;
+    agenda.cancel(this.askAgain);
+    const sent = clock.now();
+    const period = Math.ceil(PERIOD * (1 + random() / 3));
+    const question = ++this.questions;
+    if (store.unreachable !== undefined) {
+      this.unanswered(store.unreachable, sent);
+      return;
+    }
+    this.asking = true;
+    this.outdated = false;
+    this.latches.count(this.key, Math.ceil(2 * period + commandTimeout)).then(
+      (count) => this.answered(count, question, period),
+      (error: LockStoreError) => {
+        this.asking = false;
+        this.unanswered(error, sent);
+      },
+    );
+  }
+
+  private answered({ left, latch }: LatchCount, question: number, period: number): void {
+    this.asking = false;
+    this.failingSince = undefined;
+    this.lastError = undefined;
+    // Another latch in the place of the one that a waiter has seen: that one has opened.
+    this.release((waiter) => {
+      if (waiter.since >= question) return false;
+      if (left === 0 || (waiter.latch !== undefined && waiter.latch !== latch)) return true;
+      waiter.latch = latch;
+      return false;
+    });
+    if (this.waiters.size === 0) return;
+    if (this.outdated) this.ask();
+    else this.askAt(this.environment.clock.now() + period);
+  }
+
+  private unanswered(error: LockStoreError, sent: number): void {
+    if (this.waiters.size === 0) return;
+    const { clock, commandTimeout, random } = this.environment;
+    this.failingSince ??= sent;
+    this.lastError = error;
+    const now = clock.now();
+    // Only if the next question comes within the time: on a dead connection each of them takes all of it.
+    if (error.transient && now + RETRY - this.failingSince < commandTimeout) {
+      this.askAt(now + RETRY * (1 + random()));
+      return;
+    }
+    this.dismissAll(error);
+  }
+
+  private release(isOpen: (waiter: LatchWaiter) => boolean): void {
+    for (const waiter of [...this.waiters]) {
+      if (!isOpen(waiter)) continue;
+      this.quit(waiter);
+      waiter.answered(true);
+    }
+  }
+
+  private askAt(at: number): void {
+    const { agenda } = this.environment;
+    if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
+    else agenda.move(this.askAgain, at);
+  }
+}

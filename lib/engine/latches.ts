@@ -1,0 +1,105 @@
+import { listenToAbort } from '../common/abort.js';
+import type { Agenda } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
+import type { LockStoreError } from '../errors/index.js';
+import type { LatchStore } from '../store/latch-store.js';
+import type { LockStore } from '../store/lock-store.js';
+import { LatchWaiter, LatchWatch } from './latch-watch.js';
+import type { WaitTerms } from './waiter.js';
+
+/** What latches need from their surroundings. */
+export interface LatchEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly random: () => number;
+  /** ms */
+  readonly commandTimeout: number;
+  /** An id that nobody has had. */
+  nextId(): string;
+}
+
+/** The count-down latches of a client: counts them down, and knows who waits for which. */
+export class Latches {
+  private readonly watches = new Map<string, LatchWatch>();
+  private closing: LockStoreError | undefined;
+
+  constructor(
+    private readonly latches: LatchStore,
+    private readonly environment: LatchEnvironment,
+  ) {}
+
+  /** @throws LockStoreError */
+  trySetCount(key: string, count: number, lifetime: number): Promise<boolean> {
+    return this.latches.setCount(key, count, lifetime);
+  }
+
+  /** @throws LockStoreError */
+  countDown(key: string): Promise<number> {
+    return this.latches.countDown(key, this.environment.nextId());
+  }
+
+  /** @throws LockStoreError */
+  async count(key: string): Promise<number> {
+    return (await this.latches.count(key, 0)).left;
+  }
+
+  /**
+   * Waits for a latch to open; `false`: it was closed when the time was over.
+   * @throws LockStoreError, or the reason of the caller's signal
+   */
+  async wait(key: string, { waitTimeout, signal }: WaitTerms): Promise<boolean> {
+    if (this.closing !== undefined) throw this.closing;
+    const { unreachable } = this.environment.store;
+    if (unreachable !== undefined) throw unreachable;
+    signal?.throwIfAborted();
+    const { agenda, clock } = this.environment;
+    const waiter = new LatchWaiter();
+    const watch = waitTimeout > 0 ? this.watchOf(key) : undefined;
+    const stopListening = signal && listenToAbort(signal, () => waiter.refused(signal.reason));
+    const deadline = watch && agenda.add(clock.now() + waitTimeout, () => timedOut(waiter, watch.troubleOf(waiter)));
+    if (watch !== undefined) watch.join(waiter);
+    else
+      this.count(key).then(
+        (left) => waiter.answered(left === 0),
+        (error: unknown) => waiter.refused(error),
+      );
+    try {
+      return await waiter.promise;
+    } finally {
+      stopListening?.();
+      agenda.cancel(deadline);
+      watch?.quit(waiter);
+    }
+  }
+
+  /** What the store tells of its own accord. */
+  opened(key: string, latch: string): void {
+    this.watches.get(key)?.opened(latch);
+  }
+
+  /** The store hears again. */
+  askNow(): void {
+    for (const watch of this.watches.values()) watch.ask();
+  }
+
+  /** Refuses to wait any more, and tells all who do. */
+  stopWaiting(closing: LockStoreError): void {
+    this.closing ??= closing;
+    for (const watch of [...this.watches.values()]) watch.dismissAll(this.closing);
+  }
+
+  private watchOf(key: string): LatchWatch {
+    let watch = this.watches.get(key);
+    if (watch === undefined) {
+      watch = new LatchWatch(key, this.latches, this.environment, () => this.watches.delete(key));
+      this.watches.set(key, watch);
+    }
+    return watch;
+  }
+}
+
+function timedOut(waiter: LatchWaiter, trouble: LockStoreError | undefined): void {
+  if (trouble === undefined) waiter.answered(false);
+  else waiter.refused(trouble);
+}
