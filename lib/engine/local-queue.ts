@@ -28,6 +28,8 @@ export class LocalQueue implements TicketHolder {
   private readonly waiters = new Set<Waiter>();
   private ticket: Ticket | undefined;
   private holding: Hold | undefined;
+  /** Who found nobody here, and may have the key at once; all others were told that they wait when they came. */
+  private hopeful: Waiter | undefined;
   /** When the key was last known to be held by somebody. */
   private lastTaken = -Infinity;
 
@@ -49,8 +51,12 @@ export class LocalQueue implements TicketHolder {
   join(waiter: Waiter): void {
     this.waiters.add(waiter);
     if (this.holding !== undefined) this.seenTaken();
-    if (this.ticket === undefined && this.holding === undefined) this.openTicket()?.ask();
-    else this.environment.contended(this, waiter);
+    if (this.ticket === undefined && this.holding === undefined) {
+      this.hopeful = waiter;
+      this.openTicket()?.ask();
+    } else {
+      this.environment.contended(this, waiter);
+    }
   }
 
   /** A waiter gives up; those behind it keep the place. */
@@ -108,7 +114,9 @@ export class LocalQueue implements TicketHolder {
   contended(): void {
     this.seenTaken();
     if (!this.waits) this.ticket = undefined;
-    for (const waiter of this.waiters) this.environment.contended(this, waiter);
+    const { hopeful } = this;
+    this.hopeful = undefined;
+    if (hopeful !== undefined && this.waiters.has(hopeful)) this.environment.contended(this, hopeful);
   }
 
   failed(_ticket: Ticket, error: LockError): void {

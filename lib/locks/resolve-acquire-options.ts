@@ -21,7 +21,7 @@ export interface AcquireDefaults {
   readonly waitTimeout: number;
   /** The lease of a lock that renews itself. */
   readonly lockWatchdogTimeout: number;
-  readonly replicas?: ReplicaOptions | undefined;
+  readonly replicas?: ReplicaTerms | undefined;
 }
 
 const OPTIONS = [
@@ -62,7 +62,7 @@ export function resolveAcquireOptions(
       `holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms): make expire at least as long, or leave it out.`,
     );
   }
-  const { maxRenewTimes, waitTimeout, signal, replicas = defaults.replicas } = written;
+  const { maxRenewTimes, waitTimeout, signal, replicas } = written;
   const owner = readOwner(written.owner);
   if (written.onLost !== undefined && typeof written.onLost !== 'function') {
     throw new LockConfigError(
@@ -79,7 +79,7 @@ export function resolveAcquireOptions(
     owner,
     mode: readMode(written, units),
     fair: readFlag('fair', written.fair),
-    replicas: replicas === undefined ? undefined : readReplicas('replicas', replicas),
+    replicas: replicas === undefined ? defaults.replicas : readReplicas('replicas', replicas),
     lease: expire > 0 ? expire : defaults.lockWatchdogTimeout,
     renews: expire === 0,
     maxRenewTimes: maxRenewTimes === undefined ? defaults.maxRenewTimes : readTimes('maxRenewTimes', maxRenewTimes),
