@@ -4,7 +4,9 @@ import type { Clock } from './common/clock.js';
 import { describe, quote } from './common/describe.js';
 import type { Duration } from './common/duration.js';
 import type { LockLogger } from './common/logger.js';
-import type { OnContended, OnLost } from './locks/acquire-options.js';
+import type { ReplicaTerms } from './engine/hold.js';
+import type { OnContended, OnLost, ReplicaOptions } from './locks/acquire-options.js';
+import { readReplicas } from './locks/resolve-acquire-options.js';
 import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
 import {
@@ -71,6 +73,7 @@ export interface LockDefaults {
   expire?: Duration;
   maxRenewTimes?: number;
   waitTimeout?: Duration;
+  replicas?: ReplicaOptions;
   /** Of decorated methods and handlers only. */
   onContended?: OnContended;
   /** Of decorated methods, handlers and `run`. */
@@ -121,6 +124,7 @@ export interface ResolvedLockDefaults {
   readonly expire: number;
   readonly maxRenewTimes: number;
   readonly waitTimeout: number;
+  readonly replicas: ReplicaTerms | undefined;
   readonly onContended: OnContended;
   readonly onLost: OnLost;
   /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 where the default is not to throw. */
@@ -141,6 +145,7 @@ export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
     expire: 0,
     maxRenewTimes: 0,
     waitTimeout: 10_000,
+    replicas: undefined,
     onContended: 'throw',
     onLost: 'throw',
     methodWaitTimeout: 10_000,
@@ -160,7 +165,7 @@ const MODULE_OPTIONS = [
   'isGlobal',
 ] satisfies Array<keyof RedisLockRootOptions>;
 
-const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'onContended', 'onLost'] satisfies Array<
+const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'onContended', 'onLost'] satisfies Array<
   keyof LockDefaults
 >;
 
@@ -254,6 +259,7 @@ function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
     expire: readExpire('defaults.expire', written.expire ?? DEFAULTS.defaults.expire),
     maxRenewTimes: readTimes('defaults.maxRenewTimes', written.maxRenewTimes ?? DEFAULTS.defaults.maxRenewTimes),
     waitTimeout,
+    replicas: written.replicas === undefined ? undefined : readReplicas('defaults.replicas', written.replicas),
     onContended,
     onLost,
     methodWaitTimeout: onContended !== 'throw' && written.waitTimeout === undefined ? 0 : waitTimeout,
