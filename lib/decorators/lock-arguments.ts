@@ -7,6 +7,7 @@ import type { LockMethodOptions } from './lock-method.options.js';
  */
 export function readLockArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
   const [first, second, third] = written;
+  if (Array.isArray(first)) return { key: first as string[], expire: second, maxRenewTimes: third } as Options;
   if (isDecorating(first, second, third)) {
     throw new LockConfigError(
       `${decorator} was put there without parentheses: write ${decorator}({ key: … }), or ${decorator}('stock:#{#order.sku}').`,

@@ -39,11 +39,12 @@ describe('B10 a lock that cannot be used stops the application when its class is
     ['wrong syntax', { key: 'stock:#{#order.' }, ['Stock.reserve']],
     ['key missing', {}, [SITE, 'there is no key', "key: 'stock:#{#order.sku}'"]],
     ['key empty', { key: '' }, ['Stock.reserve']],
-    ['several keys', { key: ['a', 'b'] }, [SITE, 'several keys are not supported yet']],
+    ['no key among several', { key: ['a', undefined] }, [SITE, 'there is no key']],
+    ['an empty list of keys', { key: [] }, [SITE, 'the list of keys is empty']],
     ['no options', undefined, [SITE, 'takes an object of options']],
     ['misspelt option', { key: 'a', expires: 1 }, [SITE, 'no option "expires"', "did you mean 'expire'?"]],
     ['option of another library', { key: 'a', ttl: 1 }, ['no option "ttl"', "did you mean 'expire'?"]],
-    ['option of later', { key: 'a', type: 'read' }, ['no option "type"', 'the options are key, expire']],
+    ['no option at all', { key: 'a', quorum: 3 }, ['no option "quorum"', 'the options are key, expire']],
     ['lease in seconds', { key: 'a', expire: 30 }, [`${SITE}: expire is in milliseconds: write '30s'`]],
     ['lease too short', { key: 'a', expire: '10ms' }, ['expire is too short', 'at least 50 ms']],
     ['lease negative', { key: 'a', expire: -1 }, ['expire is -1', "'30s'"]],
@@ -123,7 +124,16 @@ describe.each([
 
   it('is something else than options and more', () => {
     expect(() => lock({ key: 'a' }, 30_000)).toThrow('either one object of options or key, expire, maxRenewTimes');
-    expect(() => lock(() => 'a', 30_000, 3)).not.toThrow();
+    for (const key of ['a', () => 'a', ['a', 'b']]) {
+      const decorate = lock(key, '30s', 3);
+      expect(() => {
+        class Stock {
+          @decorate
+          async reserve(): Promise<void> {}
+        }
+        return Stock;
+      }).not.toThrow();
+    }
   });
 });
 
