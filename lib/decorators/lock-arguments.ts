@@ -7,14 +7,15 @@ import type { LockMethodOptions } from './lock-method.options.js';
  */
 export function readLockArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
   const [first, second, third] = written;
-  if (Array.isArray(first)) return { key: first as string[], expire: second, maxRenewTimes: third } as Options;
-  if (isDecorating(first, second, third)) {
+  const several = Array.isArray(first);
+  if (!several && isDecorating(first, second, third)) {
     throw new LockConfigError(
       `${decorator} was put there without parentheses: write ${decorator}({ key: … }), or ${decorator}('stock:#{#order.sku}').`,
     );
   }
-  if (typeof first === 'string' || typeof first === 'function') {
-    return { key: first, expire: second, maxRenewTimes: third } as Options;
+  if (several || typeof first === 'string' || typeof first === 'function') {
+    const byPosition: unknown = { key: first, expire: second, maxRenewTimes: third };
+    return byPosition as Options;
   }
   if (second !== undefined) {
     throw new LockConfigError(
