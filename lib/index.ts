@@ -43,6 +43,13 @@ export type {
 export type { LockHandle } from './locks/lock-handle.js';
 export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 export type { Semaphore, SemaphoreCallOptions, SemaphoreOptions, SemaphoreRunOptions } from './locks/semaphore.js';
+export type { CountDownLatch, LatchOptions, LatchWaitOptions } from './locks/count-down-latch.js';
+export type {
+  DeposedListener,
+  ElectedListener,
+  LeaderElection,
+  LeaderElectionOptions,
+} from './locks/leader-election.js';
 export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './locks/lock-info.js';
 export type {
   LockAcquiredEvent,

@@ -5,8 +5,13 @@ import type { LockEvent } from './engine/lock-event.js';
 import { isLockTimeoutError, LockConfigError, LockLostError } from './errors/index.js';
 import { assertKey } from './keys/index.js';
 import type { AcquireOptions, OnContended, OnLost, RunOptions } from './locks/acquire-options.js';
+import { CountDownLatchObject } from './locks/count-down-latch-object.js';
+import type { CountDownLatch } from './locks/count-down-latch.js';
+import { Elections } from './locks/elections.js';
 import { HeldLock } from './locks/held-lock.js';
 import { HeldLocks } from './locks/held-locks.js';
+import { LeaderElectionObject, type ElectionEnvironment } from './locks/leader-election-object.js';
+import type { LeaderElection, LeaderElectionOptions } from './locks/leader-election.js';
 import type { LockHandle } from './locks/lock-handle.js';
 import type { LockInfo } from './locks/lock-info.js';
 import { readLockInfo } from './locks/read-lock-info.js';
@@ -46,6 +51,7 @@ export class LockService {
   readonly name: string;
   readonly defaults: LockServiceDefaults;
   private readonly taker: LockTaker;
+  private readonly elections = new Elections();
 
   constructor(
     private readonly engine: LockEngine,
@@ -140,6 +146,36 @@ export class LockService {
   }
 
   /**
+   * A door that opens when as many parts of a work are done as were counted, in whatever processes.
+   * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
+   */
+  getCountDownLatch(key: string): CountDownLatch {
+    const { latches } = this.engine;
+    if (latches === undefined) {
+      throw new LockConfigError(
+        'Count-down latches need one Redis that counts, and here the locks are kept by several independent ones (Redlock): ' +
+          'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
+      );
+    }
+    return new CountDownLatchObject(latches, assertKey(key), this.defaults.waitTimeout);
+  }
+
+  /**
+   * One leader among all processes that stand for the same key. Nothing happens before `start()`.
+   * @throws LockKeyError, LockConfigError for a key or an option that cannot be used
+   */
+  getLeaderElection(key: string, options: LeaderElectionOptions = {}): LeaderElection {
+    const { clock, agenda, random, logger, commandTimeout } = this.engine;
+    const environment: ElectionEnvironment = {
+      ...{ clock, agenda, random, logger, commandTimeout },
+      acquire: (name, terms) => this.acquire(name, terms),
+      begun: (election) => this.elections.begun(election),
+      ended: (election) => this.elections.ended(election),
+    };
+    return new LeaderElectionObject(environment, assertKey(key), options);
+  }
+
+  /**
    * What Redis knows of a key: who holds it, who waits. `null`: nobody.
    * @throws LockStoreError when Redis fails
    */
@@ -171,11 +207,13 @@ export class LockService {
 
   /** @internal Refuses new locks, and tells all who wait. */
   stopWaiting(): void {
+    this.elections.stopAll();
     this.engine.stopWaiting();
   }
 
   /** @internal Waits for those who hold a lock, at most `shutdownTimeout`, releases the rest and disconnects. */
   close(): Promise<void> {
+    this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout);
   }
 

@@ -69,6 +69,18 @@ export function readCount(label: string, written: unknown, least: number): numbe
   throw new LockConfigError(`${label} is ${show(written)}; write a whole number of at least ${least}.`);
 }
 
+/** What ends a wait, if there is something. */
+export function readSignal(written: unknown): AbortSignal | undefined {
+  if (written === undefined || written instanceof AbortSignal) return written;
+  throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
+}
+
+/** A function of the user's. */
+export function readListener<T>(label: string, written: T): T {
+  if (typeof written === 'function') return written;
+  throw new LockConfigError(`${label} is ${show(written)}; write a function.`);
+}
+
 /** Yes or no; left out is no. */
 export function readFlag(label: string, written: unknown): boolean {
   if (written === undefined) return false;

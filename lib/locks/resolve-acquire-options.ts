@@ -9,6 +9,7 @@ import {
   readDuration,
   readExpire,
   readFlag,
+  readSignal,
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
@@ -72,9 +73,6 @@ export function resolveAcquireOptions(
   if (written.reentrant !== undefined && typeof written.reentrant !== 'boolean') {
     throw new LockConfigError('reentrant must be true or false.');
   }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
-  }
   return {
     owner,
     mode: readMode(written, units),
@@ -85,7 +83,7 @@ export function resolveAcquireOptions(
     maxRenewTimes: maxRenewTimes === undefined ? defaults.maxRenewTimes : readTimes('maxRenewTimes', maxRenewTimes),
     holdAtLeast,
     waitTimeout: waitTimeout === undefined ? defaults.waitTimeout : readWaitTimeout('waitTimeout', waitTimeout),
-    signal,
+    signal: readSignal(signal),
   };
 }
 

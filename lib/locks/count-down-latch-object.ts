@@ -1,0 +1,42 @@
+import type { Latches } from '../engine/latches.js';
+import type { CountDownLatch, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
+import { readCount, readLease, readSignal, readWaitTimeout, refuseUnknownOptions } from './option-readers.js';
+
+/** For how long a latch stays closed when nobody counts it down, in ms. */
+const LIFETIME = 86_400_000;
+
+const OPTIONS = ['expire'] satisfies Array<keyof LatchOptions>;
+const WAIT_OPTIONS = ['waitTimeout', 'signal'] satisfies Array<keyof LatchWaitOptions>;
+
+/** The count-down latch of a key, over the engine's. */
+export class CountDownLatchObject implements CountDownLatch {
+  constructor(
+    private readonly latches: Latches,
+    readonly key: string,
+    /** ms */
+    private readonly waitTimeout: number,
+  ) {}
+
+  async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
+    refuseUnknownOptions('trySetCount', options, OPTIONS);
+    const lifetime = options.expire === undefined ? LIFETIME : Math.ceil(readLease('expire', options.expire));
+    return this.latches.trySetCount(this.key, readCount('count', count, 1), lifetime);
+  }
+
+  countDown(): Promise<number> {
+    return this.latches.countDown(this.key);
+  }
+
+  getCount(): Promise<number> {
+    return this.latches.count(this.key);
+  }
+
+  async await(options: LatchWaitOptions = {}): Promise<boolean> {
+    refuseUnknownOptions('await', options, WAIT_OPTIONS);
+    const { waitTimeout, signal } = options;
+    return this.latches.wait(this.key, {
+      waitTimeout: waitTimeout === undefined ? this.waitTimeout : readWaitTimeout('waitTimeout', waitTimeout),
+      signal: readSignal(signal),
+    });
+  }
+}
