@@ -5,6 +5,8 @@ import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
 import { validUntil } from './validity.js';
 
+export type { LockMode };
+
 /** By how much the clocks may part before the machine counts as one that has slept. */
 const SLEPT = 1_000;
 

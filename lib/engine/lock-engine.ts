@@ -1,7 +1,7 @@
 import { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { LockStoreError, LockTimeoutError } from '../errors/index.js';
+import { LockStoreError } from '../errors/index.js';
 import type {
   ForceReleaseReply,
   LockStore,
@@ -14,11 +14,11 @@ import { Announcer, type EventSink } from './announcer.js';
 import type { Grant, Hold, HoldTerms, ReplicaTerms } from './hold.js';
 import { HoldKeeper } from './hold-keeper.js';
 import { Latches } from './latches.js';
-import { LocalQueue, type LocalQueueEnvironment } from './local-queue.js';
+import type { LocalQueue } from './local-queue.js';
 import { acquireSet, type LockSetEnvironment } from './lock-set.js';
 import { Releases } from './releases.js';
-import type { Ticket } from './ticket.js';
-import { Waiter, type WaitTerms } from './waiter.js';
+import type { WaitTerms } from './waiter.js';
+import { WaitingRoom, type WaitingRoomEnvironment } from './waiting-room.js';
 
 export type { StoredLock };
 
@@ -39,7 +39,7 @@ export interface LockEngineParts {
  * The engine: acquisitions in, holds out. It knows who waits and who holds in this client, and hands what the store
  * pushes to whom it concerns.
  */
-export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, LockStoreListener {
+export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, LockStoreListener {
   readonly store: LockStore;
   readonly clock: Clock;
   readonly random: () => number;
@@ -51,12 +51,10 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
   /** `undefined`: the store keeps none. */
   readonly latches: Latches | undefined;
 
+  readonly holds: HoldKeeper<LocalQueue>;
+
   private readonly releases: Releases;
-  private readonly holds: HoldKeeper<LocalQueue>;
-  private readonly tickets = new Map<string, Ticket>();
-  /** Queues that acquisitions of a key share; those with an owner of their own, or one try, each have their own. */
-  private readonly sharedQueues = new Map<string, LocalQueue>();
-  private readonly queues = new Set<LocalQueue>();
+  private readonly waiting: WaitingRoom;
   private lastId = 0;
   private closing: LockStoreError | undefined;
 
@@ -71,6 +69,7 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
     this.announcer = new Announcer(events, clock);
     this.releases = new Releases(store, clock, this.agenda, logger);
     this.holds = new HoldKeeper(this);
+    this.waiting = new WaitingRoom(this);
     this.latches = store.latches && new Latches(store.latches, this);
     store.listen(this);
   }
@@ -79,17 +78,9 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
    * Waits for a hold.
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
-  async acquire(terms: HoldTerms, { waitTimeout, signal }: WaitTerms): Promise<Hold> {
-    this.refuseAtOnce(signal);
-    const since = this.clock.now();
-    const waiter = new Waiter(terms, since, waitTimeout);
-    const queue = this.queueFor(terms, waitTimeout > 0);
-    if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));
-    if (waitTimeout > 0) {
-      waiter.deadline = this.agenda.add(since + waitTimeout, () => this.timedOut(queue, waiter));
-    }
-    queue.join(waiter);
-    const hold = await waiter.promise;
+  async acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
+    this.refuseAtOnce(wait.signal);
+    const hold = await this.waiting.wait(terms, wait);
     if (terms.replicas !== undefined) await this.replicated(hold, terms.replicas);
     return hold;
   }
@@ -163,7 +154,7 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
   /** Refuses new acquisitions and dismisses all who wait. */
   stopWaiting(): void {
     this.closing ??= new LockStoreError('the application is shutting down: no lock is given any more');
-    for (const queue of [...this.queues]) queue.dismissAll(this.closing);
+    this.waiting.dismissAll(this.closing);
     this.latches?.stopWaiting(this.closing);
   }
 
@@ -184,18 +175,18 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
   // What the store tells.
 
   granted(grant: PushedGrant): void {
-    const ticket = this.tickets.get(grant.id);
+    const ticket = this.waiting.ticket(grant.id);
     if (ticket !== undefined) ticket.pushed(grant);
     else this.disown(grant.key, [grant.id]);
   }
 
   askIn(id: string, delay: number): void {
-    this.tickets.get(id)?.askIn(delay);
+    this.waiting.ticket(id)?.askIn(delay);
   }
 
   revoked(id: string): void {
     this.holds.get(id)?.lose('it was released by force');
-    this.tickets.get(id)?.revoked();
+    this.waiting.ticket(id)?.revoked();
   }
 
   opened(key: string, latch: string): void {
@@ -205,52 +196,23 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
   restored(): void {
     this.holds.askNow();
     // Behind the renewals, which go out together in a microtask: a hold that nobody renews may end, a place does not.
-    const waiting = [...this.tickets.values()];
     queueMicrotask(() => {
-      for (const ticket of waiting) if (this.tickets.has(ticket.id)) ticket.ask();
+      this.waiting.askNow();
       this.latches?.askNow();
     });
   }
 
-  // What queues and tickets need.
+  // What the waiting room and sets of locks need.
 
   nextId(): string {
     this.lastId += 1;
     return `${this.store.clientId}:${this.lastId}`;
   }
 
-  expect(ticket: Ticket): void {
-    this.tickets.set(ticket.id, ticket);
-  }
-
-  forget(ticket: Ticket): void {
-    this.tickets.delete(ticket.id);
-  }
-
-  hold(queue: LocalQueue, waiter: Waiter, grant: Grant): Hold {
-    this.agenda.cancel(waiter.deadline);
-    return this.holds.add(queue, waiter.terms, grant);
-  }
-
-  contended(queue: LocalQueue, waiter: Waiter): void {
-    this.announcer.contended(waiter);
-    if (!queue.waits) this.timedOut(queue, waiter);
-  }
-
-  dismiss(waiter: Waiter, reason: unknown): void {
-    this.agenda.cancel(waiter.deadline);
-    waiter.refused(reason);
-  }
-
-  emptied(queue: LocalQueue): void {
-    this.queues.delete(queue);
-    if (this.sharedQueues.get(queue.key) === queue) this.sharedQueues.delete(queue.key);
-  }
-
   disown(key: string, ids: readonly string[]): void {
     for (const id of ids) {
       const mine = id.startsWith(`${this.store.clientId}:`);
-      if (mine && this.holds.get(id) === undefined && !this.tickets.has(id)) this.leave(key, id, 0);
+      if (mine && this.holds.get(id) === undefined && this.waiting.ticket(id) === undefined) this.leave(key, id, 0);
     }
   }
 
@@ -327,36 +289,5 @@ export class LockEngine implements LocalQueueEnvironment, LockSetEnvironment, Lo
   /** Sends a release that nobody waits for. */
   private send(request: ReleaseRequest): void {
     this.releases.send(request, this.clock.now() + 2 * this.commandTimeout).catch(() => undefined);
-  }
-
-  private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
-    const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
-    let queue = shares ? this.sharedQueues.get(terms.key) : undefined;
-    if (queue === undefined) {
-      queue = new LocalQueue(terms.key, this, waits);
-      this.queues.add(queue);
-      if (shares) this.sharedQueues.set(terms.key, queue);
-    }
-    return queue;
-  }
-
-  private giveUp(queue: LocalQueue, waiter: Waiter, reason: unknown): void {
-    queue.quit(waiter);
-    this.dismiss(waiter, reason);
-  }
-
-  private timedOut(queue: LocalQueue, waiter: Waiter): void {
-    const { key } = waiter.terms;
-    const trouble = queue.troubleOf(waiter);
-    if (trouble === undefined) this.announcer.timeout(waiter);
-    this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(this.whyTimedOut(queue, waiter), { key }));
-  }
-
-  private whyTimedOut(queue: LocalQueue, { terms: { key }, waitTimeout }: Waiter): string {
-    const message = queue.waits
-      ? `'${key}' was held by others for the whole of its waitTimeout of ${waitTimeout} ms`
-      : `'${key}' is held by others`;
-    // Whoever waits for itself would look for another process in vain.
-    return this.holds.has(key) ? `${message} (held by this process itself)` : message;
   }
 }

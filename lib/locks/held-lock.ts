@@ -8,7 +8,7 @@ import { LockLostError } from '../errors/index.js';
 import type { LockLostListener } from './acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
 import { readLease } from './option-readers.js';
-import type { OwnHandle } from './own-handle.js';
+import type { KeyHandle } from './own-handle.js';
 
 /** Handles that are dropped without a release: their locks are not renewed for ever. */
 const dropped = new FinalizationRegistry<{ hold: Hold; engine: LockEngine }>(({ hold, engine }) => {
@@ -19,7 +19,7 @@ const dropped = new FinalizationRegistry<{ hold: Hold; engine: LockEngine }>(({ 
  * The handle of one hold. Several share it by re-entry, and the last one to be released releases it. The engine never
  * refers to handles, so that one which was forgotten can be found out.
  */
-export class HeldLock implements OwnHandle {
+export class HeldLock implements KeyHandle {
   readonly keys: readonly string[];
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
@@ -29,7 +29,6 @@ export class HeldLock implements OwnHandle {
 
   constructor(
     private readonly hold: Hold,
-    /** Also tells which client's lock it is. */
     readonly engine: LockEngine,
   ) {
     this.keys = [hold.key];

@@ -3,8 +3,7 @@ import { outside } from '../common/outside.js';
 import type { Duration } from '../common/duration.js';
 import type { LockLostError } from '../errors/index.js';
 import type { LockLostListener } from './acquire-options.js';
-import type { HeldLock } from './held-lock.js';
-import type { OwnHandle } from './own-handle.js';
+import type { KeyHandle, OwnHandle } from './own-handle.js';
 
 /** The handle of several locks that were taken together: it is held as long as all of them are. */
 export class HeldLocks implements OwnHandle {
@@ -14,7 +13,7 @@ export class HeldLocks implements OwnHandle {
   private lostSignal: AbortSignal | undefined;
   private released: Promise<boolean> | undefined;
 
-  constructor(private readonly parts: readonly HeldLock[]) {
+  constructor(private readonly parts: readonly KeyHandle[]) {
     this.keys = parts.map(({ key }) => key);
   }
 
@@ -26,7 +25,7 @@ export class HeldLocks implements OwnHandle {
     return this.first.owner;
   }
 
-  get type(): HeldLock['type'] {
+  get type(): KeyHandle['type'] {
     return this.first.type;
   }
 
@@ -85,7 +84,7 @@ export class HeldLocks implements OwnHandle {
     await Promise.all(this.parts.map((part) => part[Symbol.asyncDispose]()));
   }
 
-  part(key: string): HeldLock | undefined {
+  part(key: string): KeyHandle | undefined {
     return this.parts.find((part) => part.key === key);
   }
 
@@ -116,7 +115,7 @@ export class HeldLocks implements OwnHandle {
     return `LockHandle ${inspect(this.toJSON(), options)}`;
   }
 
-  private get first(): HeldLock {
+  private get first(): KeyHandle {
     return this.parts[0]!;
   }
 

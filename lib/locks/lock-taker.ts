@@ -7,14 +7,14 @@ import type { AcquireOptions } from './acquire-options.js';
 import { HeldLock } from './held-lock.js';
 import { HeldLocks } from './held-locks.js';
 import { findInScope } from './lock-scope.js';
-import type { OwnHandle } from './own-handle.js';
+import type { KeyHandle, OwnHandle } from './own-handle.js';
 import { OwnerHandles } from './owner-handles.js';
 import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from './resolve-acquire-options.js';
 
 /** How one key is taken: once more through a handle of the scope, or from the engine. */
 interface Step {
   readonly key: string;
-  readonly again: HeldLock | undefined;
+  readonly again: KeyHandle | undefined;
   /** The owner who has the key already, in a way that lets it in. */
   readonly owner: string | undefined;
 }
@@ -45,7 +45,7 @@ export class LockTaker {
   }
 
   /** The innermost handle of these keys in the scopes around the caller. */
-  inScope(keys: readonly string[], type: HeldLock['type']): OwnHandle | undefined {
+  inScope(keys: readonly string[], type: KeyHandle['type']): OwnHandle | undefined {
     const [key] = keys as [string];
     const part = this.partInScope(key, (lock) => lock.type === type);
     if (keys.length === 1 || part === undefined) return part;
@@ -56,7 +56,7 @@ export class LockTaker {
   private stepFor(key: string, { mode, owner }: AcquireTerms, reentrant: boolean): Step {
     const step: Step = { key, again: undefined, owner };
     if (!reentrant || mode.kind === 'permits') return step;
-    const find = (type: HeldLock['type']): HeldLock | undefined =>
+    const find = (type: KeyHandle['type']): KeyHandle | undefined =>
       this.partInScope(key, (lock) => lock.type === type && (owner === undefined || owner === lock.owner));
     const alone = find('exclusive');
     if (mode.kind === 'exclusive' && alone !== undefined) return { ...step, again: alone };
@@ -66,14 +66,14 @@ export class LockTaker {
     return step;
   }
 
-  private partInScope(key: string, fits: (lock: HeldLock) => boolean): HeldLock | undefined {
+  private partInScope(key: string, fits: (lock: KeyHandle) => boolean): KeyHandle | undefined {
     return findInScope((lock) => {
       const part = lock.part(key);
       return part?.engine === this.engine && part.isHeld && fits(part) ? part : undefined;
     });
   }
 
-  private async go(steps: readonly Step[], terms: AcquireTerms): Promise<HeldLock[]> {
+  private async go(steps: readonly Step[], terms: AcquireTerms): Promise<KeyHandle[]> {
     // Before anything is waited for, so that nobody ends meanwhile what is re-entered.
     const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
     const set: HoldTerms[] = steps
@@ -96,7 +96,7 @@ export class LockTaker {
   }
 }
 
-const handleOf = (parts: readonly HeldLock[]): OwnHandle => (parts.length === 1 ? parts[0]! : new HeldLocks(parts));
+const handleOf = (parts: readonly KeyHandle[]): OwnHandle => (parts.length === 1 ? parts[0]! : new HeldLocks(parts));
 
 /**
  * One key or several, each once.

@@ -1,6 +1,6 @@
+import type { LockEngine } from '../engine/lock-engine.js';
 import type { LockLostError } from '../errors/index.js';
 import type { LockLostListener } from './acquire-options.js';
-import type { HeldLock } from './held-lock.js';
 import type { LockHandle } from './lock-handle.js';
 
 /** A handle as the library itself knows it. */
@@ -12,9 +12,17 @@ export interface OwnHandle extends LockHandle {
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
   /** The handle of one of its keys. */
-  part(key: string): HeldLock | undefined;
+  part(key: string): KeyHandle | undefined;
   /** Has `listener` called when the lock is lost. */
   onLost(listener: LockLostListener): void;
   /** Has a handle that nobody releases found out when it is collected. */
   guardAgainstDropping(): this;
+}
+
+/** The handle of one key. */
+export interface KeyHandle extends OwnHandle {
+  /** Tells which client's lock it is. */
+  readonly engine: LockEngine;
+  /** Another handle of the same hold. */
+  reenter(): KeyHandle;
 }

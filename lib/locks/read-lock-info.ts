@@ -1,4 +1,4 @@
-import type { LockMode } from '../store/lock-store.js';
+import type { LockMode } from '../engine/hold.js';
 import type { StoredLock } from '../engine/lock-engine.js';
 import type { LockInfo } from './lock-info.js';
 

@@ -1,7 +1,7 @@
 import type { HoldTerms, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { LockMode } from '../store/lock-store.js';
+import type { LockMode } from '../engine/hold.js';
 import type { AcquireOptions, LockType, ReplicaOptions, RunOptions } from './acquire-options.js';
 import { quote } from '../common/describe.js';
 import {

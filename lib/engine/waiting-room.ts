@@ -1,0 +1,152 @@
+import type { Agenda } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
+import { LockTimeoutError } from '../errors/index.js';
+import type { LockStore } from '../store/lock-store.js';
+import type { RequestEnvironment } from './acquire-request.js';
+import type { Announcer } from './announcer.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
+import type { HoldKeeper } from './hold-keeper.js';
+import { LocalQueue, type LocalQueueEnvironment } from './local-queue.js';
+import type { Ticket } from './ticket.js';
+import { Waiter, type WaitTerms } from './waiter.js';
+
+/** What the waiting room needs from its surroundings. */
+export interface WaitingRoomEnvironment extends RequestEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly announcer: Announcer;
+  readonly holds: HoldKeeper<LocalQueue>;
+  nextId(): string;
+  disown(key: string, ids: readonly string[]): void;
+  leave(key: string, id: string, remember: number): void;
+}
+
+/** Those of this client who wait for a lock: which queue they stand in, for how long, and what they are told in the end. */
+export class WaitingRoom implements LocalQueueEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly announcer: Announcer;
+  readonly random: () => number;
+  readonly commandTimeout: number;
+  readonly grantTimeout: number;
+
+  private readonly holds: HoldKeeper<LocalQueue>;
+  private readonly tickets = new Map<string, Ticket>();
+  /** Queues that acquisitions of a key share; those with an owner of their own, or one try, each have their own. */
+  private readonly sharedQueues = new Map<string, LocalQueue>();
+  private readonly queues = new Set<LocalQueue>();
+
+  constructor(private readonly environment: WaitingRoomEnvironment) {
+    this.store = environment.store;
+    this.clock = environment.clock;
+    this.agenda = environment.agenda;
+    this.announcer = environment.announcer;
+    this.random = environment.random;
+    this.commandTimeout = environment.commandTimeout;
+    this.grantTimeout = environment.grantTimeout;
+    this.holds = environment.holds;
+  }
+
+  /** Waits for a hold. */
+  wait(terms: HoldTerms, { waitTimeout, signal }: WaitTerms): Promise<Hold> {
+    const since = this.clock.now();
+    const waiter = new Waiter(terms, since, waitTimeout);
+    const queue = this.queueFor(terms, waitTimeout > 0);
+    if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));
+    if (waitTimeout > 0) {
+      waiter.deadline = this.agenda.add(since + waitTimeout, () => this.timedOut(queue, waiter));
+    }
+    queue.join(waiter);
+    return waiter.promise;
+  }
+
+  /** The acquisition on its way that has this id. */
+  ticket(id: string): Ticket | undefined {
+    return this.tickets.get(id);
+  }
+
+  /** Everybody asks now. */
+  askNow(): void {
+    for (const ticket of [...this.tickets.values()]) ticket.ask();
+  }
+
+  /** Everybody who waits is told `reason`. */
+  dismissAll(reason: unknown): void {
+    for (const queue of [...this.queues]) queue.dismissAll(reason);
+  }
+
+  // What queues and tickets need.
+
+  nextId(): string {
+    return this.environment.nextId();
+  }
+
+  disown(key: string, ids: readonly string[]): void {
+    this.environment.disown(key, ids);
+  }
+
+  leave(key: string, id: string, remember: number): void {
+    this.environment.leave(key, id, remember);
+  }
+
+  expect(ticket: Ticket): void {
+    this.tickets.set(ticket.id, ticket);
+  }
+
+  forget(ticket: Ticket): void {
+    this.tickets.delete(ticket.id);
+  }
+
+  hold(queue: LocalQueue, waiter: Waiter, grant: Grant): Hold {
+    this.agenda.cancel(waiter.deadline);
+    return this.holds.add(queue, waiter.terms, grant);
+  }
+
+  contended(queue: LocalQueue, waiter: Waiter): void {
+    this.announcer.contended(waiter);
+    if (!queue.waits) this.timedOut(queue, waiter);
+  }
+
+  dismiss(waiter: Waiter, reason: unknown): void {
+    this.agenda.cancel(waiter.deadline);
+    waiter.refused(reason);
+  }
+
+  emptied(queue: LocalQueue): void {
+    this.queues.delete(queue);
+    if (this.sharedQueues.get(queue.key) === queue) this.sharedQueues.delete(queue.key);
+  }
+
+  private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
+    const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
+    let queue = shares ? this.sharedQueues.get(terms.key) : undefined;
+    if (queue === undefined) {
+      queue = new LocalQueue(terms.key, this, waits);
+      this.queues.add(queue);
+      if (shares) this.sharedQueues.set(terms.key, queue);
+    }
+    return queue;
+  }
+
+  private giveUp(queue: LocalQueue, waiter: Waiter, reason: unknown): void {
+    queue.quit(waiter);
+    this.dismiss(waiter, reason);
+  }
+
+  private timedOut(queue: LocalQueue, waiter: Waiter): void {
+    const { key } = waiter.terms;
+    const trouble = queue.troubleOf(waiter);
+    if (trouble === undefined) this.announcer.timeout(waiter);
+    this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(this.whyTimedOut(queue, waiter), { key }));
+  }
+
+  private whyTimedOut(queue: LocalQueue, { terms: { key }, waitTimeout }: Waiter): string {
+    const message = queue.waits
+      ? `'${key}' was held by others for the whole of its waitTimeout of ${waitTimeout} ms`
+      : `'${key}' is held by others`;
+    // Whoever waits for itself would look for another process in vain.
+    return this.holds.has(key) ? `${message} (held by this process itself)` : message;
+  }
+}
