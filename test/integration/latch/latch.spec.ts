@@ -1,0 +1,256 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/lock.service.js';
+import { coordinationWorkers } from '../../support/coordination.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { AT_ONCE, inTurn, LockBench, timed } from '../../support/locks.js';
+
+const bench = new LockBench();
+const start = coordinationWorkers(bench);
+const KEY = 'lock:latch:{a}';
+
+/** The clients that are noted down as waiting for the latch. */
+const registered = async (): Promise<string[]> =>
+  Object.keys(await bench.redis.admin.hgetall(KEY)).filter((field) => field.startsWith('client:'));
+
+/** Resolves when so many clients wait in Redis. */
+const untilRegistered = (count: number): Promise<unknown> =>
+  eventually(async () => (await registered()).length === count, { what: `${count} waiting clients` });
+
+/** What the client keeps for those who wait. */
+const watched = (service: LockService): number =>
+  (service as unknown as { engine: { latches: { watches: Map<string, unknown> } } }).engine.latches.watches.size;
+
+describe('A18 a count-down latch', () => {
+  it('A18 is open when it is absent', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    expect(latch.key).toBe('a');
+    expect(await latch.getCount()).toBe(0);
+    expect(await latch.await()).toBe(true);
+    expect(await latch.await({ waitTimeout: 0 })).toBe(true);
+    expect(await latch.countDown()).toBe(0);
+    expect(await bench.redis.admin.exists(KEY)).toBe(0);
+  });
+
+  it('A18 can be set once, and again when it has opened', async () => {
+    const [one, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a'));
+    expect(await one!.trySetCount(2)).toBe(true);
+    expect(await one!.trySetCount(5)).toBe(false);
+    expect(await other!.trySetCount(5)).toBe(false);
+    expect(await other!.getCount()).toBe(2);
+    expect(await other!.countDown()).toBe(1);
+    expect(await other!.trySetCount(5)).toBe(false);
+    expect(await one!.countDown()).toBe(0);
+    expect(await other!.trySetCount(3)).toBe(true);
+    expect(await one!.getCount()).toBe(3);
+  });
+
+  it('A18 releases those who wait in this and other clients at 0, at once, and leaves nothing of it', async () => {
+    const services = await bench.serviceList(3);
+    const latches = services.map((service) => service.getCountDownLatch('a'));
+    await latches[0]!.trySetCount(2);
+    let open = 0;
+    const waiting = latches.map(async (latch) => {
+      const result = await latch.await({ waitTimeout: Infinity });
+      open += 1;
+      return result;
+    });
+    await untilRegistered(3);
+    expect(await latches[1]!.countDown()).toBe(1);
+    expect(await latches[1]!.getCount()).toBe(1);
+    expect(open).toBe(0);
+    const since = performance.now();
+    expect(await latches[2]!.countDown()).toBe(0);
+    expect(await Promise.all(waiting)).toEqual([true, true, true]);
+    expect(performance.now() - since).toBeLessThan(AT_ONCE);
+    expect(await bench.redis.admin.exists(KEY)).toBe(0);
+    expect(services.map(watched)).toEqual([0, 0, 0]);
+  });
+
+  it('A18 says false when it is closed for the whole of waitTimeout', async () => {
+    const service = await bench.service({ defaults: { waitTimeout: 80 } });
+    const latch = service.getCountDownLatch('a');
+    await latch.trySetCount(1);
+    expect(await latch.await({ waitTimeout: 0 })).toBe(false);
+    const { value, took } = await timed(() => latch.await());
+    expect(value).toBe(false);
+    expect(took).toBeGreaterThanOrEqual(78);
+    expect(took).toBeLessThan(80 + AT_ONCE);
+    expect(watched(service)).toBe(0);
+  });
+
+  it('A18 a wait ends with the reason of its signal, and the others go on', async () => {
+    const service = await bench.service();
+    const latch = service.getCountDownLatch('a');
+    await latch.trySetCount(1);
+    const controller = new AbortController();
+    const impatient = timed(() => latch.await({ waitTimeout: Infinity, signal: controller.signal }));
+    const patient = latch.await({ waitTimeout: Infinity });
+    await untilRegistered(1);
+    const reason = new Error('enough');
+    controller.abort(reason);
+    expect((await impatient).error).toBe(reason);
+    expect((await timed(() => latch.await({ signal: controller.signal }))).error).toBe(reason);
+    await latch.countDown();
+    expect(await patient).toBe(true);
+    expect(watched(service)).toBe(0);
+  });
+
+  it('A18 opens when nobody has counted it down for its expire, which each count-down begins anew', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(3, { expire: 500 });
+    expect(await bench.redis.admin.pttl(KEY)).toBeLessThanOrEqual(500);
+    await eventually(async () => (await bench.redis.admin.pttl(KEY)) < 300);
+    await latch.countDown();
+    expect(await bench.redis.admin.pttl(KEY)).toBeGreaterThan(400);
+    expect(await eventually(async () => (await latch.getCount()) === 0)).toBe(true);
+    expect(await latch.trySetCount(1)).toBe(true);
+    expect(await bench.redis.admin.pttl(KEY)).toBeGreaterThan(86_000_000);
+    expect(await bench.redis.admin.pttl(KEY)).toBeLessThanOrEqual(86_400_000);
+  });
+
+  it('A18 those who wait find out by themselves that it has expired', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(1, { expire: 300 });
+    const { value, took } = await timed(() => latch.await({ waitTimeout: Infinity }));
+    expect(value).toBe(true);
+    // The period is 3 to 4 s.
+    expect(took).toBeLessThan(4_000 + AT_ONCE);
+  });
+
+  it('A18 a thousand who wait in a process cost as much as one', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const latch = service!.getCountDownLatch('a');
+    await latch.trySetCount(1);
+    await latch.getCount();
+    await bench.redis.resetCommandStats();
+    const waiting = Array.from({ length: 1_000 }, () =>
+      service!.getCountDownLatch('a').await({ waitTimeout: Infinity }),
+    );
+    await untilRegistered(1);
+    await latch.getCount();
+    const { evalsha = 0, eval: asText = 0 } = await bench.redis.commandStats();
+    // One for the first, one for all who came while that was on its way, and the one of this test.
+    expect(evalsha + asText).toBeLessThanOrEqual(3);
+    const since = performance.now();
+    await other!.getCountDownLatch('a').countDown();
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
+    expect(performance.now() - since).toBeLessThan(AT_ONCE);
+    expect(watched(service!)).toBe(0);
+  });
+
+  it('A18 counts each of many concurrent count-downs once', async () => {
+    const services = await bench.serviceList(3);
+    const [first] = services as [LockService];
+    await first.getCountDownLatch('a').trySetCount(301);
+    const waiting = first.getCountDownLatch('a').await({ waitTimeout: Infinity });
+    const left = await Promise.all(
+      services.flatMap((service) => Array.from({ length: 100 }, () => service.getCountDownLatch('a').countDown())),
+    );
+    expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
+    await first.getCountDownLatch('a').countDown();
+    expect(await waiting).toBe(true);
+  });
+
+  it('A18 keys are apart, and apart from locks of the same name', async () => {
+    const service = await bench.service();
+    const latches = ['a', 'b', 'a b', 'order:{7}:x'].map((key) => service.getCountDownLatch(key));
+    for (const [i, latch] of latches.entries()) expect(await latch.trySetCount(i + 1)).toBe(true);
+    const handle = await service.acquire('a');
+    const waiting = latches[2]!.await({ waitTimeout: Infinity });
+    await inTurn(3, () => latches[2]!.countDown());
+    expect(await waiting).toBe(true);
+    expect(await Promise.all(latches.map((latch) => latch.getCount()))).toEqual([1, 2, 0, 4]);
+    expect(await handle.release()).toBe(true);
+  });
+
+  it('A18 refuses what makes no sense', async () => {
+    const service = await bench.service();
+    const latch = service.getCountDownLatch('a');
+    const refused = async (work: () => unknown, message: RegExp): Promise<void> => {
+      const { error } = await timed(async () => work());
+      expect(error).toMatchObject({
+        code: expect.stringMatching(/LOCK_CONFIG|LOCK_KEY/),
+        message: expect.stringMatching(message),
+      });
+    };
+    await refused(() => latch.trySetCount(0), /count is 0; write a whole number of at least 1/);
+    await refused(() => latch.trySetCount(1.5), /count is 1.5/);
+    await refused(() => latch.trySetCount(1, { expire: 5 }), /expire is in milliseconds: write '5s'/);
+    await refused(() => latch.trySetCount(1, { ttl: 500 } as object), /did you mean 'expire'/);
+    await refused(() => latch.await({ timeout: 5 } as object), /did you mean 'waitTimeout'/);
+    await refused(() => latch.await(5 as never), /takes an object of options/);
+    await refused(() => latch.await({ signal: {} as AbortSignal }), /signal must be an AbortSignal/);
+    await refused(() => service.getCountDownLatch(''), /./);
+    expect(await bench.redis.admin.dbsize()).toBe(0);
+  });
+});
+
+describe('A18 the next latch', () => {
+  it('A18 those who waited for the last one do not wait for it', async () => {
+    const [one, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a'));
+    for (let round = 0; round < 20; round++) {
+      await one!.trySetCount(1);
+      const waiting = Array.from({ length: 5 }, () => other!.await({ waitTimeout: Infinity }));
+      // This one came last: when it knows that the latch is closed, they all do.
+      expect(await other!.await({ waitTimeout: 80 })).toBe(false);
+      // Gone before anybody who was woken can ask.
+      await Promise.all([one!.countDown(), one!.trySetCount(1)]);
+      expect(await Promise.all(waiting)).toEqual(Array(5).fill(true));
+      await one!.countDown();
+    }
+  });
+
+  it('A18 a message about the last one does not open it', async () => {
+    const proxy = await bench.proxy();
+    const late = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
+    const other = (await bench.service()).getCountDownLatch('a');
+    await other.trySetCount(1);
+    const first = late.await({ waitTimeout: Infinity });
+    await untilRegistered(1);
+    proxy.holdReplies(({ isSubscriber }) => isSubscriber);
+    await other.countDown();
+    await other.trySetCount(1);
+    let open = false;
+    const second = late.await({ waitTimeout: Infinity }).then((result) => (open = result));
+    // Its question tells the first one that its latch has opened.
+    expect(await first).toBe(true);
+    await untilRegistered(1);
+    proxy.heal();
+    await late.getCount();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(open).toBe(false);
+    await other.countDown();
+    expect(await second).toBe(true);
+  });
+});
+
+describe('A18 in several processes', () => {
+  it('A18 opens for all when each has done its part', async () => {
+    const workers = await start(3);
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(30);
+    const waiting = [...workers.map((worker) => worker.awaitLatch('a', 20)), latch.await({ waitTimeout: Infinity })];
+    await untilRegistered(4);
+    await Promise.all(workers.map((worker) => worker.countDown('a', 10)));
+    expect((await Promise.all(waiting)).flat()).toEqual(Array(61).fill(true));
+    await eventuallyPasses(async () => expect(await bench.redis.admin.exists(KEY)).toBe(0));
+  });
+});
+
+describe('A18 at shutdown', () => {
+  it('A18 those who wait are told, and nobody may wait any more', async () => {
+    const service = await bench.service();
+    const latch = service.getCountDownLatch('a');
+    await latch.trySetCount(2);
+    const waiting = timed(() => latch.await({ waitTimeout: Infinity }));
+    await untilRegistered(1);
+    service.stopWaiting();
+    expect((await waiting).error).toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(/shutting down/),
+    });
+    expect((await timed(() => latch.await())).error).toMatchObject({ code: 'LOCK_STORE' });
+    // Requests are still in flight then, and what they have done counts.
+    expect(await latch.countDown()).toBe(1);
+  });
+});
