@@ -4,7 +4,8 @@
 -- KEYS  state, queue, waiters, fence, gone, limit
 -- ARGV  1 channel prefix, 2 key, 3 place to go on from (0 at first), 4 acquisition id,
 --       5 ms to remember that it has left, should its acquire still be on the way (0: not at all),
---       6 ms to keep the lock yet (0: none), 7… request of the next waiter, if there is one (see shared/ask.lua)
+--       6 ms to keep the lock yet (0: none), 7… request of the next waiter, if there is one (see shared/request.lua),
+--       15 ms since that one came, for its place in the queue (left out: at the end)
 -- Reply 1 or 0: it was held or not; place to go on from or -1; then the reply to the request, if there was one
 --
 -- The first write is one that Redis takes also when its memory is full, and then it takes the others.
@@ -48,7 +49,9 @@ end
 if released == 0 or remember > 0 then leave() end
 
 if ARGV[7] then
-  local reply = ask(request_at(7), tonumber(ARGV[3]))
+  local request = request_at(7)
+  request.age = tonumber(ARGV[15])
+  local reply = ask(request, tonumber(ARGV[3]))
   return { released, -1, unpack(reply) }
 end
 if redis.call('EXISTS', STATE, QUEUE) == 0 then return { released, -1 } end

@@ -87,6 +87,11 @@ export interface AcquireRequest {
   readonly patience: number;
   /** First lease of a pushed grant, in ms. */
   readonly grantTimeout: number;
+  /**
+   * For how many ms it has been wanted: it gets the place of somebody who came so long ago, which is the same one with
+   * several servers. Left out: it comes last.
+   */
+  readonly age?: number;
 }
 
 export interface HeldReply {

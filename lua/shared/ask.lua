@@ -51,7 +51,7 @@ local function ask(request, from)
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
 
-  take_place(request.id)
+  take_place(request)
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }

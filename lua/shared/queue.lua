@@ -23,12 +23,18 @@ local function drop_ticket(id)
   return redis.call('ZREM', QUEUE, id)
 end
 
--- Takes a place at the end, or keeps the one that it has. Its old ticket goes then: a write that Redis takes also when
+-- Takes a place at the end, or keeps the one that it has. A request with an age takes the place of somebody who came so
+-- long ago, so that several masters have the same order. Its old ticket goes first: a write that Redis takes also when
 -- its memory is full, and then it takes the new one. Where foreign data stand in the way nothing has been written yet.
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')

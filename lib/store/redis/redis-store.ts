@@ -8,7 +8,6 @@ import type {
   AcquireRequest,
   ForceReleaseReply,
   HeldReply,
-  LockStore,
   LockStoreListener,
   ReleaseReply,
   ReleaseRequest,
@@ -17,6 +16,7 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
+import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
 import { RedisConnection, type ConnectionObserver } from './redis-connection.js';
 import { RedisLatches } from './redis-latches.js';
 import {
@@ -29,6 +29,7 @@ import {
 } from './replies.js';
 import { ScriptRunner } from './script-runner.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
+import { readServerIdentity } from './server-identity.js';
 import { storeFailure } from './store-failure.js';
 
 /** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
@@ -41,11 +42,13 @@ export interface RedisStoreOptions {
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
+  /** Left out: one of its own. The stores of several masters share theirs. */
+  readonly clientId?: string;
 }
 
 /** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
-export class RedisStore implements LockStore, ConnectionObserver {
-  readonly clientId = randomBytes(16).toString('hex');
+export class RedisStore implements QuorumMember, ConnectionObserver {
+  readonly clientId: string;
   readonly latches: RedisLatches;
   private readonly connection: RedisConnection;
   private readonly scripts: ScriptRunner;
@@ -58,6 +61,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
     private readonly options: RedisStoreOptions,
     logger: LockLogger,
   ) {
+    this.clientId = options.clientId ?? newClientId();
     this.channels = clientChannel(options.keyPrefix, '');
     this.connection = new RedisConnection(
       options.connection,
@@ -121,7 +125,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
   }
 
   async release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, remember, keep, ...(next === undefined ? [] : requestArgs(next))];
+    const what = [id, remember, keep, ...(next === undefined ? [] : requestArgs(next, next.age))];
     const { reply, more, asked } = readReleaseReply(await this.run('release', key, [0, ...what]));
     // The queue is longer than one script looks at: the rest is seen to by asking again for what is done already.
     for (let from = more; from !== undefined;) {
@@ -134,7 +138,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
     const keys = requests.flatMap(({ key }) => this.keysOf(key));
     return readAcquireAllReply(
-      (await this.scripts.run('acquireAll', keys, requests.flatMap(requestArgs))) as unknown[],
+      (await this.scripts.run('acquireAll', keys, requests.flatMap((request) => requestArgs(request)))) as unknown[],
     );
   }
 
@@ -164,6 +168,18 @@ export class RedisStore implements LockStore, ConnectionObserver {
       from = readReleaseReply(await this.run('release', key, [from, `${this.clientId}:0`, 0, 0])).more;
     }
     return { holds: Number(holds), told: Number(told) };
+  }
+
+  async fence({ key, id, token }: FenceRequest): Promise<FenceReply> {
+    const reply = (await this.scripts.run('fence', this.keysOf(key), [id, token])) as number[];
+    const [code, lease = 0, lastToken = 0] = reply.map(Number);
+    if (code === -1) return { outcome: 'gone' };
+    return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
+  }
+
+  /** @throws LockStoreError when the server does not answer within `commandTimeout` */
+  identify(): Promise<ServerIdentity | undefined> {
+    return readServerIdentity(this.connection.commands, this.options.commandTimeout);
   }
 
   async inspect(key: string): Promise<StoredLock> {
@@ -209,7 +225,7 @@ export class RedisStore implements LockStore, ConnectionObserver {
   /** Asks until all of the queue has been looked at. */
   private async ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
     for (let from = place; ;) {
-      const { reply, more } = readAcquireReply(await this.run('acquire', request.key, [from, ...requestArgs(request)]));
+      const { reply, more } = readAcquireReply(await this.run('acquire', request.key, [from, ...requestArgs(request, request.age)]));
       if (more === undefined) return reply;
       from = more;
     }
@@ -244,10 +260,14 @@ export class RedisStore implements LockStore, ConnectionObserver {
   }
 }
 
-/** In the order of lua/shared/ask.lua. */
-function requestArgs(request: AcquireRequest): Array<string | number> {
+/** An id that no other client has. */
+export const newClientId = (): string => randomBytes(16).toString('hex');
+
+/** In the order of lua/shared/request.lua. */
+function requestArgs(request: AcquireRequest, age?: number): Array<string | number> {
   const { id, mode, owner, lease, waits, period, patience, grantTimeout } = request;
-  return [id, writeMode(mode), owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
+  const args = [id, writeMode(mode), owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
+  return age === undefined ? args : [...args, age];
 }
 
 function leaseLeft(reply: unknown): RenewReply {

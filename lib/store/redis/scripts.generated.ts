@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
@@ -161,7 +161,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '9083add0856b951675d7ced64ed9ec4763537437',
+    sha1: 'ca38db4f4847591b0083af440e1ede6142596406',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -287,6 +287,7 @@ local function held(hold)
   return { HELD, now, hold.token, hold.ends - now }
 end
 local request = request_at(4)
+request.age = tonumber(ARGV[12])
 if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 and admits({}, request) then
   return held(grant({}, request, request.lease))
 end
@@ -327,10 +328,15 @@ local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
   return redis.call('ZREM', QUEUE, id)
 end
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
@@ -437,7 +443,7 @@ local function ask(request, from)
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
-  take_place(request.id)
+  take_place(request)
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
@@ -460,7 +466,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: 'e1882950b25e9541058b1fffd79f2b4e2dd69132',
+    sha1: '79ab2bcd1f4e46345bc4a34767b337150bb27963',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -612,10 +618,15 @@ local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
   return redis.call('ZREM', QUEUE, id)
 end
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
@@ -687,9 +698,137 @@ write_hold(hold)
 settle(holds, ended, nil, 0)
 return hold.ends - now`,
   },
+  fence: {
+    name: 'fence',
+    sha1: '10414471e85672ba8716b4e2f9b87963aa140c2b',
+    source: `local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local FENCE_MEMORY = 600000
+local function last_token()
+  local last = redis.call('GET', FENCE)
+  if not last then return 0 end
+  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+end
+local function next_token(lease)
+  local token = math.max(last_token() + 1, now_micros)
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  return token
+end
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local function read_hold(id, text)
+  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
+  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function read_holds()
+  local holds, ended = {}, {}
+  local fields = redis.call('HGETALL', STATE)
+  for i = 1, #fields, 2 do
+    local hold = read_hold(fields[i], fields[i + 1])
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+  end
+  return holds, ended
+end
+local function find_hold(holds, id)
+  for _, hold in ipairs(holds) do
+    if hold.id == id then return hold end
+  end
+end
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
+end
+local function set_state_ttl(holds)
+  local ends = 0
+  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+local function grant(holds, request, lease)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
+    owner = request.owner }, request.mode)
+  holds[#holds + 1] = hold
+  write_hold(hold)
+  set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  return hold
+end
+local token = tonumber(ARGV[2])
+local hold = find_hold(read_holds(), ARGV[1])
+if not hold or hold.kept then return { -1 } end
+local left = hold.ends - now
+local last = last_token()
+if last == token and hold.token == token then return { 1, left } end
+if last >= token then return { 0, left, last } end
+redis.call('SET', FENCE, integer(token), 'PX', integer(math.max(redis.call('PTTL', FENCE), FENCE_MEMORY + left)))
+hold.token = token
+write_hold(hold)
+return { 1, left }`,
+  },
   forceRelease: {
     name: 'force-release',
-    sha1: 'ac575813e5eca29b4f6c4c40c12b93e05bd0e4b4',
+    sha1: '13edc1d29df9c7cab7f2e9c8558f1ab4c8e72a00',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -841,10 +980,15 @@ local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
   return redis.call('ZREM', QUEUE, id)
 end
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
@@ -919,7 +1063,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'cbd2cef6bcd2f9fc81118cfc67fc8e9835b4c62e',
+    sha1: 'a484261590fe14638fab6f4070148a8cd54819fd',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1051,10 +1195,15 @@ local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
   return redis.call('ZREM', QUEUE, id)
 end
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
@@ -1230,7 +1379,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '6706102ff4f2e39c6d160dc437de32c2ca43f109',
+    sha1: 'f31734428da29eab851f0c8c72caa82108b6cc21',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1398,10 +1547,15 @@ local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
   return redis.call('ZREM', QUEUE, id)
 end
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
@@ -1508,7 +1662,7 @@ local function ask(request, from)
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
-  take_place(request.id)
+  take_place(request)
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
@@ -1534,7 +1688,9 @@ local function leave()
 end
 if released == 0 or remember > 0 then leave() end
 if ARGV[7] then
-  local reply = ask(request_at(7), tonumber(ARGV[3]))
+  local request = request_at(7)
+  request.age = tonumber(ARGV[15])
+  local reply = ask(request, tonumber(ARGV[3]))
   return { released, -1, unpack(reply) }
 end
 if redis.call('EXISTS', STATE, QUEUE) == 0 then return { released, -1 } end
@@ -1578,7 +1734,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '7fcb95d0e4e57404da667023383004266d774fb7',
+    sha1: 'dd6a134ed5c55adb15921f5440bd348cc20fcf1d',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1730,10 +1886,15 @@ local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
   return redis.call('ZREM', QUEUE, id)
 end
-local function take_place(id)
+local function take_place(request)
+  local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
   if redis.call('ZSCORE', QUEUE, id) then
     redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
     return
   end
   local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')

@@ -1,0 +1,28 @@
+import type { LockStore } from './lock-store.js';
+
+/** What is asked of a store that is one of several, none of which knows of the others. */
+export interface QuorumMember extends LockStore {
+  /** Raises the fencing token of a hold. */
+  fence(request: FenceRequest): Promise<FenceReply>;
+  /** Tells which server it is; `undefined`: we may not ask. */
+  identify(): Promise<ServerIdentity | undefined>;
+}
+
+export interface FenceRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly token: number;
+}
+
+/** `refused`: somebody has had this token, or a larger one. `lease`: ms that are left. */
+export type FenceReply =
+  | { readonly outcome: 'written'; readonly lease: number }
+  | { readonly outcome: 'refused'; readonly lease: number; readonly lastToken: number }
+  | { readonly outcome: 'gone' };
+
+export interface ServerIdentity {
+  /** Different for every server process; `undefined`: it does not say. */
+  readonly runId: string | undefined;
+  /** Whether it is a node of a Redis Cluster. */
+  readonly inCluster: boolean;
+}

@@ -1,0 +1,31 @@
+import type { Redis } from 'ioredis';
+import { LockStoreError } from '../../errors/index.js';
+import type { ServerIdentity } from '../quorum-member.js';
+import { storeFailure } from './store-failure.js';
+
+/** What a server answers that does not let us ask, or does not know the question. */
+const REFUSED = /\bNOPERM\b|unknown command/i;
+
+/**
+ * Asks a server who it is; `undefined`: it may not be asked.
+ * @throws LockStoreError when it does not answer within `timeout` ms
+ */
+export async function readServerIdentity(client: Redis, timeout: number): Promise<ServerIdentity | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_resolve, reject) => {
+    const message = `Redis did not answer within ${timeout} ms (commandTimeout) which server it is`;
+    timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), timeout).unref();
+  });
+  try {
+    const info = await Promise.race([client.info(), limit]);
+    return {
+      runId: /^run_id:(\S+)/m.exec(info)?.[1],
+      inCluster: /^cluster_enabled:1\b/m.test(info),
+    };
+  } catch (error) {
+    if (error instanceof Error && REFUSED.test(error.message)) return undefined;
+    throw storeFailure(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
