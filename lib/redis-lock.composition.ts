@@ -1,15 +1,16 @@
 import { Subject } from 'rxjs';
 import { systemClock, type Clock } from './common/clock.js';
-import { singleLine, type LockLogger } from './common/logger.js';
+import { labelled, singleLine, type LockLogger } from './common/logger.js';
 import { LockEngine, type LockEngineParts } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
 import { LockService } from './lock.service.js';
-import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
+import type { LockStoreParts, RedisConnectionOption, ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStore } from './store/lock-store.js';
 import { sharedBackend } from './store/memory/memory-backend.js';
 import { warnOfMemoryOnly } from './store/memory/memory-only.js';
 import { MemoryStore } from './store/memory/memory-store.js';
-import { RedisStore } from './store/redis/redis-store.js';
+import { QuorumStore } from './store/quorum/quorum-store.js';
+import { newClientId, RedisStore } from './store/redis/redis-store.js';
 
 /** What tests put in the place of the usual parts. */
 export interface InstanceParts {
@@ -44,7 +45,26 @@ export function createLockService(
 
 function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
   if (typeof options.store === 'function') return options.store(parts);
-  if (options.store === 'redis') return new RedisStore(options, parts.logger);
+  if (options.store === 'redis') return createRedisStore(options, parts);
   warnOfMemoryOnly(parts.logger);
   return new MemoryStore(sharedBackend(parts.keyPrefix));
 }
+
+function createRedisStore({ connection, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+  const { clock, logger, commandTimeout } = parts;
+  if (!isSeveral(connection)) return new RedisStore({ ...options, connection }, logger);
+  if (connection.length % 2 === 0) {
+    logger.warn(
+      `connection names ${connection.length} masters, an even number: ` +
+        `no more of them may fail than of ${connection.length - 1}.`,
+    );
+  }
+  const clientId = newClientId();
+  const members = connection.map(
+    (each, i) => new RedisStore({ ...options, connection: each, clientId }, labelled(logger, `master ${i + 1}`)),
+  );
+  return new QuorumStore({ members, commandTimeout, logger, clock });
+}
+
+const isSeveral = (connection: ResolvedModuleOptions['connection']): connection is readonly RedisConnectionOption[] =>
+  Array.isArray(connection);

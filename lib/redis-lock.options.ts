@@ -7,7 +7,7 @@ import type { LockLogger } from './common/logger.js';
 import type { ReplicaTerms } from './engine/hold.js';
 import type { OnContended, OnLost, ReplicaOptions } from './locks/acquire-options.js';
 import { readReplicas } from './locks/resolve-acquire-options.js';
-import { LockConfigError } from './errors/index.js';
+import { isLockConfigError, LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
 import {
   readChoice,
@@ -27,9 +27,10 @@ export interface RedisLockModuleOptions {
   name?: string;
   /**
    * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or a client of
-   * yours, which is used but never closed. Default `redis://127.0.0.1:6379`.
+   * yours, which is used but never closed. Default `redis://127.0.0.1:6379`. An array of at least three of these:
+   * independent masters (Redlock), of which a majority has to have a lock.
    */
-  connection?: string | RedisOptions | Redis;
+  connection?: RedisConnectionOption | readonly RedisConnectionOption[];
   /**
    * What keeps the locks. `'redis'` (default). `'memory'`: this process, for development and for services that run once;
    * `connection` is passed over then, so that an environment variable can switch. Or a function that makes a store of
@@ -52,6 +53,9 @@ export interface RedisLockModuleOptions {
    */
   grantTimeout?: Duration;
 }
+
+/** One Redis: a URL, ioredis options, or a client. */
+export type RedisConnectionOption = string | RedisOptions | Redis;
 
 /** What keeps the locks: Redis, this process's memory, or what a function makes. */
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
@@ -109,7 +113,7 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
 /** The options as they are used: complete, checked, in milliseconds. */
 export interface ResolvedModuleOptions {
   readonly name: string;
-  readonly connection: string | RedisOptions | Redis;
+  readonly connection: RedisConnectionOption | readonly RedisConnectionOption[];
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
   readonly lockWatchdogTimeout: number;
@@ -176,9 +180,15 @@ const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'on
 export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
   refuseMisplacedOptions(written);
   refuseUnknownOptions('RedisLockModule', written, MODULE_OPTIONS);
+  const connection = readConnections(isConnectionGiven(written) ? written.connection : DEFAULTS.connection);
+  if (Array.isArray(connection) && written.defaults?.replicas !== undefined) {
+    throw new LockConfigError(
+      'defaults.replicas cannot be met with several independent masters, which stand in place of replicas: leave one out.',
+    );
+  }
   return Object.freeze({
     name: readInstanceName(written.name),
-    connection: readConnection(isConnectionGiven(written) ? written.connection : DEFAULTS.connection),
+    connection,
     store: readStore(written.store),
     keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
     lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
@@ -293,7 +303,39 @@ function readStore(store: unknown = DEFAULTS.store): LockStoreChoice {
 
 const REDIS_URL = /^rediss?:\/\//i;
 
-function readConnection(connection: unknown): string | RedisOptions | Redis {
+/** Fewer masters do not survive the loss of one. */
+const FEWEST_MASTERS = 3;
+
+function readConnections(connection: unknown): RedisConnectionOption | readonly RedisConnectionOption[] {
+  if (!Array.isArray(connection)) return readConnection(connection);
+  const masters = connection.map((each, i) => readMaster(each, i));
+  if (masters.length < FEWEST_MASTERS) {
+    throw new LockConfigError(
+      `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
+        'so that a majority is left when one fails; for one server write it without the array.',
+    );
+  }
+  masters.forEach((each, i) => {
+    const first = masters.indexOf(each);
+    if (first === i) return;
+    throw new LockConfigError(
+      `connection[${i}] is the same as connection[${first}]: each master has to be a server of its own.`,
+    );
+  });
+  return Object.freeze(masters);
+}
+
+/** Names the one of several that cannot be used. */
+function readMaster(connection: unknown, place: number): RedisConnectionOption {
+  try {
+    return readConnection(connection);
+  } catch (error) {
+    if (!isLockConfigError(error)) throw error;
+    throw new LockConfigError(`connection[${place}]: ${error.message}`);
+  }
+}
+
+function readConnection(connection: unknown): RedisConnectionOption {
   if (typeof connection === 'string') return readConnectionUrl(connection);
   if (connection === undefined) {
     throw new LockConfigError(
@@ -302,7 +344,7 @@ function readConnection(connection: unknown): string | RedisOptions | Redis {
     );
   }
   if (Array.isArray(connection)) {
-    throw new LockConfigError('connection is an array; several independent masters are not supported yet: give one.');
+    throw new LockConfigError('connection is an array within an array: give the masters one beside the other.');
   }
   if (typeof connection !== 'object' || connection === null) {
     throw new LockConfigError(

@@ -15,3 +15,11 @@ export const singleLine = (logger: LockLogger): LockLogger => ({
   warn: (message) => logger.warn(printable(message)),
   error: (message) => logger.error(printable(message)),
 });
+
+/** A logger whose lines say of which of several they speak. */
+export const labelled = (logger: LockLogger, label: string): LockLogger => ({
+  debug: (message) => logger.debug(`${label}: ${message}`),
+  log: (message) => logger.log(`${label}: ${message}`),
+  warn: (message) => logger.warn(`${label}: ${message}`),
+  error: (message) => logger.error(`${label}: ${message}`),
+});

@@ -1,0 +1,499 @@
+import type { Clock } from '../../common/clock.js';
+import { LockStoreError } from '../../errors/index.js';
+import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
+import type { FenceReply } from '../quorum-member.js';
+import { gather, graceAfter, minorityError, nthLargest, type Answers } from './gather.js';
+import type { Member } from './member.js';
+import { Seat } from './seat.js';
+
+/** How often a split vote is tried to be settled before everything is given back; for those who do not wait, too. */
+const MOST_SPLITS = 4;
+const MOST_TRIES = 3;
+/** The first of those pauses takes so many ms at most, each further one twice as long. */
+const JITTER = 8;
+/** How many ms after a split vote that was not settled it is tried again. */
+const AFTER_SPLIT = 50;
+const LONGEST_AFTER_SPLIT = 1_000;
+/** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
+const MOST_RAISES = 6;
+const RAISE = 8;
+/** How often one attempt may go round, and how often a majority may fail to take its token. */
+const MOST_ROUNDS = 50;
+const MOST_UNWRITTEN = 3;
+
+/** What an acquisition needs from its surroundings. */
+export interface AcquisitionEnvironment {
+  readonly members: readonly Member[];
+  readonly quorum: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly commandTimeout: number;
+  /** Has the engine ask again. */
+  askAgain(id: string): void;
+}
+
+/** A majority holds it, and has its token. */
+export interface Won {
+  readonly token: number;
+  /** Until when, on our clock. */
+  until: number;
+}
+
+/** As the engine is to hear it; a hold still without the time that has gone by since it asked. */
+export type Outcome = { readonly won: Won } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
+
+/**
+ * One acquisition over several masters: what each of them has said, and what becomes of it. Its places in the queues
+ * are those of the masters; a push only says that it is worth asking.
+ */
+export class Acquisition {
+  won: Won | undefined;
+  readonly seats: readonly Seat[];
+  private readonly since: number;
+  /** How much younger it makes itself than it is, to part from those who came at the same moment. */
+  private handicap = 0;
+  private running: Promise<Outcome> | undefined;
+  private last: Promise<Outcome> | undefined;
+  private again = false;
+  private ended: 'released' | 'dropped' | undefined;
+  private unsettled = 0;
+  private wake: (() => void) | undefined;
+
+  constructor(
+    private readonly environment: AcquisitionEnvironment,
+    private request: AcquireRequest,
+  ) {
+    this.since = environment.clock.now();
+    this.seats = environment.members.map((member) => new Seat(member));
+  }
+
+  get key(): string {
+    return this.request.key;
+  }
+
+  /**
+   * Tries to get a majority; whoever asks while that is under way shares it, and has it go round once more.
+   * @throws LockStoreError when so many masters fail that there is no majority
+   */
+  attempt(request = this.request): Promise<Outcome> {
+    this.request = request;
+    if (this.running !== undefined) this.again = true;
+    else {
+      this.running = this.run().finally(() => {
+        this.running = undefined;
+      });
+      this.last = this.running;
+    }
+    return this.running;
+  }
+
+  /** What becomes, or became, of the latest attempt. */
+  get outcome(): Promise<Outcome> {
+    return this.last ?? this.attempt();
+  }
+
+  /** What the next master is asked. The age puts it at the same place in every queue, whatever clocks say. */
+  requestFor({ store }: Member): AcquireRequest {
+    const { request } = this;
+    const age = Math.max(0, this.environment.clock.now() - this.since - this.handicap);
+    return { ...request, waits: request.waits && store.listening, age };
+  }
+
+  /** A master's answer is on its way. */
+  expect(seat: Seat, answer: Promise<AcquireReply>): void {
+    const sent = this.environment.clock.now();
+    const { epoch } = seat.member.store;
+    seat.asking += 1;
+    answer.then(
+      (reply) => {
+        seat.asking -= 1;
+        this.answered(seat, reply, sent, epoch);
+      },
+      (error: Error) => {
+        seat.asking -= 1;
+        this.failed(seat, error);
+      },
+    );
+  }
+
+  /** A master says that it has granted this acquisition. */
+  pushed(member: Member): void {
+    const seat = this.seatOf(member);
+    const { clock } = this.environment;
+    if (this.ended !== undefined || seat.holdsAt(clock.now())) return;
+    if (this.won !== undefined) return this.widen(seat, this.won);
+    seat.pushed = true;
+    // The answer to a question that is on its way may be the grant itself.
+    if (!seat.isOpen) this.ask(seat);
+    this.stir();
+  }
+
+  /** A master says that the hold was ended by force; answers whether there is no majority any more. */
+  revoked(member: Member): boolean {
+    const seat = this.seatOf(member);
+    seat.clear();
+    seat.countsFrom = this.environment.clock.now();
+    if (this.won === undefined) {
+      if (this.ended === undefined) this.stir();
+      return false;
+    }
+    return this.seats.filter(({ standing }) => standing === 'held').length < this.environment.quorum;
+  }
+
+  /** It is being given back everywhere: what comes now does not concern it. */
+  release(): void {
+    this.ended = 'released';
+    this.wake?.();
+  }
+
+  private seatOf(member: Member): Seat {
+    return this.seats[member.place]!;
+  }
+
+  private get held(): Seat[] {
+    const now = this.environment.clock.now();
+    return this.seats.filter((seat) => seat.holdsAt(now));
+  }
+
+  private async run(): Promise<Outcome> {
+    const { quorum, clock, random } = this.environment;
+    let splits = 0;
+    let unwritten = 0;
+    let yields = false;
+    if (this.won !== undefined && this.won.until > clock.now()) return { won: this.won };
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      this.again = false;
+      if (this.held.length < quorum) this.askAll(yields);
+      yields = false;
+      const verdict = await this.verdict();
+      if (verdict === 'over') break;
+      if (verdict === 'held') {
+        const won = await this.writeToken();
+        if (won !== undefined && this.isWanted) return this.win(won);
+        unwritten += 1;
+        if (unwritten > MOST_UNWRITTEN) break;
+        continue;
+      }
+      if (verdict === 'impossible') return this.refuse();
+      if (this.again) continue;
+
+      const { held } = this;
+      if (held.length === 0) return this.contended(0);
+      if (this.hasRival) {
+        for (const seat of held) this.giveBack(seat);
+        return this.contended(0);
+      }
+      splits += 1;
+      const { waits } = this.request;
+      if (splits > (waits ? MOST_SPLITS : MOST_TRIES)) {
+        for (const seat of held) this.giveBack(seat);
+        this.unsettled += 1;
+        return this.contended(this.unsettled);
+      }
+      // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
+      if (!waits) for (const seat of held) this.giveBack(seat);
+      const pause = JITTER * 2 ** (splits - 1);
+      this.handicap += random() * pause;
+      await this.majorityWithin(random() * pause);
+      yields = waits;
+    }
+    if (this.isWanted) {
+      for (const seat of this.held) this.giveBack(seat);
+      throw new LockStoreError(`the masters did not come to a decision about '${this.key}'`, {
+        key: this.key,
+        transient: true,
+      });
+    }
+    return { reply: { outcome: 'left', time: clock.now() } };
+  }
+
+  private get isWanted(): boolean {
+    return this.ended === undefined;
+  }
+
+  /** Asks every master that is neither held nor asked already; with `yields` those that are held give it to their queue. */
+  private askAll(yields: boolean): void {
+    const now = this.environment.clock.now();
+    for (const seat of this.seats) {
+      if (seat.holdsAt(now)) {
+        if (yields) this.yield(seat);
+      } else if (!seat.isOpen) {
+        this.ask(seat);
+      }
+    }
+  }
+
+  private ask(seat: Seat): void {
+    seat.pushed = false;
+    this.expect(
+      seat,
+      seat.member.ask((store) => store.acquire(this.requestFor(seat.member))),
+    );
+  }
+
+  /** Gives a grant back and stands in line again, in one step: whoever has come first gets it, which may be this one. */
+  private yield(seat: Seat): void {
+    const { key, id } = this.request;
+    seat.clear();
+    this.expect(
+      seat,
+      seat.member.ask(async (store) => {
+        const next = this.requestFor(seat.member);
+        const reply = await store.release({ key, id, remember: 0, keep: 0, next });
+        return reply.next!;
+      }),
+    );
+  }
+
+  /** Gives a grant back, and keeps no place. */
+  private giveBack(seat: Seat, remember = 0): void {
+    const { key, id } = this.request;
+    seat.clear();
+    // Where that fails the grant ends with its lease.
+    seat.member.ask((store) => store.release({ key, id, remember, keep: 0, next: undefined })).catch(() => undefined);
+  }
+
+  private answered(seat: Seat, reply: AcquireReply, sent: number, epoch: number): void {
+    if (this.ended === 'released') return;
+    if (this.ended === 'dropped') {
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(seat);
+      return;
+    }
+    const now = this.environment.clock.now();
+    if (sent >= seat.countsFrom) seat.take(reply, sent, epoch, now);
+    if (reply.outcome === 'held' && sent + reply.lease <= now) {
+      this.giveBack(seat);
+      seat.fail(new LockStoreError('the answer came so late that the lease was over by then', { transient: true }));
+    }
+    if (seat.pushed && !seat.isOpen) this.ask(seat);
+    this.changed(seat);
+  }
+
+  private failed(seat: Seat, error: Error): void {
+    const isOpen = !(error instanceof LockStoreError) || error.transient;
+    if (this.ended === 'dropped' && isOpen) this.giveBack(seat, 2 * this.environment.commandTimeout);
+    if (this.ended !== undefined) return;
+    seat.fail(error);
+    this.changed(seat);
+  }
+
+  /** A master has answered. What comes when nothing is under way any more may still change something. */
+  private changed(seat: Seat): void {
+    if (this.running !== undefined) this.wake?.();
+    else if (seat.holdsAt(this.environment.clock.now())) {
+      if (this.won === undefined) this.environment.askAgain(this.request.id);
+      else this.raise(seat, this.won);
+    }
+  }
+
+  /** Something has happened that is worth asking about. */
+  private stir(): void {
+    if (this.running !== undefined) this.wake?.();
+    else this.environment.askAgain(this.request.id);
+  }
+
+  /** Waits until it is clear what becomes of this round. */
+  private async verdict(): Promise<'held' | 'impossible' | 'contended' | 'over'> {
+    const { clock, quorum } = this.environment;
+    const since = clock.now();
+    let patience = Infinity;
+    for (;;) {
+      const now = clock.now();
+      const verdict = this.look(now >= patience);
+      if (verdict !== undefined) return verdict;
+      if (patience === Infinity && this.seats.filter((seat) => seat.isAnswered || seat.holdsAt(now)).length >= quorum) {
+        patience = now + graceAfter(now - since);
+      }
+      await this.woken(patience);
+    }
+  }
+
+  /** With `last` nobody is waited for any more. */
+  private look(last: boolean): 'held' | 'impossible' | 'contended' | 'over' | undefined {
+    if (this.ended !== undefined) return 'over';
+    const { quorum } = this.environment;
+    const held = this.held.length;
+    if (held >= quorum) return 'held';
+    const open = last ? 0 : this.held.reduce((count, seat) => (seat.isOpen ? count - 1 : count), this.openSeats.length);
+    if (held + open >= quorum) return undefined;
+    return this.excluded.length > this.seats.length - quorum ? 'impossible' : 'contended';
+  }
+
+  private get openSeats(): Seat[] {
+    return this.seats.filter((seat) => seat.isOpen);
+  }
+
+  /** Masters that will not grant it. */
+  private get excluded(): Seat[] {
+    const excluding = ['failed', 'left', 'upgrade'];
+    return this.seats.filter((seat) => !seat.isOpen && excluding.includes(seat.standing));
+  }
+
+  /** Whether so many others have a majority that there is no place for this one. */
+  private get hasRival(): boolean {
+    const { quorum } = this.environment;
+    const { mode, id } = this.request;
+    const votes = new Map<string, number>();
+    for (const seat of this.seats) {
+      if (seat.isOpen) continue;
+      for (const holder of seat.holders) votes.set(holder, (votes.get(holder) ?? 0) + 1);
+    }
+    votes.delete(id);
+    const rivals = [...votes.values()].filter((count) => count >= quorum).length;
+    return rivals >= (mode.kind === 'permits' ? mode.limit - mode.units + 1 : 1);
+  }
+
+  /** So many masters fail, or refuse, that there can be no majority. */
+  private refuse(): Outcome {
+    const { quorum, clock } = this.environment;
+    const { key, waits } = this.request;
+    const { excluded } = this;
+    for (const seat of this.held) this.giveBack(seat);
+    for (const outcome of ['upgrade', 'left'] as const) {
+      if (excluded.filter(({ standing }) => standing === outcome).length <= this.seats.length - quorum) continue;
+      this.drop();
+      return { reply: { outcome, time: clock.now() } };
+    }
+    if (!waits) this.drop();
+    const answered = this.seats.filter((seat) => seat.isAnswered).length;
+    const errors = excluded.flatMap(({ error, standing }) =>
+      standing === 'failed' && error !== undefined ? [error] : [],
+    );
+    throw minorityError(this.seats.length, answered, errors, quorum, key);
+  }
+
+  private contended(unsettled: number): Outcome {
+    const { clock, random } = this.environment;
+    const { waits } = this.request;
+    const now = clock.now();
+    let askIn = Math.min(...this.seats.map(({ askAt }) => askAt)) - now;
+    if (unsettled > 0) {
+      askIn = Math.min(askIn, AFTER_SPLIT * 2 ** (unsettled - 1) * (0.5 + random()), LONGEST_AFTER_SPLIT);
+    }
+    const reply: ContendedReply = {
+      outcome: waits ? 'queued' : 'busy',
+      time: now,
+      askIn: Math.max(2, Number.isFinite(askIn) ? askIn : AFTER_SPLIT * (1 + random())),
+      lastToken: Math.max(...this.seats.map(({ lastToken }) => lastToken)),
+      holders: [...new Set(this.seats.flatMap(({ holders }) => holders))],
+    };
+    if (!waits) this.drop();
+    return { reply };
+  }
+
+  /** Nobody will hear of it again: late grants are given back. */
+  private drop(): void {
+    this.ended ??= 'dropped';
+  }
+
+  private win(won: Won): Outcome {
+    this.won = won;
+    for (const seat of this.held) if (seat.token !== won.token) this.raise(seat, won);
+    return { won };
+  }
+
+  /**
+   * Writes the largest token to a majority. Two majorities have a master in common, so a later holder's token is larger,
+   * whatever the masters' clocks say. `undefined`: there was no majority for it.
+   */
+  private async writeToken(): Promise<Won | undefined> {
+    const { quorum, clock, random } = this.environment;
+    const { key, id } = this.request;
+    let { held } = this;
+    let token = Math.max(...held.map((seat) => seat.token));
+    for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
+      if (held.length < quorum || !this.isWanted) return undefined;
+      const seats = held;
+      const attempted = token;
+      const sent = clock.now();
+      const answers = seats.map(async (seat) => {
+        try {
+          const reply = await seat.member.ask((store) => store.fence({ key, id, token: attempted }));
+          this.fenced(seat, reply, attempted, sent);
+          return reply;
+        } catch (error) {
+          if (!seat.isOpen) seat.fail(error as Error);
+          throw error;
+        }
+      });
+      const decided = await gather(answers, { quorum, clock }, (replies, last) => decideFence(replies, quorum, last));
+      if (decided === 'written') {
+        const until = nthLargest(
+          this.held.filter((seat) => seat.token === attempted).map((seat) => seat.until),
+          quorum,
+        );
+        return until !== undefined && until > clock.now() ? { token, until } : undefined;
+      }
+      if (decided === 'failed') return undefined;
+      // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
+      token = decided + 1 + Math.floor(random() * RAISE ** raises);
+      held = this.held;
+    }
+    throw new LockStoreError(`too many others took a fencing token of '${key}' meanwhile`, { key, transient: true });
+  }
+
+  private fenced(seat: Seat, reply: FenceReply, token: number, sent: number): void {
+    if (sent < seat.countsFrom || seat.standing !== 'held') return;
+    if (reply.outcome === 'gone') {
+      if (!seat.isOpen) seat.clear();
+      return;
+    }
+    seat.until = Math.max(seat.until, sent + reply.lease);
+    if (reply.outcome === 'written') seat.token = token;
+  }
+
+  /** A master that is not needed for the majority has it as well: the token is to be known there, too. */
+  private raise(seat: Seat, { token }: Won): void {
+    const { key, id } = this.request;
+    seat.member.ask((store) => store.fence({ key, id, token })).catch(() => undefined);
+  }
+
+  /** A master has granted what a majority holds already: it gets the full lease there, too. */
+  private widen(seat: Seat, won: Won): void {
+    const { key, id } = this.request;
+    const lease = Math.ceil(won.until - this.environment.clock.now());
+    if (lease <= 0) return;
+    seat.standing = 'held';
+    seat.member.ask((store) => store.renew([{ key, id, lease }])).catch(() => undefined);
+    this.raise(seat, won);
+  }
+
+  /** Resolves when a majority holds it, or after `ms`. */
+  private async majorityWithin(ms: number): Promise<void> {
+    const { clock, quorum } = this.environment;
+    const end = clock.now() + ms;
+    while (this.isWanted && this.held.length < quorum && clock.now() < end) await this.woken(end);
+  }
+
+  /** Resolves when something has happened, or at `at`. */
+  private woken(at: number): Promise<void> {
+    const { clock } = this.environment;
+    return new Promise((resolve) => {
+      const timer =
+        at === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(at - clock.now())), () => this.wake?.());
+      this.wake = () => {
+        clock.clearTimer(timer);
+        this.wake = undefined;
+        resolve();
+      };
+    });
+  }
+}
+
+/** Whether a majority has taken the token; the largest that anybody has had, where that has refused too many. */
+function decideFence(
+  answers: Answers<FenceReply>,
+  quorum: number,
+  last: boolean,
+): 'written' | 'failed' | number | undefined {
+  let [written, open, largest] = [0, 0, 0];
+  for (const answer of answers) {
+    if (answer === undefined) open += 1;
+    else if ('error' in answer) continue;
+    else if (answer.value.outcome === 'written') written += 1;
+    else if (answer.value.outcome === 'refused') largest = Math.max(largest, answer.value.lastToken);
+  }
+  if (written >= quorum) return 'written';
+  if (!last && written + open >= quorum) return undefined;
+  return largest > 0 ? largest : 'failed';
+}

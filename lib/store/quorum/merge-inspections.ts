@@ -1,0 +1,42 @@
+import type { StoredHold, StoredLock } from '../lock-store.js';
+import { nthLargest } from './gather.js';
+
+/** What a majority knows of a key. What so few have seen that it is no majority with those who were not asked is left out. */
+export function mergeInspections(replies: readonly StoredLock[], quorum: number, masters: number): StoredLock {
+  const enough = Math.max(1, quorum - (masters - replies.length));
+  const seen = new Map<string, StoredHold[]>();
+  for (const hold of replies.flatMap(({ holds }) => holds)) {
+    seen.set(hold.id, [...(seen.get(hold.id) ?? []), hold]);
+  }
+  const holds = [...seen.values()].filter((same) => same.length >= enough).map((same) => mergeHold(same, enough));
+  const held = new Set(holds.map(({ id }) => id));
+  const limits = replies.flatMap(({ limit }) => limit ?? []);
+  return {
+    lastToken: Math.max(...replies.map(({ lastToken }) => lastToken)),
+    holds,
+    waiters: mergeWaiters(replies).filter(({ id }) => !held.has(id)),
+    limit: limits.length >= enough ? nthLargest(limits, enough) : undefined,
+  };
+}
+
+function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
+  return {
+    ...same[0]!,
+    token: Math.max(...same.map(({ token }) => token)),
+    ttl: nthLargest(
+      same.map(({ ttl }) => ttl),
+      enough,
+    )!,
+    since: nthLargest(
+      same.map(({ since }) => since),
+      enough,
+    )!,
+  };
+}
+
+/** In the order of the longest queue; those that it lacks come behind. */
+function mergeWaiters(replies: readonly StoredLock[]): StoredLock['waiters'] {
+  const byLength = replies.map(({ waiters }) => waiters).sort((a, b) => b.length - a.length);
+  const merged = new Map(byLength.flat().map((waiter) => [waiter.id, waiter]));
+  return [...merged.values()];
+}

@@ -1,0 +1,294 @@
+import { systemClock, type Clock } from '../../common/clock.js';
+import type { LockLogger } from '../../common/logger.js';
+import { LockConfigError, type LockStoreError } from '../../errors/index.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ForceReleaseReply,
+  LockStore,
+  LockStoreListener,
+  PushedGrant,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  StoredLock,
+} from '../lock-store.js';
+import type { QuorumMember } from '../quorum-member.js';
+import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
+import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
+import { mergeInspections } from './merge-inspections.js';
+import { Membership, type Member } from './member.js';
+import { tallyRelease, tallyRenewal } from './tally.js';
+
+/** For how many ms after a majority is there those behind it may still turn out not to be independent at the start. */
+const START_GRACE = 250;
+/** For how many ms a release that is done waits for the next one's answer, which then need not be asked for. */
+const NEXT_GRACE = 10;
+/** From so many acquisitions on those are looked for whose leases have ended and that nobody has given back. */
+const SWEEP_AT = 1_000;
+
+export interface QuorumStoreOptions {
+  /** One for each master; they share one client id. */
+  readonly members: readonly QuorumMember[];
+  /** ms */
+  readonly commandTimeout: number;
+  readonly logger: LockLogger;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/**
+ * Locks over several independent masters (Redlock): what a majority of them holds is held. They are asked all at once,
+ * and nobody waits for more of them than it takes to decide.
+ */
+export class QuorumStore implements LockStore, AcquisitionEnvironment {
+  readonly clientId: string;
+  readonly latches = undefined;
+  readonly members: readonly Member[];
+  readonly quorum: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly commandTimeout: number;
+  private readonly membership: Membership;
+  private readonly acquisitions = new Map<string, Acquisition>();
+  private sweepAt = SWEEP_AT;
+  private listener: LockStoreListener | undefined;
+
+  constructor({ members, commandTimeout, logger, clock = systemClock, random = Math.random }: QuorumStoreOptions) {
+    this.clientId = members[0]!.clientId;
+    this.membership = new Membership(members, logger);
+    this.members = this.membership.members;
+    this.quorum = Math.floor(members.length / 2) + 1;
+    this.commandTimeout = commandTimeout;
+    this.clock = clock;
+    this.random = random;
+    for (const member of this.members) this.listenTo(member);
+  }
+
+  get listening(): boolean {
+    return this.members.filter(({ store }) => store.listening).length >= this.quorum;
+  }
+
+  get epoch(): number {
+    return this.members.reduce((sum, { store }) => sum + store.epoch, 0);
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    const errors = this.members.flatMap(({ store }) => store.unreachable ?? []);
+    if (errors.length <= this.members.length - this.quorum) return undefined;
+    return minorityError(this.members.length, this.members.length - errors.length, errors, this.quorum);
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  /** @throws LockConfigError for masters that are none of their own; LockStoreError when no majority can be reached */
+  async start(): Promise<void> {
+    const starts = this.members.map(async (member) => {
+      await member.store.start();
+      await member.admit();
+    });
+    await gather(starts, this, (answers, last) => this.decideStart(answers, last));
+    await this.settledWithin(starts, START_GRACE);
+    if (this.membership.refusal !== undefined) throw this.membership.refusal;
+  }
+
+  async close(): Promise<void> {
+    for (const acquisition of this.acquisitions.values()) acquisition.release();
+    this.acquisitions.clear();
+    await Promise.all(this.members.map(({ store }) => store.close()));
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+    const called = this.clock.now();
+    const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
+    return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
+  }
+
+  async release(request: ReleaseRequest): Promise<ReleaseReply> {
+    const called = this.clock.now();
+    const { key, id, keep } = request;
+    const given = this.acquisitions.get(id);
+    given?.release();
+    this.acquisitions.delete(id);
+    const next = request.next === undefined ? undefined : this.open(request.next);
+
+    const replies = this.members.map((member, i) => {
+      // An answer that was not waited for may come behind the release.
+      const remember = given?.seats[i]?.isOpen === true ? 2 * this.commandTimeout : 0;
+      return member.ask((store) =>
+        store.release({
+          key,
+          id,
+          remember: Math.max(request.remember, remember),
+          keep,
+          next: next?.requestFor(member),
+        }),
+      );
+    });
+    next?.seats.forEach((seat, i) => {
+      next.expect(
+        seat,
+        replies[i]!.then((reply) => reply.next!),
+      );
+    });
+    next?.attempt().catch(() => undefined);
+
+    const released = await gather(replies, this, (answers, last) => tallyRelease(answers, this.quorum, last));
+    const nextReply = next === undefined ? undefined : await this.nextReply(request.next!.id, next, called);
+    return { released: released === 'released', next: nextReply };
+  }
+
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    if (requests.length === 0) return [];
+    const sent = this.clock.now();
+    const asks = this.members.map((member) => member.ask((store) => store.renew(requests)));
+    const replies = await gather(asks, this, (answers, last) => {
+      const tallies = requests.map((_, i) => tallyRenewal(answers, i, this.quorum, last));
+      return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
+    });
+    requests.forEach(({ id }, i) => {
+      const reply = replies[i];
+      const won = this.acquisitions.get(id)?.won;
+      if (won !== undefined && typeof reply === 'number') won.until = Math.max(won.until, sent + reply);
+    });
+    return replies;
+  }
+
+  async extend(request: RenewRequest): Promise<RenewReply> {
+    const sent = this.clock.now();
+    const asks = this.members.map((member) => member.ask(async (store) => [await store.extend(request)]));
+    const reply = await gather(asks, this, (answers, last) => tallyRenewal(answers, 0, this.quorum, last));
+    const won = this.acquisitions.get(request.id)?.won;
+    if (won !== undefined && typeof reply === 'number') won.until = sent + reply;
+    return reply;
+  }
+
+  /** Several keys over several masters are no one step: the engine takes them one by one. */
+  async acquireAll(): Promise<undefined> {
+    return undefined;
+  }
+
+  async replicate(): Promise<number> {
+    throw new LockConfigError(
+      'replicas cannot be waited for with several independent masters, which are there in place of replicas: ' +
+        'leave the option out.',
+    );
+  }
+
+  async setLimit(key: string, permits: number): Promise<void> {
+    await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
+  }
+
+  async forceRelease(key: string): Promise<ForceReleaseReply> {
+    const replies = await this.askMajority((store) => store.forceRelease(key));
+    return {
+      holds: Math.max(...replies.map(({ holds }) => holds)),
+      told: Math.max(...replies.map(({ told }) => told)),
+    };
+  }
+
+  async inspect(key: string): Promise<StoredLock> {
+    const replies = await this.askMajority((store) => store.inspect(key));
+    return mergeInspections(replies, this.quorum, this.members.length);
+  }
+
+  askAgain(id: string): void {
+    this.listener?.askIn(id, 0);
+  }
+
+  /** Asks all masters; answers what those have answered who did in time. */
+  private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
+    const asks = this.members.map((member) => member.ask(question));
+    return gather(asks, this, (answers, last) => {
+      refuseMinority(answers, this.quorum);
+      return last ? valuesOf(answers) : undefined;
+    });
+  }
+
+  private decideStart(answers: Answers<void>, last: boolean): true | undefined {
+    const { refusal } = this.membership;
+    if (refusal !== undefined) throw refusal;
+    refuseMinority(answers, this.quorum);
+    return last || valuesOf(answers).length >= this.quorum ? true : undefined;
+  }
+
+  private async settledWithin(work: ReadonlyArray<Promise<unknown>>, ms: number): Promise<void> {
+    let timer: unknown;
+    const limit = new Promise<void>((resolve) => {
+      timer = this.clock.setTimer(ms, resolve);
+    });
+    await Promise.race([Promise.allSettled(work), limit]);
+    this.clock.clearTimer(timer);
+  }
+
+  private open(request: AcquireRequest): Acquisition {
+    if (this.acquisitions.size >= this.sweepAt) this.sweep();
+    const acquisition = new Acquisition(this, request);
+    this.acquisitions.set(request.id, acquisition);
+    return acquisition;
+  }
+
+  /** Holds that ended with their leases are never given back. */
+  private sweep(): void {
+    const now = this.clock.now();
+    for (const [id, { won }] of this.acquisitions) {
+      if (won !== undefined && won.until < now) this.acquisitions.delete(id);
+    }
+    this.sweepAt = Math.max(SWEEP_AT, 2 * this.acquisitions.size);
+  }
+
+  /** The engine counts a lease from when it asked, and the masters from when they were asked. */
+  private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
+    if ('reply' in outcome) {
+      const isOver = outcome.reply.outcome !== 'queued' && this.acquisitions.get(id) === acquisition;
+      if (isOver) this.acquisitions.delete(id);
+      return outcome.reply;
+    }
+    const { token, until } = outcome.won;
+    return { outcome: 'held', time: this.clock.now(), token, lease: until - called };
+  }
+
+  /** What a release answers about the next one, which may take longer than the release does. */
+  private async nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
+    const time = this.clock.now();
+    const later: AcquireReply = { outcome: 'queued', time, askIn: 0, lastToken: 0, holders: [] };
+    let timer: unknown;
+    const limit = new Promise<AcquireReply>((resolve) => {
+      timer = this.clock.setTimer(NEXT_GRACE, () => resolve(later));
+    });
+    const reply = next.outcome.then(
+      (known) => this.replyOf(id, next, known, called),
+      () => later,
+    );
+    const answer = await Promise.race([reply, limit]);
+    this.clock.clearTimer(timer);
+    return answer;
+  }
+
+  private listenTo(member: Member): void {
+    member.store.listen({
+      granted: (grant) => this.granted(member, grant),
+      askIn: (id, delay) => this.listener?.askIn(id, delay),
+      revoked: (id) => this.revoked(member, id),
+      opened: () => undefined,
+      restored: () => this.listener?.restored(),
+    });
+  }
+
+  private granted(member: Member, { key, id }: PushedGrant): void {
+    const acquisition = this.acquisitions.get(id);
+    if (acquisition !== undefined) return acquisition.pushed(member);
+    // Nobody wants it any more.
+    member.ask((store) => store.release({ key, id, remember: 0, keep: 0, next: undefined })).catch(() => undefined);
+  }
+
+  private revoked(member: Member, id: string): void {
+    const acquisition = this.acquisitions.get(id);
+    if (acquisition?.revoked(member) !== true) return;
+    this.acquisitions.delete(id);
+    this.listener?.revoked(id);
+  }
+}

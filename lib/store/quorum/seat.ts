@@ -1,0 +1,74 @@
+import type { AcquireReply } from '../lock-store.js';
+import type { Member } from './member.js';
+
+/** How an acquisition stands with one master; `none`: nothing there, or nothing known. */
+type Standing = 'none' | 'failed' | AcquireReply['outcome'];
+
+/** What one master has said to one acquisition. */
+export class Seat {
+  standing: Standing = 'none';
+  /** How many questions are on their way. */
+  asking = 0;
+  /** A grant was pushed that no answer has confirmed yet. */
+  pushed = false;
+  /** Until when the hold is believed here, counted from the sending of the question. */
+  until = 0;
+  token = 0;
+  /** Others who hold it here. */
+  holders: readonly string[] = [];
+  /** When to ask again. */
+  askAt = Infinity;
+  lastToken = 0;
+  error: Error | undefined;
+  /** Answers to what was sent before this do not count. */
+  countsFrom = -Infinity;
+  private epoch = 0;
+
+  constructor(readonly member: Member) {}
+
+  /** Whether the hold here counts now. What was told before a connection was lost is asked anew. */
+  holdsAt(now: number): boolean {
+    return this.standing === 'held' && this.until > now && this.epoch === this.member.store.epoch;
+  }
+
+  /** Whether it is not known how this master will answer. */
+  get isOpen(): boolean {
+    return this.asking > 0;
+  }
+
+  /** Whether it has answered, and was asked nothing since. */
+  get isAnswered(): boolean {
+    return this.asking === 0 && this.standing !== 'none' && this.standing !== 'failed';
+  }
+
+  take(reply: AcquireReply, sent: number, epoch: number, now: number): void {
+    this.standing = reply.outcome;
+    this.epoch = epoch;
+    this.error = undefined;
+    this.holders = [];
+    this.askAt = Infinity;
+    if (reply.outcome === 'held') {
+      this.until = sent + reply.lease;
+      this.token = reply.token;
+      this.pushed = false;
+    } else if (reply.outcome === 'queued' || reply.outcome === 'busy') {
+      this.holders = reply.holders;
+      this.askAt = now + reply.askIn;
+      this.lastToken = Math.max(this.lastToken, reply.lastToken);
+    }
+  }
+
+  fail(error: Error): void {
+    this.standing = 'failed';
+    this.error = error;
+    this.askAt = Infinity;
+  }
+
+  /** Nothing is held here any more, and no place is kept. */
+  clear(): void {
+    this.standing = 'none';
+    this.pushed = false;
+    this.holders = [];
+    this.askAt = Infinity;
+  }
+}

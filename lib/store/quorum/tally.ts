@@ -1,0 +1,45 @@
+import type { ReleaseReply, RenewReply } from '../lock-store.js';
+import { errorsOf, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
+
+/**
+ * Whether a lock was given back. It counts as released unless it is certain that a majority did not have it any more.
+ * @throws LockStoreError when so many fail that those left are no majority
+ */
+export function tallyRelease(
+  answers: Answers<ReleaseReply>,
+  quorum: number,
+  last: boolean,
+): 'released' | 'was gone' | undefined {
+  refuseMinority(answers, quorum);
+  const values = valuesOf(answers);
+  const gone = values.filter(({ released }) => !released).length;
+  if (gone >= quorum) return 'was gone';
+  if (last) return 'released';
+  const open = answers.length - values.length - errorsOf(answers).length;
+  return values.length >= quorum && gone + open < quorum ? 'released' : undefined;
+}
+
+/** What is left of the `place`-th lease of a batch: what a majority has at least. */
+export function tallyRenewal(
+  answers: Answers<readonly RenewReply[]>,
+  place: number,
+  quorum: number,
+  last: boolean,
+): RenewReply | undefined {
+  const most = answers.length - quorum;
+  const left: number[] = [];
+  const errors: Error[] = [...errorsOf(answers)];
+  let gone = 0;
+  for (const replies of valuesOf(answers)) {
+    const reply = replies[place]!;
+    if (reply === 'gone') gone += 1;
+    else if (typeof reply === 'number') left.push(reply);
+    else errors.push(reply);
+  }
+  // A minority more could only say more than this.
+  if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];
+  if (gone > most) return 'gone';
+  const open = answers.length - left.length - gone - errors.length;
+  if (!last && (left.length + open >= quorum || gone + open > most)) return undefined;
+  return minorityError(answers.length, left.length + gone, errors, quorum);
+}

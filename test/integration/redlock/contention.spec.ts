@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/lock.service.js';
+import { RedlockBench } from './support.js';
+
+const bench = new RedlockBench(5);
+
+class Counter {
+  value = 0;
+  inside = 0;
+  most = 0;
+
+  /** A read and a write with a pause between them, which nothing but the lock keeps together. */
+  async increment(): Promise<void> {
+    this.most = Math.max(this.most, ++this.inside);
+    const value = this.value;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    this.value = value + 1;
+    this.inside -= 1;
+  }
+}
+
+async function commandsOf(): Promise<number> {
+  const stats = await Promise.all(bench.masters.map((master) => master.commandStats()));
+  return stats.reduce((sum, { evalsha = 0 }) => sum + evalsha, 0);
+}
+
+async function resetStats(): Promise<void> {
+  await Promise.all(bench.masters.map((master) => master.resetCommandStats()));
+}
+
+async function waitersPass(services: LockService[], times: number): Promise<{ counter: Counter; took: number }> {
+  const counter = new Counter();
+  const since = performance.now();
+  await Promise.all(
+    services.map(async (service) => {
+      for (let i = 0; i < times; i += 1) {
+        await service.run('a', () => counter.increment(), { waitTimeout: 30_000 });
+      }
+    }),
+  );
+  return { counter, took: performance.now() - since };
+}
+
+describe('A22 E8 many clients on several masters', () => {
+  for (const masters of [3, 5]) {
+    it(`settle split votes: 10 clients that wait, ${masters} masters`, async () => {
+      const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });
+      await resetStats();
+      const { counter, took } = await waitersPass(services, 20);
+      expect(counter).toMatchObject({ value: 200, most: 1 });
+      await bench.untilNothingIsLeft();
+      const commands = await commandsOf();
+      process.stdout.write(
+        `${masters} masters, 200 sections of 10 clients: ${(took / 200).toFixed(2)} ms and ${(commands / 200 / masters).toFixed(2)} commands per master each\n`,
+      );
+    });
+
+    it(`settle split votes: 10 clients that try, ${masters} masters`, async () => {
+      const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });
+      const counter = new Counter();
+      let [tries, held] = [0, 0];
+      await resetStats();
+      await Promise.all(
+        services.map(async (service) => {
+          for (let mine = 0; mine < 10;) {
+            tries += 1;
+            const lock = await service.tryAcquire('a');
+            if (lock !== null) {
+              mine += 1;
+              held += 1;
+              await counter.increment();
+              await lock.release();
+            }
+            await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+          }
+        }),
+      );
+      expect(counter).toMatchObject({ value: 100, most: 1 });
+      await bench.untilNothingIsLeft();
+      process.stdout.write(
+        `${masters} masters, tryAcquire: ${(tries / held).toFixed(2)} tries per hold, ${((await commandsOf()) / held / masters).toFixed(2)} commands per master\n`,
+      );
+    });
+  }
+});

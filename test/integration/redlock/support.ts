@@ -1,0 +1,88 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import type { LockService } from '../../../lib/lock.service.js';
+import { createLockService } from '../../../lib/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/redis-lock.options.js';
+import { eventuallyPasses } from '../../support/eventually.js';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../../support/leaks.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+/** Independent masters for the tests of a file; all run again after each test, and services on them end. */
+export class RedlockBench {
+  masters: RedisServer[] = [];
+  readonly lines: string[] = [];
+  private readonly services: LockService[] = [];
+  private readonly disposables: AsyncDisposable[] = [];
+
+  constructor(count: number) {
+    beforeAll(async () => {
+      this.masters = await Promise.all(Array.from({ length: count }, () => startRedis()));
+    });
+    afterEach(async () => {
+      await Promise.all(this.masters.map((master) => (master.isRunning ? master.resume() : master.start())));
+      await this.close();
+      await Promise.all(this.disposables.splice(0).map((disposable) => disposable[Symbol.asyncDispose]()));
+      this.lines.length = 0;
+      for (const { admin } of this.masters) {
+        await expectAllKeysHaveTtl(admin);
+        await admin.flushall();
+      }
+    });
+    afterAll(() => Promise.all(this.masters.map((master) => master.stop())));
+  }
+
+  get urls(): string[] {
+    return this.masters.map(({ url }) => url);
+  }
+
+  /** A service that has not been started. */
+  make(options: RedisLockModuleOptions = {}): LockService {
+    const say = (level: string) => (text: string) => void this.lines.push(`${level}: ${text}`);
+    const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
+    const resolved = resolveModuleOptions({ connection: this.urls, shutdownTimeout: 0, ...options });
+    const service = createLockService(resolved, logger);
+    this.services.push(service);
+    return service;
+  }
+
+  async service(options?: RedisLockModuleOptions): Promise<LockService> {
+    const service = this.make(options);
+    await service.start();
+    return service;
+  }
+
+  serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
+    return Promise.all(Array.from({ length: count }, () => this.service(options)));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.services.splice(0).map((service) => service.close()));
+  }
+
+  endLater<T extends AsyncDisposable>(disposable: T): T {
+    this.disposables.push(disposable);
+    return disposable;
+  }
+
+  /** On how many masters somebody holds a key. */
+  async holding(key: string): Promise<boolean[]> {
+    return Promise.all(this.masters.map(async ({ admin }) => (await admin.exists(`lock:state:{${key}}`)) === 1));
+  }
+
+  /** How many wait for a key, on each of some masters. */
+  async waiting(key: string, masters: readonly RedisServer[] = this.masters): Promise<number[]> {
+    return Promise.all(masters.map(({ admin }) => admin.zcard(`lock:queue:{${key}}`)));
+  }
+
+  /** Resolves when so many wait for a key on each of some masters. */
+  untilWaiting(key: string, count: number, masters = this.masters): Promise<void> {
+    return eventuallyPasses(async () => {
+      const waiting = await this.waiting(key, masters);
+      if (waiting.some((each) => each !== count)) throw new Error(`waiting: ${waiting.join(', ')}, not ${count}`);
+    });
+  }
+
+  /** Resolves when nobody holds or awaits any lock, on any of some masters. */
+  async untilNothingIsLeft(masters: readonly RedisServer[] = this.masters, within = 3_000): Promise<void> {
+    for (const { admin } of masters) await eventuallyPasses(() => expectNothingLeft(admin), { within });
+  }
+}
