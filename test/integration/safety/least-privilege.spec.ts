@@ -13,13 +13,13 @@ import { startRedis, type RedisServer } from '../../support/redis-server.js';
  * All that a Redis user of this library needs. As rules:
  *
  * ACL SETUSER locks on >password resetkeys ~lock:* resetchannels &lock:client:* nocommands
- *   +evalsha +eval +subscribe +info                          said by the clients themselves
+ *   +evalsha +eval +subscribe +info +wait                    said by the clients themselves
  *   +time +exists +hget +hset +hdel …                        and the rest of BY_SCRIPTS by the scripts
  *
  * `lock` stands for `keyPrefix`. ioredis says HELLO and AUTH, which everybody may, and CLIENT SETINFO, whose refusal
  * it ignores; INFO may be refused, too, but then it prints a warning for each connection.
  */
-const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info'];
+const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info', 'wait'];
 const BY_SCRIPTS = [
   'del',
   'exists',
@@ -37,6 +37,7 @@ const BY_SCRIPTS = [
   'set',
   'time',
   'zadd',
+  'zcard',
   'zrange',
   'zrank',
   'zrem',
@@ -80,6 +81,17 @@ async function useEverything(url: string): Promise<void> {
   const given = service.acquire('b', { signal: AbortSignal.timeout(50), owner: 'x' });
   await given.catch(() => undefined);
   expect(await service.forceRelease('b')).toBe(true);
+  await (await service.acquire(['c', 'd'])).release();
+  const semaphore = service.getSemaphore('e', { permits: 2 });
+  await semaphore.setPermits(3);
+  await (await semaphore.acquire(2)).release();
+  // There are none.
+  await service.acquire('f', { replicas: { min: 1, timeout: 50 } }).catch(() => undefined);
+  const latch = service.getCountDownLatch('g');
+  await latch.trySetCount(1);
+  const opened = latch.await();
+  await latch.countDown();
+  expect(await opened).toBe(true);
   await leaveBeforeComing(redis, url);
 }
 
@@ -92,6 +104,8 @@ it('D1 needs no more than the documented commands, keys and channels, with the p
   const refused = ((await redis.admin.acl('LOG')) as unknown[][]).map((entry) => entry[entry.indexOf('object') + 1]);
   // A telling name for the connection, which ioredis does without when it may not give one.
   expect(refused.filter((what) => !String(what).startsWith('client|'))).toEqual([]);
+  // What is to be remembered for a while.
+  await redis.admin.del('lock:limit:{e}', 'lock:counted:{g}');
   await nothingLeftBehind(redis);
 });
 
