@@ -16,6 +16,8 @@ const LOCKS = ['^lib/locks/', '^lib/lock\\.service\\.ts$'];
 const ENGINE = '^lib/engine/';
 const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
+/** What users test with: a composition root of its own, on locks in memory. */
+const TESTING = '^lib/testing/';
 
 /** Files of `from` import nothing of the library but `to`, and no packages that match `never`. */
 function room(name, comment, { from, to = [], never = [] }) {
@@ -114,9 +116,24 @@ module.exports = {
           ERRORS,
           COMMON,
           ...USES,
+          TESTING,
         ],
       },
       to: {},
+    },
+    {
+      name: 'testing-is-for-tests',
+      comment: 'What users test with is put together from the library, which does without it.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: TESTING },
+      to: { path: TESTING },
+    },
+    {
+      name: 'testing-without-redis',
+      comment: 'Tests of users need no Redis.',
+      severity: 'error',
+      from: { path: TESTING },
+      to: { path: ['^lib/store/(redis|quorum)/', CLIENT] },
     },
     {
       name: 'not-through-the-front-door',

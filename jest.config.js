@@ -6,7 +6,10 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
   resolver: '<rootDir>/test/support/jest-resolver.cjs',
-  moduleNameMapper: { '^nestjs-redis-locks$': '<rootDir>/lib/index.ts' },
+  moduleNameMapper: {
+    '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
+    '^nestjs-redis-locks/testing$': '<rootDir>/lib/testing/index.ts',
+  },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

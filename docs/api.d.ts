@@ -9,8 +9,20 @@ export interface LockDefaults {
     expire?: Duration;
     maxRenewTimes?: number;
     waitTimeout?: Duration;
+    replicas?: ReplicaOptions;
     onContended?: OnContended;
     onLost?: OnLost;
+}
+
+export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
+
+export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+
+export interface LockStoreParts {
+    readonly clock: Clock;
+    readonly logger: LockLogger;
+    readonly keyPrefix: string;
+    readonly commandTimeout: number;
 }
 
 export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
@@ -28,7 +40,8 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
 
 export interface RedisLockModuleOptions {
     name?: string;
-    connection?: string | RedisOptions | Redis;
+    connection?: RedisConnectionOption | readonly RedisConnectionOption[];
+    store?: LockStoreChoice;
     keyPrefix?: string;
     lockWatchdogTimeout?: Duration;
     defaults?: LockDefaults;
@@ -59,9 +72,9 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[]> ext
     returns?: 'promise' | 'observable';
 }
 
-export type LockKey<Args extends readonly any[] = any[]> = string | ((...args: Args) => string);
+export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast'> {
+export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas'> {
     key: LockKey<Args>;
     onContended?: OnContended;
     onLost?: OnLost;
@@ -128,10 +141,16 @@ export declare class LockService {
     readonly name: string;
     readonly defaults: LockServiceDefaults;
     constructor(engine: LockEngine, events: Observable<LockEvent>, options: LockServiceOptions);
-    acquire(key: string, options?: AcquireOptions): Promise<LockHandle>;
-    tryAcquire(key: string, options?: AcquireOptions): Promise<LockHandle | null>;
-    run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
+    acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
+    tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
+    run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
     getLock(key: string, options?: LockObjectOptions): Lock;
+    getFairLock(key: string, options?: LockObjectOptions): Lock;
+    getReadWriteLock(key: string, options?: LockObjectOptions): ReadWriteLock;
+    getMultiLock(keys: readonly string[], options?: LockObjectOptions): Lock;
+    getSemaphore(key: string, options: SemaphoreOptions): Semaphore;
+    getCountDownLatch(key: string): CountDownLatch;
+    getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
     inspect(key: string): Promise<LockInfo | null>;
     forceRelease(key: string): Promise<boolean>;
 }
@@ -157,9 +176,16 @@ export interface AcquireOptions {
 
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
+export type LockType = 'exclusive' | 'read' | 'write';
+
 export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => unknown);
 
 export type OnLost = 'throw' | 'ignore' | LockLostListener;
+
+export interface ReplicaOptions {
+    min: number;
+    timeout?: Duration;
+}
 
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
     onLost?: OnLost;
@@ -169,6 +195,7 @@ export interface LockHandle extends AsyncDisposable {
     readonly key: string;
     readonly keys: readonly string[];
     readonly owner: string;
+    readonly type: 'exclusive' | 'read' | 'permits';
     readonly fencingToken: number;
     readonly fencingTokens: ReadonlyMap<string, number>;
     readonly signal: AbortSignal;
@@ -183,7 +210,7 @@ export interface LockHandle extends AsyncDisposable {
 
 export interface Lock {
     readonly key: string;
-    lock(options?: Omit<AcquireOptions, 'owner'>): Promise<LockHandle>;
+    lock(options?: LockCallOptions): Promise<LockHandle>;
     tryLock(waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
     unlock(): Promise<void>;
     forceUnlock(): Promise<boolean>;
@@ -194,13 +221,83 @@ export interface Lock {
     remainTimeToLive(): Promise<number>;
 }
 
+export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits'>;
+
 export interface LockObjectOptions {
     owner?: string;
+}
+
+export interface ReadWriteLock {
+    readLock(): Lock;
+    writeLock(): Lock;
+}
+
+export interface Semaphore {
+    readonly key: string;
+    acquire(permits?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
+    tryAcquire(permits?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
+    release(handle: LockHandle): Promise<void>;
+    availablePermits(): Promise<number>;
+    getPermits(): Promise<number>;
+    setPermits(permits: number): Promise<void>;
+}
+
+export type SemaphoreCallOptions = Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'>;
+
+export interface SemaphoreOptions {
+    permits: number;
+}
+
+export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'>, Pick<RunOptions, 'onLost'> {
+    units?: number;
+}
+
+export interface CountDownLatch {
+    readonly key: string;
+    trySetCount(count: number, options?: LatchOptions): Promise<boolean>;
+    countDown(): Promise<number>;
+    getCount(): Promise<number>;
+    await(options?: LatchWaitOptions): Promise<boolean>;
+}
+
+export interface LatchOptions {
+    expire?: Duration;
+}
+
+export interface LatchWaitOptions {
+    waitTimeout?: Duration;
+    signal?: AbortSignal;
+}
+
+export type DeposedListener = (error: LockLostError | undefined) => unknown;
+
+export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unknown;
+
+export interface LeaderElection extends AsyncDisposable {
+    readonly key: string;
+    readonly isLeader: boolean;
+    readonly handle: LockHandle | undefined;
+    readonly signal: AbortSignal | undefined;
+    readonly fencingToken: number | undefined;
+    start(): this;
+    stop(): Promise<void>;
+    resign(): Promise<boolean>;
+    onElected(listener: ElectedListener): () => void;
+    onDeposed(listener: DeposedListener): () => void;
+}
+
+export interface LeaderElectionOptions {
+    onElected?: ElectedListener;
+    onDeposed?: DeposedListener;
+    replicas?: ReplicaOptions;
 }
 
 export interface LockHolderInfo {
     readonly id: string;
     readonly owner: string;
+    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly permits: number;
     readonly client: string;
     readonly fencingToken: number;
     readonly ttl: number;
@@ -216,11 +313,14 @@ export interface LockInfo {
     readonly ttl: number;
     readonly fencingToken: number;
     readonly waiters: readonly LockWaiterInfo[];
+    readonly permits: number | undefined;
 }
 
 export interface LockWaiterInfo {
     readonly id: string;
     readonly owner: string;
+    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly permits: number;
     readonly client: string;
 }
 
@@ -317,4 +417,162 @@ export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LO
 export interface LockErrorDetails {
     key?: string;
     cause?: unknown;
+}
+
+export type AcquireReply = HeldReply | ContendedReply | {
+    readonly outcome: 'left' | 'upgrade';
+    readonly time: number;
+};
+
+export interface AcquireRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly mode: LockMode;
+    readonly owner: string | undefined;
+    readonly lease: number;
+    readonly waits: boolean;
+    readonly period: number;
+    readonly patience: number;
+    readonly grantTimeout: number;
+    readonly age?: number;
+}
+
+export interface ContendedReply {
+    readonly outcome: 'queued' | 'busy';
+    readonly time: number;
+    readonly askIn: number;
+    readonly lastToken: number;
+    readonly holders: readonly string[];
+}
+
+export interface ForceReleaseReply {
+    readonly holds: number;
+    readonly told: number;
+}
+
+export interface HeldReply {
+    readonly outcome: 'held';
+    readonly time: number;
+    readonly token: number;
+    readonly lease: number;
+}
+
+export type LockMode = {
+    readonly kind: 'exclusive';
+} | {
+    readonly kind: 'read';
+} | {
+    readonly kind: 'permits';
+    readonly units: number;
+    readonly limit: number;
+};
+
+export interface LockStore {
+    readonly clientId: string;
+    readonly listening: boolean;
+    readonly epoch: number;
+    readonly unreachable: LockStoreError | undefined;
+    readonly latches: LatchStore | undefined;
+    start(): Promise<void>;
+    close(): Promise<void>;
+    listen(listener: LockStoreListener): void;
+    acquire(request: AcquireRequest): Promise<AcquireReply>;
+    release(request: ReleaseRequest): Promise<ReleaseReply>;
+    renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
+    extend(request: RenewRequest): Promise<RenewReply>;
+    acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
+    replicate(request: ReplicateRequest): Promise<number>;
+    setLimit(key: string, permits: number): Promise<void>;
+    forceRelease(key: string): Promise<ForceReleaseReply>;
+    inspect(key: string): Promise<StoredLock>;
+}
+
+export interface LockStoreListener {
+    granted(grant: PushedGrant): void;
+    askIn(id: string, delay: number): void;
+    revoked(id: string): void;
+    opened(key: string, latch: string): void;
+    restored(): void;
+}
+
+export interface PushedGrant {
+    readonly key: string;
+    readonly id: string;
+    readonly token: number;
+    readonly lease: number;
+    readonly time: number;
+}
+
+export interface ReleaseReply {
+    readonly released: boolean;
+    readonly next: AcquireReply | undefined;
+}
+
+export interface ReleaseRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly remember: number;
+    readonly keep: number;
+    readonly next: AcquireRequest | undefined;
+}
+
+export type RenewReply = number | 'gone' | Error;
+
+export interface RenewRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly lease: number;
+}
+
+export interface ReplicateRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly min: number;
+    readonly timeout: number;
+}
+
+export interface StoredHold {
+    readonly id: string;
+    readonly owner: string;
+    readonly mode: LockMode;
+    readonly kept: boolean;
+    readonly token: number;
+    readonly ttl: number;
+    readonly since: number;
+}
+
+export interface StoredLock {
+    readonly lastToken: number;
+    readonly holds: readonly StoredHold[];
+    readonly waiters: readonly {
+        readonly id: string;
+        readonly owner: string;
+        readonly mode: LockMode;
+    }[];
+    readonly limit: number | undefined;
+}
+
+export interface LatchCount {
+    readonly left: number;
+    readonly latch: string;
+}
+
+export interface LatchStore {
+    setCount(key: string, count: number, lifetime: number): Promise<boolean>;
+    countDown(key: string, id: string): Promise<number>;
+    count(key: string, patience: number): Promise<LatchCount>;
+}
+
+export interface Clock {
+    now(): number;
+    wall(): number;
+    setTimer(delay: number, callback: () => void): unknown;
+    clearTimer(timer: unknown): void;
+}
+
+export interface LockLogger {
+    debug(message: string): void;
+    log(message: string): void;
+    warn(message: string): void;
+    error(message: string): void;
 }

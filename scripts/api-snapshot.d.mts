@@ -1,3 +1,4 @@
-export const SNAPSHOT: string;
-export function describeApi(entry?: string): string;
-export function readSnapshot(): string;
+export type EntryName = 'index' | 'testing';
+export const SNAPSHOTS: Record<EntryName, { entry: string; file: string }>;
+export function describeApi(name?: EntryName): string;
+export function readSnapshot(name?: EntryName): string;

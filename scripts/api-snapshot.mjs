@@ -5,12 +5,16 @@ import ts from 'typescript';
 import { ROOT } from './lib/paths.mjs';
 
 /** The public API as it was agreed on: every export with its declaration, without comments. */
-export const SNAPSHOT = join(ROOT, 'docs/api.d.ts');
+export const SNAPSHOTS = {
+  index: { entry: join(ROOT, 'dist/esm/index.d.ts'), file: join(ROOT, 'docs/api.d.ts') },
+  testing: { entry: join(ROOT, 'dist/esm/testing/index.d.ts'), file: join(ROOT, 'docs/api-testing.d.ts') },
+};
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';
 
-/** The declarations of everything that the built package exports, in the order of its index. */
-export function describeApi(entry = join(ROOT, 'dist/esm/index.d.ts')) {
+/** The declarations of everything that an entry of the built package exports, in the order of its index. */
+export function describeApi(name = 'index') {
+  const { entry } = SNAPSHOTS[name];
   const program = ts.createProgram([entry], {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
@@ -30,6 +34,8 @@ export function describeApi(entry = join(ROOT, 'dist/esm/index.d.ts')) {
   return `${HEADER}\n${texts.join('\n\n')}\n`;
 }
 
-export const readSnapshot = () => readFileSync(SNAPSHOT, 'utf8');
+export const readSnapshot = (name = 'index') => readFileSync(SNAPSHOTS[name].file, 'utf8');
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) writeFileSync(SNAPSHOT, describeApi());
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  for (const [name, { file }] of Object.entries(SNAPSHOTS)) writeFileSync(file, describeApi(name));
+}

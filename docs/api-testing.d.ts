@@ -1,0 +1,58 @@
+// The public API; npm run generate:api writes it, and a test compares it with what is built.
+
+export declare function getLockTestingToken(name?: string): InjectionToken<LockTesting>;
+
+export declare class RedisLockTestingModule {
+    static forRoot({ isGlobal, ...options }?: RedisLockTestingOptions): DynamicModule;
+}
+
+export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {
+}
+
+export declare class LockTesting implements AsyncDisposable {
+    readonly acquisitions: Acquisitions;
+    readonly service: LockService;
+    constructor({ clock, ...written }?: LockTestingOptions);
+    get clock(): ManualClock;
+    hold(key: string, options?: AcquireOptions): Promise<LockHandle>;
+    lose(key: string): Promise<boolean>;
+    withLocks<T extends object>(instance: T, service?: LockService): T;
+    override<Builder extends OverridesProviders>(builder: Builder): Builder;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
+    clock?: 'system' | 'manual';
+}
+
+export interface OverridesProviders {
+    overrideProvider(token: any): {
+        useValue(value: any): unknown;
+    };
+}
+
+export declare class Acquisitions implements Iterable<RecordedAcquisition> {
+    get all(): readonly RecordedAcquisition[];
+    of(key: string): readonly RecordedAcquisition[];
+    count(key: string, outcome?: AcquisitionOutcome): number;
+    clear(): void;
+    [Symbol.iterator](): Iterator<RecordedAcquisition>;
+}
+
+export type AcquisitionOutcome = 'acquired' | 'timeout' | 'aborted' | 'failed';
+
+export interface RecordedAcquisition {
+    readonly key: string;
+    readonly mode: LockMode['kind'];
+    readonly owner: string | undefined;
+    readonly outcome: AcquisitionOutcome;
+}
+
+export declare class ManualClock implements Clock {
+    now(): number;
+    wall(): number;
+    setTimer(delay: number, callback: () => void): unknown;
+    clearTimer(timer: unknown): void;
+    advance(ms: number): Promise<void>;
+}

@@ -1,0 +1,125 @@
+import { Logger } from '@nestjs/common';
+import { systemClock } from '../common/clock.js';
+import { declaredConnections } from '../decorators/lock-metadata.js';
+import { LockConfigError } from '../errors/index.js';
+import { LockService } from '../lock.service.js';
+import type { AcquireOptions } from '../locks/acquire-options.js';
+import type { LockHandle } from '../locks/lock-handle.js';
+import { readChoice } from '../locks/option-readers.js';
+import { createLockService } from '../redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../redis-lock.options.js';
+import { DEFAULT_INSTANCE, getLockServiceToken } from '../redis-lock.tokens.js';
+import { MemoryBackend } from '../store/memory/memory-backend.js';
+import { MemoryStore } from '../store/memory/memory-store.js';
+import { Acquisitions } from './acquisitions.js';
+import { ManualClock } from './manual-clock.js';
+import { RecordingEngine } from './recording-engine.js';
+
+/** The options of `LockTesting`: those of the module, and the clock. Nothing is kept in Redis, so `connection` is not used. */
+export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
+  /** `'system'` (default): time passes. `'manual'`: it passes when the test calls `clock.advance(ms)`. */
+  clock?: 'system' | 'manual';
+}
+
+/** What Nest's `TestingModuleBuilder` has for those who put one provider in the place of another. */
+export interface OverridesProviders {
+  overrideProvider(token: any): { useValue(value: any): unknown };
+}
+
+/** How many ms have to pass for what is to happen at once, where time stands still. */
+const END = 2;
+
+const logger = new Logger('RedisLock');
+
+/**
+ * Locks for tests, in memory and apart from all others: their service, and what a test does to them from outside.
+ * `RedisLockTestingModule` provides one; without a module, make one and give its service to what you test.
+ */
+export class LockTesting implements AsyncDisposable {
+  /** What was locked through the service. */
+  readonly acquisitions = new Acquisitions();
+  readonly service: LockService;
+  /** Another client of the same locks, as another process would have. */
+  private readonly outsider: LockService;
+  private readonly manualClock: ManualClock | undefined;
+
+  /** @throws LockConfigError for an option that cannot be used */
+  constructor({ clock = 'system', ...written }: LockTestingOptions = {}) {
+    readChoice('clock', clock, ['system', 'manual']);
+    this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
+    const time = this.manualClock ?? systemClock;
+    const backend = new MemoryBackend(time);
+    // Nobody waits at the end for holders whose time stands still.
+    const { shutdownTimeout } = clock === 'manual' ? { shutdownTimeout: 0 } : written;
+    const options = resolveModuleOptions({ ...written, shutdownTimeout, store: () => new MemoryStore(backend) });
+    this.outsider = createLockService({ ...options, shutdownTimeout: 0 }, logger, { clock: time });
+    this.service = createLockService(options, logger, {
+      clock: time,
+      engine: (parts) => new RecordingEngine(parts, this.acquisitions, () => this.closeOutsider()),
+    });
+    // In memory that takes no more than a moment, and never fails.
+    void Promise.all([this.service.start(), this.outsider.start()]);
+  }
+
+  /**
+   * The time of these locks.
+   * @throws LockConfigError unless it was asked for with `{ clock: 'manual' }`
+   */
+  get clock(): ManualClock {
+    if (this.manualClock !== undefined) return this.manualClock;
+    throw new LockConfigError("time passes by itself here; to let a test do that, write { clock: 'manual' }.");
+  }
+
+  /**
+   * Takes a key as another process would, until it is released or everything is closed. One try, unless `waitTimeout` is
+   * given.
+   * @throws as `LockService.acquire` does; LockTimeoutError when the key is held
+   */
+  hold(key: string, options: AcquireOptions = {}): Promise<LockHandle> {
+    return this.outsider.acquire(key, { waitTimeout: 0, ...options });
+  }
+
+  /** Ends whoever holds a key: their `signal` aborts, and they get the `LockLostError`. `false`: nobody held it. */
+  lose(key: string): Promise<boolean> {
+    return this.outsider.forceRelease(key);
+  }
+
+  /**
+   * Gives the service to an instance that was made with `new`, so that its locked methods work; answers the instance.
+   * @throws LockConfigError when its class has no locked methods
+   */
+  withLocks<T extends object>(instance: T, service: LockService = this.service): T {
+    const connections = declaredConnections(instance.constructor);
+    if (connections.length === 0) {
+      throw new LockConfigError(`${instance.constructor.name} has no methods with @DistributedLock.`);
+    }
+    for (const { connection } of connections) Reflect.set(instance, getLockServiceToken(connection), service);
+    return instance;
+  }
+
+  /**
+   * Puts these locks in the place of those of a `RedisLockModule` that the application under test imports, as it is. The
+   * one of the same `name`.
+   */
+  override<Builder extends OverridesProviders>(builder: Builder): Builder {
+    const { name } = this.service;
+    const token = name === DEFAULT_INSTANCE ? LockService : getLockServiceToken(name);
+    builder.overrideProvider(token).useValue(this.service);
+    return builder;
+  }
+
+  /** Ends everything; the module does so at `app.close()`. */
+  async close(): Promise<void> {
+    await this.service.close();
+  }
+
+  private async closeOutsider(): Promise<void> {
+    const closed = this.outsider.close();
+    await this.manualClock?.advance(END);
+    await closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,52 @@
+import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
+import { LockService } from '../lock.service.js';
+import { RedisLockModule } from '../redis-lock.module.js';
+import { readInstanceName, type RedisLockRootOptions } from '../redis-lock.options.js';
+import { DEFAULT_INSTANCE, getLockServiceToken } from '../redis-lock.tokens.js';
+import { LockTesting, type LockTestingOptions } from './lock-testing.js';
+
+/** The options of `RedisLockTestingModule.forRoot`. */
+export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {}
+
+/** The token under which the `LockTesting` of a named instance is provided; that of the default one is the class. */
+export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionToken<LockTesting> {
+  return name === DEFAULT_INSTANCE ? LockTesting : Symbol.for(`LockTesting '${name}'`);
+}
+
+/**
+ * Stands for `RedisLockModule` in tests: the same locks, in memory and apart from all others, and a `LockTesting` beside
+ * the service.
+ */
+@Module({})
+export class RedisLockTestingModule {
+  /** @throws LockConfigError for an option that cannot be used */
+  static forRoot({ isGlobal, ...options }: RedisLockTestingOptions = {}): DynamicModule {
+    const { clock: _clock, ...written } = options;
+    const {
+      providers = [],
+      exports = [],
+      ...module
+    } = RedisLockModule.forRoot({
+      ...written,
+      store: 'memory',
+      isGlobal,
+    });
+    const name = readInstanceName(options.name);
+    const token = getLockTestingToken(name);
+    const overrides: Provider[] = [
+      { provide: token, useFactory: () => new LockTesting(options) },
+      {
+        provide: name === DEFAULT_INSTANCE ? LockService : getLockServiceToken(name),
+        inject: [token],
+        useFactory: ({ service }: LockTesting) => service,
+      },
+    ];
+    // Of two providers with one token the later one counts.
+    return {
+      ...module,
+      module: RedisLockTestingModule,
+      providers: [...providers, ...overrides],
+      exports: [...exports, token],
+    };
+  }
+}

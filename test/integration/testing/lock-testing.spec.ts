@@ -1,0 +1,260 @@
+import { Injectable, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  currentLock,
+  DistributedLock,
+  getLockServiceToken,
+  LockService,
+  RedisLockModule,
+  type RedisLockRootOptions,
+} from 'nestjs-redis-locks';
+import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
+import { deferred } from '../../support/deferred.js';
+
+@Injectable()
+class StockService {
+  @DistributedLock({ key: 'stock:#p0', waitTimeout: '2s' })
+  async reserve(_sku: string, work: () => unknown = () => undefined): Promise<number> {
+    await work();
+    return currentLock()!.fencingToken;
+  }
+
+  @DistributedLock({ key: 'stocktaking', onContended: 'skip' })
+  async count(): Promise<string | undefined> {
+    return 'counted';
+  }
+}
+
+@Injectable()
+class JobService {
+  @DistributedLock({ key: 'job', connection: 'jobs' })
+  async run(): Promise<void> {}
+}
+
+const modules: Array<{ close(): Promise<void> }> = [];
+afterEach(async () => {
+  for (const module of modules.splice(0)) await module.close();
+});
+
+async function boot(builder: ReturnType<typeof Test.createTestingModule>) {
+  const module = await builder.setLogger(false as never).compile();
+  modules.push(module);
+  return module.init();
+}
+
+describe('RedisLockTestingModule', () => {
+  it('stands for RedisLockModule, without Redis, and tells what was locked', async () => {
+    const module = await boot(
+      Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
+    );
+    const testing = module.get(LockTesting);
+    const stock = module.get(StockService);
+    await Promise.all([stock.reserve('a'), stock.reserve('a'), stock.reserve('b')]);
+    expect(testing.acquisitions.count('stock:a')).toBe(2);
+    expect(testing.acquisitions.of('stock:b')).toEqual([
+      { key: 'stock:b', mode: 'exclusive', owner: undefined, outcome: 'acquired' },
+    ]);
+    testing.acquisitions.clear();
+    expect([...testing.acquisitions]).toEqual([]);
+  });
+
+  it('takes a key as another process would', async () => {
+    const module = await boot(
+      Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
+    );
+    const testing = module.get(LockTesting);
+    const other = await testing.hold('stocktaking');
+    expect(await module.get(StockService).count()).toBeUndefined();
+    expect(testing.acquisitions.count('stocktaking', 'timeout')).toBe(1);
+    await other.release();
+    expect(await module.get(StockService).count()).toBe('counted');
+    await testing.hold('left to the end');
+    await expect(testing.hold('left to the end')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+  });
+
+  it('takes a lock from its holder', async () => {
+    const module = await boot(
+      Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
+    );
+    const testing = module.get(LockTesting);
+    const [begun, end] = [deferred<AbortSignal>(), deferred()];
+    const reserved = module.get(StockService).reserve('a', async () => {
+      begun.resolve(currentLock()!.signal);
+      await end;
+    });
+    const signal = await begun;
+    expect(await testing.lose('stock:a')).toBe(true);
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    end.resolve();
+    await expect(reserved).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    expect(await testing.lose('stock:a')).toBe(false);
+  });
+
+  it('lets a test move the time', async () => {
+    const module = await boot(
+      Test.createTestingModule({
+        imports: [RedisLockTestingModule.forRoot({ clock: 'manual', lockWatchdogTimeout: '30s' })],
+        providers: [StockService],
+      }),
+    );
+    const testing = module.get(LockTesting);
+    const { clock } = testing;
+    expect(clock).toBeInstanceOf(ManualClock);
+    const other = await testing.hold('stock:a');
+    const waiting = module.get(StockService).reserve('a');
+    const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await clock.advance(1_900);
+    await clock.advance(200);
+    await refused;
+    await clock.advance(3_600_000);
+    expect(other.isHeld).toBe(true);
+    const fixed = await testing.hold('short', { expire: '1m' });
+    await clock.advance(59_000);
+    expect(fixed.isHeld).toBe(true);
+    await clock.advance(1_000);
+    expect(fixed.isHeld).toBe(false);
+  });
+
+  it('says how to get a clock that stands still', async () => {
+    await using testing = new LockTesting();
+    expect(() => testing.clock).toThrow("{ clock: 'manual' }");
+  });
+
+  it('stands for named instances', async () => {
+    const module = await boot(
+      Test.createTestingModule({
+        imports: [RedisLockTestingModule.forRoot(), RedisLockTestingModule.forRoot({ name: 'jobs' })],
+        providers: [StockService, JobService],
+      }),
+    );
+    await module.get(JobService).run();
+    const jobs = module.get<LockTesting>(getLockTestingToken('jobs'));
+    expect(jobs.acquisitions.count('job')).toBe(1);
+    expect(module.get(LockTesting).acquisitions.all).toEqual([]);
+    expect(module.get(getLockServiceToken('jobs'))).toBe(jobs.service);
+  });
+
+  it.each([{}, { isGlobal: false }])(
+    'exports what RedisLockModule exports: %j',
+    async (options: RedisLockRootOptions) => {
+      @Module({
+        imports: [RedisLockTestingModule.forRoot(options)],
+        providers: [StockService],
+        exports: [StockService],
+      })
+      class Stock {}
+      const module = await boot(Test.createTestingModule({ imports: [Stock] }));
+      expect(await module.get(StockService).count()).toBe('counted');
+    },
+  );
+
+  it('takes the place of a module by overrideModule', async () => {
+    const locks = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });
+    @Module({ imports: [locks], providers: [StockService] })
+    class App {}
+    const module = await boot(
+      Test.createTestingModule({ imports: [App] })
+        .overrideModule(locks)
+        .useModule(RedisLockTestingModule.forRoot()),
+    );
+    await module.get(StockService).reserve('a');
+    expect(module.get(LockTesting).acquisitions.count('stock:a')).toBe(1);
+  });
+
+  it('takes the place of RedisLockModule.forRoot() somewhere in the application, named or not', async () => {
+    @Module({
+      imports: [
+        RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' }),
+        RedisLockModule.forRootAsync({ name: 'jobs', useFactory: () => ({ connection: 'redis://127.0.0.1:1' }) }),
+      ],
+      providers: [StockService, JobService],
+    })
+    class App {}
+    const [testing, jobs] = [new LockTesting(), new LockTesting({ name: 'jobs' })];
+    const module = await boot(jobs.override(testing.override(Test.createTestingModule({ imports: [App] }))));
+    await module.get(StockService).reserve('a');
+    await module.get(JobService).run();
+    await testing.hold('stock:b');
+    expect([testing.acquisitions.count('stock:a'), jobs.acquisitions.count('job')]).toEqual([1, 1]);
+    await module.close();
+    await expect(testing.hold('stock:b')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  });
+});
+
+describe('LockTesting without a module', () => {
+  it('gives its service to an instance made with new', async () => {
+    await using testing = new LockTesting();
+    const stock = testing.withLocks(new StockService());
+    expect(await stock.reserve('a')).toBeGreaterThan(0);
+    await testing.withLocks(new JobService()).run();
+    expect(testing.acquisitions.all.map(({ key }) => key)).toEqual(['stock:a', 'job']);
+    expect(() => testing.withLocks({})).toThrow('no methods with @DistributedLock');
+  });
+
+  it('records modes, owners, and how it ended', async () => {
+    await using testing = new LockTesting();
+    const { service } = testing;
+    await service.run('k', () => service.run('k', () => undefined));
+    const read = await service.acquire('k', { type: 'read', owner: 'me' });
+    await expect(service.acquire('k', { owner: 'me' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await read.release();
+    await service.run('k', () => undefined, { permits: 2 });
+    await service.run(['k', 'l'], () => undefined);
+    const held = await testing.hold('k');
+    const reason = new Error('no more');
+    await expect(service.acquire('k', { signal: AbortSignal.timeout(10) })).rejects.toBeDefined();
+    await expect(service.acquire('k', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await held.release();
+    expect(testing.acquisitions.all.map((each) => [each.key, each.mode, each.owner, each.outcome].join(' '))).toEqual([
+      'k exclusive  acquired',
+      'k read me acquired',
+      'k exclusive me failed',
+      'k permits  acquired',
+      'k exclusive  acquired',
+      'l exclusive  acquired',
+      'k exclusive  aborted',
+    ]);
+  });
+
+  it('is apart from all other locks', async () => {
+    await using one = new LockTesting();
+    await using other = new LockTesting();
+    await one.hold('k');
+    expect(await (await other.service.tryAcquire('k'))?.release()).toBe(true);
+  });
+
+  it('ends with what is held, also when time stands still', async () => {
+    const testing = new LockTesting({ clock: 'manual' });
+    const held = await testing.service.acquire('k');
+    await testing.hold('l');
+    await testing.close();
+    expect(held.isHeld).toBe(false);
+  });
+
+  it.each([{ clock: 'fake' as never }, { keyPrefix: '{' }, { conection: 'redis://127.0.0.1' } as never])(
+    'refuses what it does not know: %j',
+    (options) => {
+      expect(() => new LockTesting(options)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    },
+  );
+});
+
+describe("store: 'memory'", () => {
+  it('is shared by the clients of one prefix in the process', async () => {
+    const locks = (name: string, keyPrefix: string) => RedisLockModule.forRoot({ name, keyPrefix, store: 'memory' });
+    const module = await boot(
+      Test.createTestingModule({ imports: [locks('a', 'one'), locks('b', 'one'), locks('c', 'other')] }),
+    );
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => module.get<LockService>(getLockServiceToken(name)));
+    await using _held = await a!.acquire('k');
+    expect(await b!.tryAcquire('k')).toBeNull();
+    expect(await (await c!.tryAcquire('k'))?.release()).toBe(true);
+  });
+
+  it('does without a connection, so that a variable can switch', () => {
+    expect(() => RedisLockModule.forRoot({ store: 'memory', connection: undefined })).not.toThrow();
+    expect(() => RedisLockModule.forRoot({ store: 'redis', connection: undefined })).toThrow('connection is undefined');
+    expect(() => RedisLockModule.forRoot({ store: 'disk' as never })).toThrow("'redis', 'memory'");
+  });
+});
