@@ -1,0 +1,243 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { AT_ONCE, LockBench, timed } from '../../support/locks.js';
+import type { CommandSelector } from '../../support/resp-proxy.js';
+import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
+
+const bench = new LockBench();
+const KEY = 'lock:latch:{a}';
+
+const untilRegistered = (count: number): Promise<unknown> =>
+  eventually(
+    async () =>
+      Object.keys(await bench.redis.admin.hgetall(KEY)).filter((field) => field.startsWith('client:')).length === count,
+  );
+
+/** The n-th time that a script is run, whichever way. */
+const runs = (script: ScriptName, nth = 1): CommandSelector => ({
+  nth,
+  names: ['evalsha', 'eval'],
+  where: ({ args }) => args[0] === SCRIPTS[script].sha1 || args[0] === SCRIPTS[script].source,
+});
+
+/** Two clients, the first of which comes through a proxy; the server knows all scripts. */
+async function setUp() {
+  const proxy = await bench.proxy();
+  const [service, direct] = [
+    await bench.service({ connection: proxy.url, commandTimeout: 1_500 }),
+    await bench.service(),
+  ];
+  const [latch, other] = [service.getCountDownLatch('a'), direct.getCountDownLatch('a')];
+  await other.trySetCount(1);
+  await other.countDown();
+  await other.getCount();
+  await bench.redis.admin.del('lock:counted:{a}');
+  return { proxy, service, latch, other };
+}
+
+describe('A18 lost commands and replies', () => {
+  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('A18 a count-down counts once: %s', async (fault) => {
+    const { proxy, latch, other } = await setUp();
+    await other.trySetCount(10);
+    for (let i = 1; i <= 9; i++) {
+      const cut = proxy[fault](runs('latchCountDown'));
+      expect(await latch.countDown()).toBe(10 - i);
+      await cut.happened;
+      expect(await other.getCount()).toBe(10 - i);
+    }
+    const waiting = other.await({ waitTimeout: Infinity });
+    const cut = proxy[fault](runs('latchCountDown'));
+    expect(await latch.countDown()).toBe(0);
+    await cut.happened;
+    expect(await waiting).toBe(true);
+  });
+
+  it('A18 the last count-down of a latch, sent again, does not count for the next one', async () => {
+    const { proxy, latch, other } = await setUp();
+    await other.trySetCount(1);
+    const [waiting, executed] = [other.await({ waitTimeout: Infinity }), proxy.cutAfterCommand(runs('latchCountDown'))];
+    await untilRegistered(1);
+    // The new connection is not let in before the next latch is there.
+    proxy.refuse();
+    const counting = latch.countDown();
+    await executed.happened;
+    expect(await waiting).toBe(true);
+    expect(await other.trySetCount(5)).toBe(true);
+    await proxy.accept();
+    await counting;
+    expect(await other.getCount()).toBe(5);
+  });
+
+  it('A18 setting it, sent again, says true, and sets no second one', async () => {
+    const { proxy, latch, other } = await setUp();
+    proxy.cutAfterCommand(runs('latchSet'));
+    expect(await latch.trySetCount(2)).toBe(true);
+    await other.countDown();
+    await other.countDown();
+    const executed = proxy.cutAfterCommand(runs('latchSet'));
+    proxy.refuse();
+    const setting = latch.trySetCount(1);
+    await executed.happened;
+    await other.countDown();
+    await proxy.accept();
+    expect(await setting).toBe(true);
+    expect(await other.getCount()).toBe(0);
+  });
+
+  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('A18 a wait goes on: %s', async (fault) => {
+    const { proxy, latch, other } = await setUp();
+    await other.trySetCount(1);
+    const cut = proxy[fault](runs('latchCount'));
+    const waiting = latch.await({ waitTimeout: Infinity });
+    await cut.happened;
+    await untilRegistered(1);
+    await other.countDown();
+    expect(await waiting).toBe(true);
+  });
+
+  it('A18 a lost message costs a period, and none at all when the connection was lost with it', async () => {
+    const { proxy, latch, other } = await setUp();
+    await other.trySetCount(1);
+    let waiting = timed(() => latch.await({ waitTimeout: Infinity }));
+    await untilRegistered(1);
+    proxy.dropPushes();
+    await other.countDown();
+    const { value, took } = await waiting;
+    expect(value).toBe(true);
+    expect(took).toBeGreaterThan(2_000);
+    expect(took).toBeLessThan(4_000 + AT_ONCE);
+    proxy.heal();
+
+    await other.trySetCount(1);
+    waiting = timed(() => latch.await({ waitTimeout: Infinity }));
+    await untilRegistered(1);
+    proxy.refuse();
+    proxy.cutAll();
+    await other.countDown();
+    await proxy.accept();
+    const restored = await waiting;
+    expect(restored.value).toBe(true);
+    expect(restored.took).toBeLessThan(2_000);
+  });
+
+  it('A18 a script cache that was emptied makes no difference', async () => {
+    const { latch, other } = await setUp();
+    for (const step of [
+      () => latch.trySetCount(2),
+      () => latch.getCount(),
+      () => latch.countDown(),
+      () => other.countDown(),
+    ]) {
+      await bench.redis.admin.script('FLUSH', 'SYNC');
+      await step();
+    }
+    expect(await other.getCount()).toBe(0);
+  });
+});
+
+describe('A18 a Redis that fails', () => {
+  it('A18 does not answer: everything ends within commandTimeout, and works when it does again', async () => {
+    const service = await bench.service({ commandTimeout: 400 });
+    const latch = service.getCountDownLatch('a');
+    await latch.trySetCount(3);
+    const long = timed(() => latch.await({ waitTimeout: Infinity }));
+    await untilRegistered(1);
+    await bench.redis.pause();
+    const calls: Array<() => Promise<unknown>> = [
+      () => latch.trySetCount(1),
+      () => latch.countDown(),
+      () => latch.getCount(),
+      () => latch.await(),
+    ];
+    for (const { error, took } of await Promise.all(calls.map((call) => timed(call)))) {
+      expect(error).toMatchObject({ code: 'LOCK_STORE' });
+      expect(took).toBeLessThan(400 + AT_ONCE);
+    }
+    // Asked along with those who came later.
+    expect((await long).error).toMatchObject({ code: 'LOCK_STORE' });
+    await bench.redis.resume();
+    // The count-down of which nobody knew has been executed.
+    await eventually(async () => (await latch.getCount()) === 2);
+  });
+
+  it('A18 has no answer yet when waitTimeout is over: that is no false', async () => {
+    const service = await bench.service({ commandTimeout: 1_000 });
+    const latch = service.getCountDownLatch('a');
+    await latch.trySetCount(1);
+    await bench.redis.pause();
+    const { error, took } = await timed(() => latch.await({ waitTimeout: 50 }));
+    await bench.redis.resume();
+    expect(error).toMatchObject({
+      code: 'LOCK_STORE',
+      key: 'a',
+      message: expect.stringMatching(/has not answered yet/),
+    });
+    expect(took).toBeLessThan(50 + AT_ONCE);
+  });
+
+  it('A18 is gone and comes back empty: those who wait are told, or find it open', async () => {
+    const service = await bench.service({ commandTimeout: 600 });
+    const latch = service.getCountDownLatch('a');
+    await latch.trySetCount(1);
+    const short = timed(() => latch.await({ waitTimeout: Infinity }));
+    await untilRegistered(1);
+    await bench.redis.restart({ empty: true });
+    const { value, error } = await short;
+    expect(error ?? value).toBe(true);
+    await latch.trySetCount(1);
+    const told = timed(() => latch.await({ waitTimeout: Infinity }));
+    await untilRegistered(1);
+    await bench.redis.kill();
+    // Its next question after 3 to 4 s finds nobody.
+    expect((await told).error).toMatchObject({ code: 'LOCK_STORE' });
+    const late = await timed(() => latch.await());
+    expect(late.error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(late.took).toBeLessThan(AT_ONCE);
+    await bench.redis.start();
+    await eventually(async () => latch.await({ waitTimeout: 0 }).catch(() => false));
+    // The tests' own connection, too.
+    await eventually(async () => (await bench.redis.admin.ping()) === 'PONG');
+  });
+
+  it('A18 is out of memory: a latch that stands still opens, and a new one is refused', async () => {
+    const { latch, other } = await setUp();
+    await other.trySetCount(2);
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      const waiting = latch.await({ waitTimeout: Infinity });
+      await untilRegistered(1);
+      expect(await latch.countDown()).toBe(1);
+      expect(await latch.countDown()).toBe(0);
+      expect(await waiting).toBe(true);
+      const { error } = await timed(() => latch.trySetCount(1));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/out of memory/) });
+      expect(await latch.getCount()).toBe(0);
+    } finally {
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it.each(['latch', 'counted'])('A18 foreign data in the place of %s are left alone', async (role) => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await bench.redis.admin.set(`lock:${role}:{a}`, 'mine', 'PX', 60_000);
+    const { error } = await timed(() => latch.trySetCount(1));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/keyPrefix/) });
+    expect(await bench.redis.admin.get(`lock:${role}:{a}`)).toBe('mine');
+    expect(await bench.redis.admin.dbsize()).toBe(1);
+  });
+
+  it('A18 another hash in the place of a latch is left alone', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await bench.redis.admin.hset(KEY, 'mine', 1);
+    await bench.redis.admin.pexpire(KEY, 60_000);
+    const calls: Array<() => Promise<unknown>> = [
+      () => latch.trySetCount(1),
+      () => latch.countDown(),
+      () => latch.await(),
+    ];
+    for (const call of calls) {
+      expect((await timed(call)).error).toMatchObject({ code: 'LOCK_STORE' });
+    }
+    expect(await bench.redis.admin.hgetall(KEY)).toEqual({ mine: '1' });
+  });
+});
