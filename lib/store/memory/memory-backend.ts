@@ -29,7 +29,7 @@ class Fence implements Fading {
  */
 export class MemoryBackend implements MemoryServer {
   now = 0;
-  private micros = 0;
+  micros = 0;
   /** So that the time looks like that of a server, and nobody sets it. */
   private readonly origin: number;
   private readonly locks = new FadingMap<MemoryLock>();

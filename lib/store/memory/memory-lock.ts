@@ -131,15 +131,12 @@ export class MemoryLock implements Fading {
 
   inspect(lastToken: number): StoredLock {
     const { now } = this.server;
+    const waiters = [...this.queue.read(now)].slice(0, MOST_WAITERS).filter(({ staleAt }) => staleAt > now);
     return {
       lastToken,
       limit: this.limitNow,
       holds: this.holds.read(now).holds.map(({ ends, ...hold }) => ({ ...hold, ttl: ends - now })),
-      waiters: this.queue
-        .read(now)
-        .slice(0, MOST_WAITERS)
-        .filter(({ staleAt }) => staleAt > now)
-        .map(({ id, owner, mode }) => ({ id, owner, mode })),
+      waiters: waiters.map(({ id, owner, mode }) => ({ id, owner, mode })),
     };
   }
 
@@ -176,10 +173,10 @@ export class MemoryLock implements Fading {
   private wait(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
     const { now } = this.server;
     const { id, owner, mode, lease, grantTimeout } = request;
-    this.queue.exists(now);
-    const place = this.queue.hasPlace(id) ? this.queue.placeOf(id) : this.queue.size;
-    const askAt = askTime(holds, place, request, now);
-    this.queue.write({ id, owner, mode, lease, grantTimeout, askAt, staleAt: now + request.patience });
+    const came = request.age === undefined ? undefined : this.server.micros - request.age * 1_000;
+    const place = this.queue.placeFor(id, came, now);
+    const askAt = askTime(holds, this.queue.before(place), request, now);
+    this.queue.write({ id, owner, mode, lease, grantTimeout, place, askAt, staleAt: now + request.patience });
     this.queue.keepUntil(now + request.patience);
     this.settle(holds, ended, id);
     const mine = findHold(holds, id);

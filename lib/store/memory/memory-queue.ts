@@ -5,10 +5,12 @@ import type { Claim } from './memory-modes.js';
 /** A waiter asks this long after the end of a lease that stands in its way, and later the farther back it is. */
 export const AFTER_END = 2;
 const PER_PLACE = 10;
+/** How many places make it later. */
 const MOST_PLACES = 100;
 
 /** A place in the queue. */
 export interface MemoryTicket extends Claim {
+  readonly place: number;
   readonly staleAt: number;
   readonly lease: number;
   readonly grantTimeout: number;
@@ -19,40 +21,58 @@ export interface MemoryTicket extends Claim {
 export class MemoryQueue {
   private readonly tickets = new Map<string, MemoryTicket>();
   private until = 0;
+  /** The last place. */
+  private last = 0;
 
   exists(now: number): boolean {
     if (this.until <= now) this.tickets.clear();
     return this.tickets.size > 0;
   }
 
-  /** Takes a place at the end, or keeps the one that it has. */
+  /** The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given. */
+  placeFor(id: string, micros: number | undefined, now: number): number {
+    const empty = !this.exists(now);
+    return micros ?? this.tickets.get(id)?.place ?? (empty ? 1 : this.last + 1);
+  }
+
   write(ticket: MemoryTicket): void {
+    const empty = this.tickets.size === 0;
+    const before = this.tickets.get(ticket.id)?.place;
     this.tickets.set(ticket.id, ticket);
+    if (before === ticket.place) return;
+    if (empty || (before === undefined && ticket.place > this.last)) this.last = ticket.place;
+    else this.sort();
   }
 
   drop(id: string): void {
     this.tickets.delete(id);
   }
 
-  /** In turn; also those that are stale. */
-  read(now: number): MemoryTicket[] {
-    return this.exists(now) ? [...this.tickets.values()] : [];
+  /** In turn; also those that are stale. Those that come up may be dropped. */
+  read(now: number): Iterable<MemoryTicket> {
+    return this.exists(now) ? this.tickets.values() : [];
   }
 
-  placeOf(id: string): number {
-    return [...this.tickets.keys()].indexOf(id);
-  }
-
-  hasPlace(id: string): boolean {
-    return this.tickets.has(id);
-  }
-
-  get size(): number {
-    return this.tickets.size;
+  /** How many are in front of a place, as far as that matters. */
+  before(place: number): number {
+    let count = 0;
+    for (const ticket of this.tickets.values()) {
+      if (ticket.place >= place || count === MOST_PLACES) break;
+      count += 1;
+    }
+    return count;
   }
 
   keepUntil(until: number): void {
     this.until = Math.max(this.until, until);
+  }
+
+  /** Somebody came between others, or changed places. */
+  private sort(): void {
+    const sorted = [...this.tickets.values()].sort((a, b) => a.place - b.place || (a.id < b.id ? -1 : 1));
+    this.tickets.clear();
+    for (const ticket of sorted) this.tickets.set(ticket.id, ticket);
+    this.last = sorted.at(-1)!.place;
   }
 }
 
@@ -66,10 +86,11 @@ export function freeAt(holds: readonly MemoryHold[], { mode }: Claim): number | 
 /** When a waiter is to ask again: after its period, or when the leases end that stand in its way. */
 export function askTime(
   holds: readonly MemoryHold[],
+  /** How many are in front of it. */
   place: number,
   request: Claim & Pick<AcquireRequest, 'period'>,
   now: number,
 ): number {
   const free = freeAt(holds, request) ?? Infinity;
-  return Math.min(now + request.period, free + AFTER_END + Math.min(place, MOST_PLACES) * PER_PLACE);
+  return Math.min(now + request.period, free + AFTER_END + place * PER_PLACE);
 }

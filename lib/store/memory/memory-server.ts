@@ -4,6 +4,8 @@ import type { LockStoreListener } from '../lock-store.js';
 export interface MemoryServer {
   /** The moment of what is being executed, in ms. */
   readonly now: number;
+  /** The same in microseconds. */
+  readonly micros: number;
   /** The last fencing token of a key; 0: none is remembered. */
   lastToken(key: string): number;
   nextToken(key: string, lease: number): number;

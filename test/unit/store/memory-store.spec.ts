@@ -135,7 +135,10 @@ describe('the memory store', () => {
     await client.store.acquire(request);
     await client.release(request.id, { keep: 400 });
     expect((await client.store.inspect('k')).holds).toMatchObject([{ id: `${request.id}/kept`, kept: true, ttl: 400 }]);
-    expect(await client.store.acquire(client.request({ waits: false }))).toMatchObject({ outcome: 'busy', holders: [] });
+    expect(await client.store.acquire(client.request({ waits: false }))).toMatchObject({
+      outcome: 'busy',
+      holders: [],
+    });
     bench.clock.advance(400);
     expect(await client.store.acquire(client.request({ waits: false }))).toMatchObject({ outcome: 'held' });
   });
@@ -165,6 +168,14 @@ describe('the memory store', () => {
     await client.store.extend({ key: 'k', id: first.id, lease: 500 });
     await settled();
     expect(client.told).toEqual([`ask ${second.id} in 502`]);
+  });
+
+  it('gives a request with an age the place of somebody who came so long ago', async () => {
+    const bench = new Bench();
+    const client = await bench.client();
+    const [held, young, old] = [client.request(), client.request({ age: 5 }), client.request({ age: 9 })];
+    for (const request of [held, young, old]) await client.store.acquire(request);
+    expect((await client.store.inspect('k')).waiters.map(({ id }) => id)).toEqual([old.id, young.id]);
   });
 
   it('forgets what nobody uses, without a timer', async () => {
