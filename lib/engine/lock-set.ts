@@ -50,11 +50,13 @@ async function takeInOrder(
     for (const terms of [...set].sort(byKey)) {
       const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
       if (left < 0) throw unanswered(set);
-      // Renewed while the others are waited for, whatever it is to be after that.
-      const meanwhile = { ...terms, renews: true, maxRenewTimes: 0 };
+      // Renewed while the others are waited for, and not kept if they are waited for in vain.
+      const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
       held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: left, signal }));
     }
     await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+    const now = environment.clock.now();
+    for (const { key, holdAtLeast } of set) keepFrom(now, held.get(key)!, holdAtLeast);
   } catch (error) {
     const released = Promise.allSettled([...held.values()].map((hold) => environment.release(hold)));
     if (!isLockStoreError(error)) await released;
@@ -67,10 +69,15 @@ const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 
 /** The last one has been taken, so a lease that is fixed or counted begins now. */
 async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
-  hold.terms = terms;
+  hold.terms = { ...terms, holdAtLeast: 0 };
   hold.renewals = 0;
   if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, { key: hold.key });
   if (!terms.renews || terms.maxRenewTimes > 0) await environment.extend(hold, terms.lease);
+}
+
+/** What is kept for some time counts from the acquisition of the last one; a hold counts from its own. */
+function keepFrom(now: number, hold: Hold, holdAtLeast: number): void {
+  if (holdAtLeast > 0) hold.terms = { ...hold.terms, holdAtLeast: now - hold.acquiredAt + holdAtLeast };
 }
 
 /** `undefined`: they were not all free, or the store could not say. */

@@ -1,4 +1,4 @@
-import type { HoldTerms } from '../engine/hold.js';
+import type { Hold, HoldTerms } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
 import { LockKeyError } from '../errors/index.js';
@@ -49,7 +49,11 @@ export class LockTaker {
     const [key] = keys as [string];
     const part = this.partInScope(key, (lock) => lock.type === type);
     if (keys.length === 1 || part === undefined) return part;
-    return findInScope((lock) => (keys.every((name) => lock.part(name)?.engine === this.engine) ? lock : undefined));
+    return findInScope((lock) => {
+      // No more than these keys: who unlocks them frees nothing else.
+      const same = lock.keys.length === keys.length && keys.every((name) => lock.part(name)?.engine === this.engine);
+      return same && lock.isHeld && lock.type === type ? lock : undefined;
+    });
   }
 
   /** Whoever has a key alone may take it again, or read it as well; whoever reads may read again, but not write. */
@@ -88,11 +92,24 @@ export class LockTaker {
             ? [await this.engine.acquire(first, terms)]
             : await this.engine.acquireAll(set, terms);
       const taken = new Map(holds.map((hold) => [hold.key, hold]));
+      for (const handle of again.values()) if (handle?.isHeld === false) await this.giveUp(holds, handle);
       return steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
     } catch (error) {
       for (const handle of again.values()) await handle?.release();
       throw error;
     }
+  }
+
+  /**
+   * What was re-entered has been lost while the rest was waited for.
+   * @throws LockLostError
+   */
+  private async giveUp(holds: readonly Hold[], lost: KeyHandle): Promise<void> {
+    for (const hold of holds) {
+      hold.terms = { ...hold.terms, holdAtLeast: 0 };
+      this.engine.release(hold).catch((error: unknown) => this.engine.reportFailedRelease(hold, error));
+    }
+    lost.assertHeld();
   }
 }
 

@@ -27,19 +27,20 @@ export class SemaphoreObject implements Semaphore {
   ) {}
 
   async acquire(permits = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
-    return this.remember(await this.service.acquire(this.key, { ...options, permits: this.permits }, permits));
+    const terms = { ...options, permits: await this.mostFor(permits) };
+    return this.remember(await this.service.acquire(this.key, terms, permits));
   }
 
   async tryAcquire(permits = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, permits: this.permits };
+    const options = { waitTimeout: waitTime, expire: leaseTime, permits: await this.mostFor(permits) };
     const handle = await this.service.tryAcquire(this.key, options, permits);
     return handle && this.remember(handle);
   }
 
-  run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
+  async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
     const { units = 1, ...rest } = options;
     const guarded = (handle: LockHandle): T | Promise<T> => task(this.remember(handle));
-    return this.service.run(this.key, guarded, { ...rest, permits: this.permits }, units);
+    return this.service.run(this.key, guarded, { ...rest, permits: await this.mostFor(units) }, units);
   }
 
   async release(handle: LockHandle): Promise<void> {
@@ -66,6 +67,11 @@ export class SemaphoreObject implements Semaphore {
 
   async setPermits(permits: number): Promise<void> {
     await this.service.setPermits(this.key, readCount('permits', permits, 0));
+  }
+
+  /** Raised at run time, there may be more permits than this object was made with. */
+  private async mostFor(units: number): Promise<number> {
+    return units > this.permits ? Math.max(this.permits, await this.getPermits()) : this.permits;
   }
 
   private remember(handle: LockHandle): LockHandle {

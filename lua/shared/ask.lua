@@ -36,7 +36,11 @@ local function ask(request, from)
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
-  if upgrades(holds, request) then return { UPGRADE, now } end
+  if upgrades(holds, request) then
+    -- It may wait already, from before its own reader got in.
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { UPGRADE, now }
+  end
   if reenters(holds, request) then
     drop_ticket(request.id)
     return held(grant(holds, request, request.lease))

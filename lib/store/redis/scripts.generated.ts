@@ -161,7 +161,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'ca38db4f4847591b0083af440e1ede6142596406',
+    sha1: '0b508eaa21a9279360b68c4c0eaef3f586d99fd9',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -430,7 +430,10 @@ local function ask(request, from)
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
-  if upgrades(holds, request) then return { UPGRADE, now } end
+  if upgrades(holds, request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { UPGRADE, now }
+  end
   if reenters(holds, request) then
     drop_ticket(request.id)
     return held(grant(holds, request, request.lease))
@@ -1379,7 +1382,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'f31734428da29eab851f0c8c72caa82108b6cc21',
+    sha1: '1069c228efba4254f8085c1f877f3e3c90232104',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1649,7 +1652,10 @@ local function ask(request, from)
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
-  if upgrades(holds, request) then return { UPGRADE, now } end
+  if upgrades(holds, request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { UPGRADE, now }
+  end
   if reenters(holds, request) then
     drop_ticket(request.id)
     return held(grant(holds, request, request.lease))

@@ -1,0 +1,105 @@
+import { describe, expect, it } from '@jest/globals';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, LockBench } from '../../support/locks.js';
+import { ALONE, KINDS } from './support.js';
+
+const bench = new LockBench();
+const LEAST = 350;
+
+describe('holdAtLeast', () => {
+  it.each(ALONE)('A20 a job of 5 ms on three replicas within that time runs once: $kind', async ({ options }) => {
+    const services = await bench.serviceList(3);
+    let runs = 0;
+    const job = async (): Promise<void> => {
+      runs += 1;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    for (const service of services) {
+      await service.run('job', job, { ...options, holdAtLeast: '5s', waitTimeout: 0 }).catch(() => undefined);
+    }
+    expect(runs).toBe(1);
+    const { holders } = (await services[0]!.inspect('job'))!;
+    expect(holders.map(({ kept }) => kept)).toEqual([true]);
+  });
+
+  it.each(KINDS)('A20 the next one who cannot be beside it waits for the rest of it: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    const since = now();
+    const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });
+    expect(await lock.release()).toBe(true);
+    expect(lock.isHeld).toBe(false);
+    expect(await other!.tryAcquire('a')).toBeNull();
+    await other!.acquire('a');
+    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
+    expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
+  });
+
+  it('A20 a kept reader keeps writers out, and no readers', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await (await one!.acquire('a', { type: 'read', holdAtLeast: '5s' })).release();
+    expect(await other!.tryAcquire('a', { type: 'write' })).toBeNull();
+    expect(await one!.tryAcquire('a', { type: 'write' })).toBeNull();
+    expect(await other!.tryAcquire('a', { type: 'read' })).not.toBeNull();
+  });
+
+  it('A20 kept permits count as taken', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const semaphore = one!.getSemaphore('s', { permits: 3 });
+    const since = now();
+    await semaphore.run(() => undefined, { units: 2, holdAtLeast: LEAST });
+    expect(await semaphore.availablePermits()).toBe(1);
+    expect(await other!.getSemaphore('s', { permits: 3 }).tryAcquire(2)).toBeNull();
+    await other!.getSemaphore('s', { permits: 3 }).acquire(3);
+    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
+  });
+
+  it('A20 all keys of a set are kept', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const since = now();
+    await one!.run(['a', 'b'], () => undefined, { holdAtLeast: LEAST });
+    for (const key of ['a', 'b']) expect(await other!.tryAcquire(key)).toBeNull();
+    await other!.acquire(['b', 'a']);
+    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
+    expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
+  });
+
+  it.each(KINDS)('A20 who holds longer than that gives back at once: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a', { ...options, holdAtLeast: 60 });
+    const since = now();
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    while (between(since) < 80) await one!.inspect('a');
+    const released = now();
+    await lock.release();
+    await waiting;
+    expect(between(released)).toBeLessThan(AT_ONCE);
+  });
+
+  it.each(KINDS)('A9 A20 ends with forceRelease: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    await (await one!.acquire('a', { ...options, holdAtLeast: '20s' })).release();
+    expect(await other!.forceRelease('a')).toBe(true);
+    expect(await other!.tryAcquire('a')).not.toBeNull();
+  });
+
+  it.each(KINDS)('A20 does not let its owner back in before that: $kind', async ({ options }) => {
+    const service = await bench.service();
+    const mine = { ...options, owner: 'me', holdAtLeast: '5s' };
+    await (await service.acquire('a', mine)).release();
+    expect(await service.tryAcquire('a', { type: 'write', owner: 'me' })).toBeNull();
+    expect(await service.getLock('a').isHeldBy('me')).toBe(false);
+  });
+
+  it.each(KINDS)('A20 a lock that somebody else waits for is kept all the same: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    const since = now();
+    const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    await waiting;
+    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
+    expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
+  });
+});

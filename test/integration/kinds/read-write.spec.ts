@@ -1,0 +1,386 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, inTurn, LockBench, timed } from '../../support/locks.js';
+import { Arrivals } from './support.js';
+
+const bench = new LockBench();
+const READ = { type: 'read' } as const;
+const WRITE = { type: 'write' } as const;
+
+const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
+  Promise.all(handles.map((handle) => handle.release()));
+
+describe('a read-write lock', () => {
+  it('A16 readers of all clients hold it together, each with a hold and a token of its own', async () => {
+    const services = await bench.serviceList(3);
+    const handles = await Promise.all(
+      services.flatMap((service) => [service.acquire('a', READ), service.acquire('a', READ)]),
+    );
+    expect(handles.every(({ isHeld }) => isHeld)).toBe(true);
+    expect(new Set(handles.map(({ fencingToken }) => fencingToken)).size).toBe(6);
+    const info = await services[0]!.inspect('a');
+    expect(info!.holders.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'read'));
+    expect(await releaseAll(handles)).toEqual(Array.from({ length: 6 }, () => true));
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A16 a writer is alone: no reader, no other writer beside it', async () => {
+    const [one, other] = await bench.serviceList(2);
+    for (const type of ['write', 'exclusive'] as const) {
+      const writer = await one!.acquire('a', { type });
+      expect(await other!.tryAcquire('a', READ)).toBeNull();
+      expect(await one!.tryAcquire('a', READ)).toBeNull();
+      expect(await other!.tryAcquire('a', WRITE)).toBeNull();
+      expect(await other!.tryAcquire('a')).toBeNull();
+      await writer.release();
+    }
+  });
+
+  it('A16 a writer waits for the last of several readers', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ), one!.acquire('a', READ)]);
+    let isIn = false;
+    const writing = other!.acquire('a', WRITE).then((handle) => {
+      isIn = true;
+      return handle;
+    });
+    await bench.untilWaiting('a', 1);
+    await readers[0].release();
+    await readers[1].release();
+    await one!.inspect('a');
+    expect(isIn).toBe(false);
+    const released = now();
+    await readers[2].release();
+    const writer = await writing;
+    expect(between(released)).toBeLessThan(AT_ONCE);
+    expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map(({ fencingToken }) => fencingToken)));
+  });
+
+  it('A16 tryLock of a reader is null while a writer waits, also beside other readers', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const reader = await one!.acquire('a', READ);
+    const writing = other!.acquire('a', WRITE);
+    await bench.untilWaiting('a', 1);
+    expect(await one!.tryAcquire('a', READ)).toBeNull();
+    expect(await one!.getReadWriteLock('a').readLock().tryLock()).toBeNull();
+    await reader.release();
+    await (await writing).release();
+    expect(await one!.tryAcquire('a', READ)).not.toBeNull();
+  });
+
+  it('A16 20 readers are let in together by one release, and it costs one command', async () => {
+    const [writer, ...others] = await bench.serviceList(6);
+    const lock = await writer!.acquire('a', WRITE);
+    const reading = others.flatMap((service) => Array.from({ length: 4 }, () => service.acquire('a', READ)));
+    await bench.untilWaiting('a', 20);
+    await bench.redis.resetCommandStats();
+    const released = now();
+    await lock.release();
+    const readers = await Promise.all(reading);
+    const took = between(released);
+    const stats = await bench.redis.commandStats();
+    expect([stats['evalsha'], stats['publish']]).toEqual([1, 20]);
+    expect(readers.every(({ isHeld }) => isHeld)).toBe(true);
+    expect((await writer!.inspect('a'))!.holds).toBe(20);
+    expect(took).toBeLessThan(AT_ONCE);
+  });
+
+  it('A16 more readers than one script looks at are let in together, too', async () => {
+    const [writer, other] = await bench.serviceList(2);
+    const lock = await writer!.acquire('a', WRITE);
+    const reading = Array.from({ length: 250 }, () => other!.acquire('a', READ));
+    await bench.untilWaiting('a', 250);
+    await lock.release();
+    const readers = await Promise.all(reading);
+    expect(readers.filter(({ isHeld }) => isHeld)).toHaveLength(250);
+    expect((await writer!.inspect('a'))!.holds).toBe(250);
+    await releaseAll(readers);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A16 lets in who came in order: readers up to the next writer, the writer, the readers behind it', async () => {
+    const [holder, ...services] = await bench.serviceList(7);
+    const lock = await holder!.acquire('a', WRITE);
+    const arrivals = new Arrivals(bench, 'a');
+    const visits = new Map<string, Promise<LockHandle>>();
+    const names = ['r1', 'r2', 'w1', 'r3', 'r4', 'w2'];
+    await inTurn(names.length, async (i) => {
+      const [visit] = await arrivals.queue(services[i]!, names[i]!, names[i]!.startsWith('r') ? READ : WRITE);
+      visits.set(names[i]!, visit);
+    });
+    const leave = async (...who: string[]): Promise<void> => {
+      await releaseAll(await Promise.all(who.map((name) => visits.get(name)!)));
+    };
+    const soFar = async (): Promise<string> => {
+      await Promise.all(services.map((service) => service.inspect('a')));
+      return [...arrivals.served].sort().join(' ');
+    };
+
+    await lock.release();
+    await Promise.all([visits.get('r1'), visits.get('r2')]);
+    expect(await soFar()).toBe('r1 r2');
+    await leave('r1', 'r2');
+    await visits.get('w1');
+    expect(await soFar()).toBe('r1 r2 w1');
+    await leave('w1');
+    await Promise.all([visits.get('r3'), visits.get('r4')]);
+    expect(await soFar()).toBe('r1 r2 r3 r4 w1');
+    await leave('r3', 'r4');
+    await leave('w2');
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A16 a stream of readers without a gap does not starve a writer', async () => {
+    const [one, other, writing] = await bench.serviceList(3);
+    let streaming = true;
+    let [passed, inside, gaps] = [0, 0, 0];
+    // Each reader stays until the next one is in or waits, so that without the writer the lock is never free.
+    const stream = async (i: number): Promise<void> => {
+      while (streaming) {
+        const handle = await (i % 2 ? one! : other!).acquire('a', READ);
+        inside += 1;
+        passed += 1;
+        await new Promise((resolve) => setTimeout(resolve, 10 + 3 * i));
+        inside -= 1;
+        if (inside === 0) gaps += 1;
+        await handle.release();
+      }
+    };
+    const streams = Array.from({ length: 6 }, (_, i) => stream(i));
+    await eventually(() => passed > 30);
+    const before = passed;
+    const { value, took } = await timed(() => writing!.acquire('a', WRITE));
+    // Those who were in when it came, and as many who asked before it did; no more.
+    expect(passed - before).toBeLessThanOrEqual(12);
+    expect(took).toBeLessThan(AT_ONCE);
+    expect(inside).toBe(0);
+    await value!.release();
+    await eventually(() => passed > before + 12);
+    streaming = false;
+    await Promise.all(streams);
+    expect(gaps).toBeGreaterThanOrEqual(0);
+  });
+});
+
+describe('downgrade and upgrade', () => {
+  it('A16 in run a writer reads, gives the writing back, and reads on beside others', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const order: string[] = [];
+    let reading!: LockHandle;
+    const waiting = { reader: undefined as Promise<LockHandle> | undefined };
+    await one!.run(
+      'a',
+      async (writer) => {
+        reading = await one!.acquire('a', READ);
+        expect(reading.owner).toBe(writer.owner);
+        waiting.reader = other!.acquire('a', READ).then((handle) => {
+          order.push('reader');
+          return handle;
+        });
+        await bench.untilWaiting('a', 1);
+        expect(await other!.tryAcquire('a', READ)).toBeNull();
+        order.push('downgraded');
+      },
+      WRITE,
+    );
+    // The writer has ended, its reading goes on, and the other reader is in beside it.
+    await (await waiting.reader!).release();
+    expect(order).toEqual(['downgraded', 'reader']);
+    await reading.verify();
+    expect(await other!.tryAcquire('a', WRITE)).toBeNull();
+    await reading.release();
+    expect(await other!.tryAcquire('a', WRITE)).not.toBeNull();
+  });
+
+  it('A16 by owner a writer reads, gives the writing back, and reads on: also in another process', async () => {
+    const [service, there, worker] = [await bench.service(), await bench.service(), await bench.worker()];
+    const lock = service.getReadWriteLock('a', { owner: 'me' });
+    await lock.writeLock().lock();
+    const remote = await worker.acquire('a', { ...READ, owner: 'me' });
+    await lock.readLock().lock();
+    expect(await there.tryAcquire('a', READ)).toBeNull();
+    await lock.writeLock().unlock();
+    expect(await there.tryAcquire('a', WRITE)).toBeNull();
+    const beside = await there.tryAcquire('a', READ);
+    expect(beside).not.toBeNull();
+    await lock.readLock().unlock();
+    await beside!.release();
+    expect(await there.tryAcquire('a', WRITE)).toBeNull();
+    await worker.release(remote);
+    expect(await there.tryAcquire('a', WRITE)).not.toBeNull();
+  });
+
+  it('A16 the upgrade from reading to writing is refused at once, by scope', async () => {
+    const service = await bench.service();
+    await service.run(
+      'a',
+      async () => {
+        for (const attempt of [
+          () => service.acquire('a', WRITE),
+          () => service.tryAcquire('a'),
+          () => service.run('a', () => undefined),
+          () => service.getReadWriteLock('a').writeLock().tryLock('5s'),
+        ]) {
+          const { error, took } = await timed<unknown>(attempt);
+          expect(error).toMatchObject({
+            code: 'LOCK_CONFIG',
+            key: 'a',
+            message: expect.stringContaining('release the read lock first'),
+          });
+          expect(took).toBeLessThan(AT_ONCE);
+        }
+      },
+      READ,
+    );
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A16 the upgrade is refused at once by owner, from this process and from another one', async () => {
+    const [service, worker] = [await bench.service(), await bench.worker()];
+    const reading = await service.acquire('a', { ...READ, owner: 'me' });
+    const here = await timed(() => service.acquire('a', { ...WRITE, owner: 'me' }));
+    expect(here.error).toMatchObject({ code: 'LOCK_CONFIG', key: 'a' });
+    expect(here.took).toBeLessThan(AT_ONCE);
+    await expect(worker.tryAcquire('a', { ...WRITE, owner: 'me' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await reading.verify();
+    expect(await bench.waiters('a')).toEqual([]);
+    await reading.release();
+    await (await service.acquire('a', { ...WRITE, owner: 'me' })).release();
+  });
+
+  it('A16 an upgrade that is found out while it waits leaves no place in the queue', async () => {
+    const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 600, grantTimeout: 600 });
+    const lock = await holder!.acquire('a', WRITE);
+    // Both of one owner, of whom nothing is held yet: first its reader, then its writer.
+    const reading = service!.acquire('a', { ...READ, owner: 'me', waitTimeout: '5s' });
+    await bench.untilWaiting('a', 1);
+    const writing = timed(() => service!.acquire('a', { ...WRITE, owner: 'me', waitTimeout: '5s' }));
+    await bench.untilWaiting('a', 2);
+    await lock.release();
+    const reader = await reading;
+    // It would wait for its own reader: told so when it asks next, and gone from the queue then.
+    expect((await writing).error).toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(await bench.waiters('a')).toEqual([]);
+    const beside = await timed(() => third!.acquire('a', READ));
+    expect(beside.took).toBeLessThan(AT_ONCE);
+    await reader.release();
+  });
+
+  it('A16 read and write take part in re-entry by scope as themselves', async () => {
+    const service = await bench.service();
+    await service.run(
+      'a',
+      async (outer) => {
+        await bench.redis.resetCommandStats();
+        const inner = await service.acquire('a', READ);
+        expect(inner.fencingToken).toBe(outer.fencingToken);
+        expect(inner.holdCount).toBe(2);
+        await inner.release();
+        expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+      },
+      READ,
+    );
+    await service.run(
+      'b',
+      async (outer) => {
+        const again = await service.acquire('b');
+        expect(again.fencingToken).toBe(outer.fencingToken);
+        await again.release();
+        outer.assertHeld();
+      },
+      WRITE,
+    );
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A16 reading in a scope passes a writer that waits, which would otherwise wait for it for ever', async () => {
+    const [one, other] = await bench.serviceList(2);
+    let writing!: Promise<LockHandle>;
+    await one!.run(
+      'a',
+      async () => {
+        writing = other!.acquire('a', WRITE);
+        await bench.untilWaiting('a', 1);
+        const { took } = await timed(() => one!.run('a', () => undefined, READ));
+        expect(took).toBeLessThan(AT_ONCE);
+      },
+      READ,
+    );
+    await writing;
+  });
+
+  it('A16 by owner reading passes a writer that waits, too', async () => {
+    const [one, other, writer] = await bench.serviceList(3);
+    const first = await one!.acquire('a', { ...READ, owner: 'me' });
+    const writing = writer!.acquire('a', WRITE);
+    await bench.untilWaiting('a', 1);
+    const { value, took } = await timed(() => other!.acquire('a', { ...READ, owner: 'me' }));
+    expect(took).toBeLessThan(AT_ONCE);
+    expect(await other!.tryAcquire('a', { ...READ, owner: 'you' })).toBeNull();
+    await first.release();
+    await value!.release();
+    await writing;
+  });
+});
+
+describe('each reader has a lease of its own', () => {
+  it('A16 a fixed lease of one reader ends, and the watchdog of another does not keep it alive', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 300 });
+    const fixed = await one!.acquire('a', { ...READ, expire: 200 });
+    const renewed = await other!.acquire('a', READ);
+    const { holders } = (await other!.inspect('a'))!;
+    expect(holders).toHaveLength(2);
+    await eventually(async () => (await other!.inspect('a'))!.holds === 1, { within: 1_000 });
+    expect(fixed.isHeld).toBe(false);
+    expect(fixed.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+    await renewed.verify();
+  });
+
+  it('A16 the writer comes in when the last lease in its way ends, and not before', async () => {
+    const [one, other, writer] = await bench.serviceList(3);
+    const since = now();
+    await one!.acquire('a', { ...READ, expire: 150 });
+    const last = await other!.acquire('a', { ...READ, expire: 500 });
+    const { value } = await timed(() => writer!.acquire('a', WRITE));
+    expect(between(since)).toBeGreaterThan(495);
+    expect(between(since)).toBeLessThan(500 + AT_ONCE);
+    expect(last.isHeld).toBe(false);
+    expect(value!.isHeld).toBe(true);
+  });
+
+  it('A16 a writer that gives up does not delay the readers behind it', async () => {
+    const [one, other, writer] = await bench.serviceList(3);
+    await one!.acquire('a', READ);
+    const aborting = new AbortController();
+    const writing = timed(() => writer!.acquire('a', { ...WRITE, signal: aborting.signal }));
+    await bench.untilWaiting('a', 1);
+    const reading = timed(() => other!.acquire('a', READ));
+    await bench.untilWaiting('a', 2);
+    const at = now();
+    aborting.abort(new Error('enough'));
+    expect((await writing).error).toMatchObject({ message: 'enough' });
+    expect((await reading).value!.isHeld).toBe(true);
+    expect(between(at)).toBeLessThan(AT_ONCE);
+
+    const timing = timed(() => writer!.acquire('a', { ...WRITE, waitTimeout: 150 }));
+    await bench.untilWaiting('a', 1);
+    const next = timed(() => other!.acquire('a', READ));
+    await bench.untilWaiting('a', 2);
+    expect((await timing).error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const timedOut = now();
+    expect((await next).value!.isHeld).toBe(true);
+    expect(between(timedOut)).toBeLessThan(AT_ONCE);
+  });
+
+  it('A9 A16 forceUnlock ends all readers, tells each, and lets the writer in', async () => {
+    const [one, other, writer] = await bench.serviceList(3);
+    const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ)]);
+    const writing = writer!.acquire('a', WRITE);
+    await bench.untilWaiting('a', 1);
+    expect(await one!.getReadWriteLock('a').readLock().forceUnlock()).toBe(true);
+    await writing;
+    await eventually(() => readers.every(({ isHeld, signal }) => !isHeld && signal.aborted));
+  });
+});

@@ -1,0 +1,261 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, inTurn, LockBench, timed } from '../../support/locks.js';
+import { unawaited } from './support.js';
+
+const bench = new LockBench();
+
+describe('a semaphore', () => {
+  it('A17 lets in as many as there are permits; the next one waits for one of them', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const [here, there] = [one!.getSemaphore('s', { permits: 3 }), other!.getSemaphore('s', { permits: 3 })];
+    const held = [await here.acquire(), await there.acquire(), await here.acquire()];
+    expect(await there.tryAcquire()).toBeNull();
+    expect(await here.tryAcquire(1, 100)).toBeNull();
+    const next = there.acquire();
+    await bench.untilWaiting('s', 1);
+    const released = now();
+    await here.release(held[2]!);
+    expect((await next).isHeld).toBe(true);
+    expect(between(released)).toBeLessThan(AT_ONCE);
+    expect(new Set(held.map(({ fencingToken }) => fencingToken)).size).toBe(3);
+  });
+
+  it('A17 counts what is free', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('s', { permits: 5 });
+    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([5, 5]);
+    const two = await semaphore.acquire(2);
+    const one = await semaphore.acquire();
+    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([2, 5]);
+    expect((await service.inspect('s'))!.holders.map(({ type, permits }) => `${type} ${permits}`).sort()).toEqual([
+      'permits 1',
+      'permits 2',
+    ]);
+    await semaphore.release(two);
+    await semaphore.release(one);
+    expect(await semaphore.availablePermits()).toBe(5);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A17 permits have weights, and a request for many is not starved by small ones', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const semaphore = one!.getSemaphore('s', { permits: 4 });
+    const small = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
+    let bigIsIn = false;
+    const big = other!
+      .getSemaphore('s', { permits: 4 })
+      .acquire(3)
+      .then((handle) => {
+        bigIsIn = true;
+        return handle;
+      });
+    await bench.untilWaiting('s', 1);
+    // One is free, but whoever comes now comes behind the big one.
+    expect(await semaphore.availablePermits()).toBe(1);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    const late = semaphore.acquire(2);
+    await bench.untilWaiting('s', 2);
+    await semaphore.release(small[0]);
+    await one!.inspect('s');
+    expect(bigIsIn).toBe(false);
+    await semaphore.release(small[1]);
+    const held = await big;
+    await semaphore.release(small[2]);
+    await one!.inspect('s');
+    expect((await one!.inspect('s'))!.waiters.map(({ permits }) => permits)).toEqual([2]);
+    await held.release();
+    await late;
+    expect(await semaphore.availablePermits()).toBe(2);
+  });
+
+  it('A17 one release lets in all who fit, in their order', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('s', { permits: 4 });
+    const all = await semaphore.acquire(4);
+    const served: number[] = [];
+    await inTurn(4, async (i) => {
+      void unawaited(semaphore.acquire([1, 2, 2, 1][i]).then(() => served.push(i)));
+      await bench.untilWaiting('s', i + 1);
+    });
+    await all.release();
+    await eventually(() => served.length === 2);
+    await service.inspect('s');
+    // The third does not fit, and the fourth, which would, does not pass it.
+    expect(served).toEqual([0, 1]);
+    expect(await bench.waiters('s')).toHaveLength(2);
+  });
+
+  it('A17 refuses to release what is no permit of its own, or none any more', async () => {
+    const service = await bench.service();
+    const [semaphore, twin] = [service.getSemaphore('s', { permits: 2 }), service.getSemaphore('s', { permits: 2 })];
+    const other = service.getSemaphore('t', { permits: 2 });
+    const refused = { code: 'LOCK_NOT_HELD', key: 's' };
+    const mine = await semaphore.acquire();
+    const foreign = [await other.acquire(), await service.acquire('u'), await service.acquire('s', { permits: 2 })];
+    for (const handle of foreign) {
+      await expect(semaphore.release(handle)).rejects.toMatchObject(refused);
+      expect(handle.isHeld).toBe(true);
+    }
+    await expect(twin.release(mine)).rejects.toMatchObject(refused);
+    await expect(semaphore.release({ isHeld: true, release: async () => true } as LockHandle)).rejects.toMatchObject(
+      refused,
+    );
+    await expect(semaphore.release(undefined as never)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await semaphore.release(mine);
+    await expect(semaphore.release(mine)).rejects.toMatchObject(refused);
+    expect(await semaphore.availablePermits()).toBe(1);
+    await foreign[2]!.release();
+
+    const lapsed = (await semaphore.tryAcquire(1, 0, 60))!;
+    await eventually(() => !lapsed.isHeld);
+    await expect(semaphore.release(lapsed)).rejects.toMatchObject(refused);
+  });
+
+  it('A17 refuses numbers of permits that make no sense', async () => {
+    const service = await bench.service();
+    const refused = { code: 'LOCK_CONFIG' };
+    for (const permits of [0, -1, 1.5, NaN, Infinity, '3']) {
+      expect(() => service.getSemaphore('s', { permits: permits as number })).toThrow(expect.objectContaining(refused));
+      await expect(service.acquire('s', { permits: permits as number })).rejects.toMatchObject(refused);
+      await expect(service.getSemaphore('s', { permits: 3 }).acquire(permits as number)).rejects.toMatchObject(refused);
+    }
+    const semaphore = service.getSemaphore('s', { permits: 3 });
+    await expect(semaphore.acquire(4)).rejects.toMatchObject(refused);
+    for (const permits of [-1, 1.5, NaN, Infinity]) {
+      await expect(semaphore.setPermits(permits)).rejects.toMatchObject(refused);
+    }
+    await expect(service.acquire('s', { permits: 2, type: 'read' })).rejects.toMatchObject(refused);
+    expect(await semaphore.availablePermits()).toBe(3);
+  });
+
+  it('A17 run holds permits while its task runs, also when it fails, and does not re-enter', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('s', { permits: 3 });
+    const value = await semaphore.run(
+      async (handle) => {
+        expect(handle.isHeld).toBe(true);
+        expect(await semaphore.availablePermits()).toBe(1);
+        expect(await semaphore.tryAcquire(2)).toBeNull();
+        return semaphore.run(async () => `inner, ${await semaphore.availablePermits()} free`);
+      },
+      { units: 2 },
+    );
+    expect(value).toBe('inner, 0 free');
+    await expect(semaphore.run(() => Promise.reject(new Error('task')))).rejects.toThrow('task');
+    expect(await semaphore.availablePermits()).toBe(3);
+  });
+
+  it('A17 setPermits upwards lets in who waits, at once and in all clients', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const semaphore = one!.getSemaphore('s', { permits: 1 });
+    await semaphore.acquire();
+    const waiting = [1, 2, 3].map(() => unawaited(other!.getSemaphore('s', { permits: 1 }).acquire()));
+    await bench.untilWaiting('s', 3);
+    const raised = now();
+    await semaphore.setPermits(3);
+    await Promise.all(waiting.slice(0, 2));
+    expect(between(raised)).toBeLessThan(AT_ONCE);
+    expect(await bench.waiters('s')).toHaveLength(1);
+    // What is set counts for who comes, too, whatever number it names.
+    expect(await other!.getSemaphore('s', { permits: 100 }).tryAcquire()).toBeNull();
+    expect(await other!.getSemaphore('s', { permits: 100 }).getPermits()).toBe(3);
+  });
+
+  it('A17 setPermits downwards takes nothing from who holds, and lets nobody in until there is room', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const semaphore = one!.getSemaphore('s', { permits: 3 });
+    const held = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
+    await semaphore.setPermits(1);
+    for (const handle of held) await handle.verify();
+    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([0, 1]);
+    const waiting = other!.getSemaphore('s', { permits: 3 }).acquire();
+    await bench.untilWaiting('s', 1);
+    await held[0].release();
+    await held[1].release();
+    expect(await bench.waiters('s')).toHaveLength(1);
+    await held[2].release();
+    await waiting;
+    expect(await semaphore.tryAcquire()).toBeNull();
+  });
+
+  it('A17 setPermits to 0 pauses, and upwards again goes on', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('s', { permits: 2 });
+    await semaphore.setPermits(0);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([0, 0]);
+    await expect(semaphore.acquire(1, { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const waiting = [semaphore.acquire(), semaphore.acquire()];
+    await bench.untilWaiting('s', 2);
+    await semaphore.setPermits(2);
+    await Promise.all(waiting);
+  });
+
+  it('A17 raised by setPermits it gives as many at once as there are now', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('s', { permits: 2 });
+    await semaphore.setPermits(5);
+    expect((await semaphore.acquire(4)).isHeld).toBe(true);
+    expect(await semaphore.availablePermits()).toBe(1);
+  });
+
+  it('A17 setPermits lets in a crowd that one script does not look at as a whole', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('s', { permits: 1 });
+    await semaphore.setPermits(0);
+    const waiting = Array.from({ length: 230 }, () => semaphore.acquire());
+    await bench.untilWaiting('s', 230);
+    await semaphore.setPermits(230);
+    await Promise.all(waiting);
+    expect(await semaphore.availablePermits()).toBe(0);
+  });
+
+  it('A17 a permit has a lease: fixed ones come back by themselves, others are renewed', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 200 });
+    const semaphore = one!.getSemaphore('s', { permits: 2 });
+    const renewed = await semaphore.acquire();
+    const fixed = await semaphore.acquire(1, { expire: 300 });
+    const { took } = await timed(() => other!.getSemaphore('s', { permits: 2 }).acquire());
+    expect(took).toBeGreaterThan(200);
+    expect(took).toBeLessThan(300 + AT_ONCE);
+    expect(fixed.isHeld).toBe(false);
+    await renewed.verify();
+  });
+
+  it('A17 an aborted or late request for many does not delay those behind it', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const semaphore = one!.getSemaphore('s', { permits: 3 });
+    const held = await semaphore.acquire(2);
+    for (const options of [{ signal: AbortSignal.timeout(120) }, { waitTimeout: 120 }]) {
+      const many = timed(() => semaphore.acquire(3, options));
+      await bench.untilWaiting('s', 1);
+      const behind = timed(() => other!.getSemaphore('s', { permits: 3 }).acquire());
+      await bench.untilWaiting('s', 2);
+      expect((await many).error).toBeDefined();
+      const over = now();
+      await (await behind).value!.release();
+      expect(between(over)).toBeLessThan(AT_ONCE);
+    }
+    await held.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A17 and locks of other kinds of the same key keep each other out', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const semaphore = one!.getSemaphore('s', { permits: 3 });
+    const permit = await semaphore.acquire();
+    expect(await other!.tryAcquire('s')).toBeNull();
+    expect(await other!.tryAcquire('s', { type: 'read' })).toBeNull();
+    await permit.release();
+    for (const type of ['read', 'write'] as const) {
+      const lock = await other!.acquire('s', { type });
+      expect(await semaphore.tryAcquire()).toBeNull();
+      expect(await semaphore.availablePermits()).toBe(0);
+      await lock.release();
+    }
+    expect(await semaphore.availablePermits()).toBe(3);
+  });
+});

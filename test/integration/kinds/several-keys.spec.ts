@@ -1,0 +1,435 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { unawaited } from './support.js';
+
+const bench = new LockBench();
+/** Nothing falls due by itself while a test counts. */
+const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' };
+
+/** Which of the keys are held, as Redis sees it. */
+async function held(...keys: string[]): Promise<string[]> {
+  const exists = await Promise.all(keys.map((key) => bench.redis.admin.exists(`lock:state:{${key}}`)));
+  return keys.filter((_, i) => exists[i] === 1);
+}
+
+describe('several keys', () => {
+  it('A15 are all held by one handle, in the order in which they were named, each once', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const set = await one!.acquire(['c', 'a', 'b', 'a', 'c']);
+    expect(set).toMatchObject({ key: 'c', keys: ['c', 'a', 'b'], isHeld: true, holdCount: 1 });
+    expect([...set.fencingTokens.keys()]).toEqual(['c', 'a', 'b']);
+    expect(set.fencingToken).toBe(set.fencingTokens.get('c'));
+    for (const key of set.keys) expect(await other!.tryAcquire(key)).toBeNull();
+    for (const [key, token] of set.fencingTokens) expect((await other!.inspect(key))!.fencingToken).toBe(token);
+    await set.verify();
+    expect(await set.release()).toBe(true);
+    expect(set).toMatchObject({ isHeld: false, holdCount: 0 });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 cost one round trip and one script when they are free', async () => {
+    const service = await bench.service(QUIET);
+    await (await service.acquire(['warm', 'up'])).release();
+    await bench.redis.resetCommandStats();
+    const set = await service.acquire(Array.from({ length: 20 }, (_, i) => `key:${i}`));
+    const { evalsha, eval: byText, publish } = await bench.redis.commandStats();
+    expect([evalsha, byText, publish]).toEqual([1, undefined, undefined]);
+    expect(set.isHeld).toBe(true);
+    await bench.redis.resetCommandStats();
+    await set.release();
+    expect((await bench.redis.commandStats())['evalsha']).toBeLessThanOrEqual(20);
+  });
+
+  it('A15 all or none: one that is taken leaves the others free', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const b = await other!.acquire('b');
+    expect(await one!.tryAcquire(['a', 'b', 'c'])).toBeNull();
+    expect(await held('a', 'b', 'c')).toEqual(['b']);
+    await expect(one!.acquire(['c', 'b', 'a'], { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await held('a', 'b', 'c')).toEqual(['b']);
+    expect(await bench.waiters('b')).toEqual([]);
+    const waiting = one!.acquire(['c', 'b', 'a']);
+    await bench.untilWaiting('b', 1);
+    await b.release();
+    expect((await waiting).isHeld).toBe(true);
+    expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+  });
+
+  it('A15 wait behind those who wait: a free key for which somebody queues is not taken', async () => {
+    const [one, reader, writer] = await bench.serviceList(3);
+    const reading = await reader!.acquire('b', { type: 'read' });
+    const writing = writer!.acquire('b', { type: 'write' });
+    await bench.untilWaiting('b', 1);
+    expect(await one!.tryAcquire(['a', 'b'], { type: 'read' })).toBeNull();
+    expect(await held('a')).toEqual([]);
+    await reading.release();
+    await (await writing).release();
+    expect(await one!.tryAcquire(['a', 'b'], { type: 'read' })).not.toBeNull();
+  });
+
+  it('A15 two sets in opposite order never deadlock: many rounds from several processes', async () => {
+    const workers = await bench.workers(4);
+    const orders = [
+      ['a', 'b', 'c'],
+      ['c', 'b', 'a'],
+      ['b', 'c'],
+      ['c', 'a'],
+    ];
+    const since = now();
+    const sections = workers.map((worker, i) =>
+      worker.sections({ key: orders[i] as never, waiters: 4, times: 15, counter: 'counter' }),
+    );
+    const history = (await Promise.all(sections)).flat();
+    expect(history).toHaveLength(4 * 4 * 15);
+    // Any two of these sets share a key: none ran beside another, or an update was lost.
+    expect(await bench.redis.admin.get('counter')).toBe(String(4 * 4 * 15));
+    expect(between(since)).toBeLessThan(15_000);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A13 A15 an abort half-way leaves nothing behind and delays nobody', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const c = await other!.acquire('c');
+    const aborting = new AbortController();
+    const waiting = timed(() => one!.acquire(['a', 'b', 'c'], { signal: aborting.signal }));
+    await bench.untilWaiting('c', 1);
+    expect(await held('a', 'b')).toEqual(['a', 'b']);
+    const a = timed(() => other!.acquire('a'));
+    await bench.untilWaiting('a', 1);
+    const at = now();
+    aborting.abort(new Error('enough'));
+    expect((await waiting).error).toMatchObject({ message: 'enough' });
+    await (await a).value!.release();
+    expect(between(at)).toBeLessThan(AT_ONCE);
+    expect(await held('a', 'b')).toEqual([]);
+    await c.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 one waitTimeout for all of them', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const a = await other!.acquire('a', { expire: 200 });
+    await other!.acquire('b');
+    const { error, took } = await timed(() => one!.acquire(['a', 'b'], { waitTimeout: 400 }));
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'b' });
+    expect(took).toBeGreaterThan(395);
+    expect(took).toBeLessThan(400 + AT_ONCE);
+    expect(a.isHeld).toBe(false);
+    expect(await held('a')).toEqual([]);
+  });
+
+  it('A15 A20 what is given up half-way is not kept for holdAtLeast', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await other!.acquire('b');
+    expect(await one!.tryAcquire(['a', 'b'], { holdAtLeast: '10s' })).toBeNull();
+    expect(await held('a')).toEqual([]);
+    await expect(one!.acquire(['a', 'b'], { holdAtLeast: '10s', waitTimeout: 60 })).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+    expect(await held('a')).toEqual([]);
+    expect(await other!.tryAcquire('a')).not.toBeNull();
+  });
+
+  it('A15 A20 holdAtLeast counts from when the last key was taken', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await other!.acquire('b', { expire: 300 });
+    const set = await one!.acquire(['a', 'b'], { holdAtLeast: 400 });
+    const taken = now();
+    await set.release();
+    for (const key of ['a', 'b']) {
+      const [holder] = (await other!.inspect(key))!.holders;
+      expect(holder).toMatchObject({ kept: true });
+      expect(holder!.ttl).toBeGreaterThan(400 - between(taken) - 20);
+    }
+    await other!.acquire(['b', 'a']);
+    expect(between(taken)).toBeGreaterThan(395);
+  });
+
+  it('A5 A15 a fixed expire counts from when the last key was taken', async () => {
+    const [one, other] = await bench.serviceList(2);
+    // Waits for longer than the lease.
+    await other!.acquire('b', { expire: 700 });
+    const set = await one!.acquire(['a', 'b'], { expire: 400 });
+    const taken = now();
+    for (const key of set.keys) {
+      expect((await other!.inspect(key))!.ttl).toBeGreaterThan(300);
+      expect((await other!.inspect(key))!.ttl).toBeLessThanOrEqual(400);
+    }
+    expect(set.remainingTime()).toBeGreaterThan(300);
+    const next = await other!.acquire(['b', 'a']);
+    expect(between(taken)).toBeGreaterThan(380);
+    expect(between(taken)).toBeLessThan(400 + AT_ONCE);
+    expect(set.isHeld).toBe(false);
+    expect(next.isHeld).toBe(true);
+  });
+
+  it('A7 A15 maxRenewTimes counts from when the last key was taken', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 150 });
+    const b = await other!.acquire('b');
+    const waiting = one!.acquire(['a', 'b'], { maxRenewTimes: 2 });
+    await bench.untilWaiting('b', 1);
+    // The other key is renewed all the while: more often than those two times.
+    await eventually(async () => between(since) > 400);
+    await b.release();
+    const set = await waiting;
+    const taken = now();
+    await eventually(() => !set.isHeld, { within: 2_000 });
+    expect(between(taken)).toBeGreaterThan(150);
+    expect(between(taken)).toBeLessThan(250 + AT_ONCE);
+  });
+  const since = now();
+
+  it('A6 A15 are renewed together while they are held, and while the others are waited for', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 200 });
+    const b = await other!.acquire('b');
+    const waiting = one!.acquire(['a', 'b']);
+    await bench.untilWaiting('b', 1);
+    await eventually(async () => (await other!.inspect('a'))!.holders[0]!.since.getTime() < Date.now() - 500);
+    await b.release();
+    const set = await waiting;
+    const taken = now();
+    await eventually(() => between(taken) > 450);
+    await set.verify();
+  });
+
+  it('A15 a part that is lost aborts the signal of the set, at once and once', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const losses: string[] = [];
+    const set = await one!.acquire(['a', 'b', 'c'], {
+      onLost: (error, handle) => losses.push(`${error.key} ${handle === set}`),
+    });
+    const { signal } = set;
+    await other!.forceRelease('b');
+    await eventually(() => signal.aborted);
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', key: 'b' });
+    expect(set).toMatchObject({ isHeld: false, holdCount: 0 });
+    expect(set.remainingTime()).toBe(0);
+    expect(() => set.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST', key: 'b' }));
+    await expect(set.verify()).rejects.toMatchObject({ code: 'LOCK_LOST', key: 'b' });
+    await other!.forceRelease('c');
+    expect(await set.release()).toBe(false);
+    expect(await held('a', 'b', 'c')).toEqual([]);
+    expect(losses).toEqual(['b true']);
+  });
+
+  it('A15 in run a lost part tells the caller', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const running = one!.run(['a', 'b'], async ({ signal }) => {
+      await other!.forceRelease('b');
+      await eventually(() => signal.aborted);
+      return 'done';
+    });
+    await expect(running).rejects.toMatchObject({ code: 'LOCK_LOST', key: 'b', result: 'done' });
+    expect(await held('a', 'b')).toEqual([]);
+  });
+
+  it('A15 extend sets all leases', async () => {
+    const service = await bench.service();
+    const set = await service.acquire(['a', 'b'], { expire: '1s' });
+    await set.extend('20s');
+    for (const key of set.keys) expect((await service.inspect(key))!.ttl).toBeGreaterThan(19_000);
+    expect(set.remainingTime()).toBeGreaterThan(19_000);
+  });
+
+  it('A15 with an owner re-enter, from another process too', async () => {
+    const [service, worker] = [await bench.service(), await bench.worker()];
+    const set = await service.acquire(['a', 'b'], { owner: 'me' });
+    const again = await worker.acquire(['b', 'c', 'a'] as never, { owner: 'me' });
+    expect(await worker.tryAcquire('a', { owner: 'you' })).toBeNull();
+    await set.release();
+    expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+    await worker.release(again);
+    expect(await held('a', 'b', 'c')).toEqual([]);
+  });
+
+  it('A15 as readers are shared', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const sets = await Promise.all([
+      one!.acquire(['a', 'b'], { type: 'read' }),
+      other!.acquire(['b', 'a'], { type: 'read' }),
+      one!.acquire('b', { type: 'read' }),
+    ]);
+    expect(await other!.tryAcquire(['a', 'b'])).toBeNull();
+    const writing = other!.acquire(['a', 'b']);
+    await bench.untilWaiting('a', 1);
+    for (const set of sets) await set.release();
+    expect((await writing).isHeld).toBe(true);
+  });
+
+  it('A17 as permits of several semaphores', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const options = { permits: 2 };
+    await one!.acquire(['a', 'b'], options);
+    await other!.acquire('b', options);
+    expect(await other!.tryAcquire(['a', 'b'], options)).toBeNull();
+    expect(await other!.getSemaphore('a', options).availablePermits()).toBe(1);
+    expect(await other!.getSemaphore('b', options).availablePermits()).toBe(0);
+  });
+
+  it('A15 refuse a list that is empty, or has a key that is none', async () => {
+    const service = await bench.service();
+    for (const keys of [[], ['a', ''], ['a', undefined], ['a', ['b']], [null]] as string[][]) {
+      await expect(service.acquire(keys)).rejects.toMatchObject({ code: 'LOCK_KEY' });
+      await expect(service.run(keys, () => undefined)).rejects.toMatchObject({ code: 'LOCK_KEY' });
+      expect(() => service.getMultiLock(keys)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
+    }
+    expect(await held('a')).toEqual([]);
+  });
+
+  it('A15 a list of one is that one', async () => {
+    const service = await bench.service();
+    const handle = await service.acquire(['a']);
+    expect(handle).toMatchObject({ key: 'a', keys: ['a'] });
+    expect([...handle.fencingTokens]).toEqual([['a', handle.fencingToken]]);
+  });
+});
+
+describe('several keys in scopes', () => {
+  it('A15 are re-entered as a whole and in part, without a command', async () => {
+    const service = await bench.service();
+    await service.run(['a', 'b'], async (set) => {
+      await bench.redis.resetCommandStats();
+      await service.run(['b', 'a'], (again) => {
+        expect([...again.fencingTokens].sort()).toEqual([...set.fencingTokens].sort());
+        expect([again.holdCount, set.holdCount]).toEqual([2, 2]);
+      });
+      await service.run('b', (again) => expect(again.fencingToken).toBe(set.fencingTokens.get('b')));
+      expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+    });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 that overlap re-enter what they share, and take the rest', async () => {
+    const [service, other] = await bench.serviceList(2);
+    await service!.run(['a', 'b'], async (outer) => {
+      await service!.run(['b', 'c', 'd'], async (inner) => {
+        expect(inner.keys).toEqual(['b', 'c', 'd']);
+        expect(inner.fencingTokens.get('b')).toBe(outer.fencingTokens.get('b'));
+        expect(await held('a', 'b', 'c', 'd')).toEqual(['a', 'b', 'c', 'd']);
+      });
+      expect(await held('a', 'b', 'c', 'd')).toEqual(['a', 'b']);
+      await outer.verify();
+
+      const d = await other!.acquire('d');
+      await expect(service!.acquire(['a', 'c', 'd'], { waitTimeout: 0 })).rejects.toMatchObject({
+        code: 'LOCK_TIMEOUT',
+      });
+      expect([outer.holdCount, await held('a', 'b', 'c')]).toEqual([1, ['a', 'b']]);
+      await d.release();
+    });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 E7 fail when what was re-entered was lost while the rest was waited for', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const b = await other!.acquire('b');
+    const outcome = await service!
+      .run(
+        'a',
+        async () => {
+          const waiting = timed<LockHandle>(() => service!.acquire(['a', 'b']));
+          await bench.untilWaiting('b', 1);
+          await other!.forceRelease('a');
+          await b.release();
+          return waiting;
+        },
+        { onLost: 'ignore' },
+      )
+      .then(({ value, error }) => error ?? value);
+    expect(outcome).toMatchObject({ code: 'LOCK_LOST', key: 'a' });
+    expect(await held('a', 'b')).toEqual([]);
+  });
+
+  it('A15 a multi-lock in a scope holds what is held for as long as all of it is', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const multi = service!.getMultiLock(['a', 'b']);
+    const run = service!.run(['b', 'a'], async (set) => {
+      expect([multi.isHeldByCurrentContext(), multi.getHoldCount()]).toEqual([true, 1]);
+      await other!.forceRelease('b');
+      await eventually(() => set.signal.aborted);
+      expect([multi.isHeldByCurrentContext(), multi.getHoldCount()]).toEqual([false, 0]);
+    });
+    await expect(run).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('A15 a multi-lock in the scope of more keys frees none of them', async () => {
+    const service = await bench.service();
+    const multi = service.getMultiLock(['a', 'b']);
+    await service.run(['a', 'b', 'c'], async () => {
+      await expect(multi.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+      const again = await multi.lock();
+      expect(multi.getHoldCount()).toBe(2);
+      await multi.unlock();
+      expect(again.isHeld).toBe(false);
+      expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+    });
+  });
+
+  it('A15 a multi-lock does not take a set of readers for its own', async () => {
+    const service = await bench.service();
+    const multi = service.getMultiLock(['a', 'b']);
+    await service.run('a', () =>
+      service.run(
+        ['a', 'b'],
+        async (readers) => {
+          expect([multi.isHeldByCurrentContext(), multi.getHoldCount()]).toEqual([false, 0]);
+          await expect(multi.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+          readers.assertHeld();
+        },
+        { type: 'read' },
+      ),
+    );
+  });
+});
+
+describe('several keys and what stands in their way', () => {
+  it('C11 A15 a foreign type at one key leaves nothing on the others', async () => {
+    const service = await bench.service();
+    for (const role of ['state', 'fence', 'queue', 'gone']) {
+      const foreign = `lock:${role}:{b}`;
+      await bench.redis.admin.del(foreign);
+      await bench.redis.admin.lpush(foreign, 'foreign');
+      await bench.redis.admin.pexpire(foreign, 60_000);
+      const { error } = await timed(() => service.acquire(['a', 'b', 'c'], { waitTimeout: 300 }));
+      expect([role, error.code]).toEqual([role, 'LOCK_STORE']);
+      expect(await held('a', 'c')).toEqual([]);
+      expect(await bench.redis.admin.lrange(foreign, 0, -1)).toEqual(['foreign']);
+      await bench.redis.admin.del(foreign);
+    }
+    expect((await service.acquire(['a', 'b', 'c'])).isHeld).toBe(true);
+  });
+
+  it('A9 A15 a key that is taken by force while another is waited for fails the set', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const b = await other!.acquire('b');
+    const waiting = timed(() => one!.acquire(['a', 'b']));
+    await bench.untilWaiting('b', 1);
+    await other!.forceRelease('a');
+    const a = await other!.acquire('a');
+    await b.release();
+    expect((await waiting).error).toMatchObject({ code: 'LOCK_LOST', key: 'a' });
+    await a.verify();
+    expect(await held('b')).toEqual([]);
+  });
+
+  it('A14 A15 a set waits behind a dead waiter no longer than anybody', async () => {
+    const [holder, set] = await bench.serviceList(2);
+    const worker = await bench.worker();
+    const lock = await holder!.acquire('b');
+    void unawaited(worker.acquire('b'));
+    await bench.untilWaiting('b', 1);
+    const waiting = set!.acquire(['a', 'b']);
+    await bench.untilWaiting('b', 2);
+    await worker.process.kill();
+    await eventually(
+      async () => ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length === 2,
+    );
+    const released = now();
+    await lock.release();
+    await waiting;
+    expect(between(released)).toBeLessThan(AT_ONCE);
+  });
+});

@@ -1,0 +1,59 @@
+import type { LockService } from 'nestjs-redis-locks';
+import type { AcquireOptions } from '../../../lib/locks/acquire-options.js';
+import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import type { LockBench } from '../../support/locks.js';
+
+/** Who waits for a key, and in which order they get in. */
+export class Arrivals {
+  /** Names, in the order in which they were served. */
+  readonly served: string[] = [];
+  private readonly visits: Array<Promise<LockHandle>> = [];
+
+  constructor(
+    private readonly bench: LockBench,
+    private readonly key: string,
+  ) {}
+
+  /** Somebody asks for the key, and stands in the queue in Redis when this resolves. What it gets it keeps. */
+  async queue(service: LockService, name: string, options: AcquireOptions): Promise<[Promise<LockHandle>]> {
+    const before = (await this.bench.waiters(this.key)).length;
+    const visit = this.enter(service, name, options);
+    await this.bench.untilWaiting(this.key, before + 1);
+    return [visit];
+  }
+
+  /** Somebody asks for the key. */
+  enter(service: LockService, name: string, options: AcquireOptions): Promise<LockHandle> {
+    const visit = service.acquire(this.key, { waitTimeout: Infinity, ...options }).then((handle) => {
+      this.served.push(name);
+      return handle;
+    });
+    this.visits.push(unawaited(visit));
+    return visit;
+  }
+
+  all(): Promise<LockHandle[]> {
+    return Promise.all(this.visits);
+  }
+}
+
+/** A promise that need not be awaited: it may end with the test. */
+export function unawaited<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** The kinds of lock that let one in at a time. */
+export const ALONE: ReadonlyArray<{ kind: string; options: AcquireOptions }> = [
+  { kind: 'exclusive', options: {} },
+  { kind: 'write', options: { type: 'write' } },
+  { kind: 'fair', options: { fair: true } },
+  { kind: 'one permit', options: { permits: 1 } },
+];
+
+/** One kind of each. */
+export const KINDS: ReadonlyArray<{ kind: string; options: AcquireOptions }> = [
+  ...ALONE,
+  { kind: 'read', options: { type: 'read' } },
+  { kind: 'one of two permits', options: { permits: 2 } },
+];
