@@ -193,7 +193,8 @@ export class Acquisition {
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
       if (!waits) for (const seat of held) this.giveBack(seat);
       const pause = JITTER * 2 ** (splits - 1);
-      this.handicap += random() * pause;
+      // Where the queues have not settled it, some came at the same moment.
+      if (splits > 1) this.handicap += random() * pause;
       await this.majorityWithin(random() * pause);
       yields = waits;
     }
@@ -348,6 +349,7 @@ export class Acquisition {
     const { quorum, clock } = this.environment;
     const { key, waits } = this.request;
     const { excluded } = this;
+    const answered = this.seats.filter((seat) => seat.isAnswered).length;
     for (const seat of this.held) this.giveBack(seat);
     for (const outcome of ['upgrade', 'left'] as const) {
       if (excluded.filter(({ standing }) => standing === outcome).length <= this.seats.length - quorum) continue;
@@ -355,7 +357,6 @@ export class Acquisition {
       return { reply: { outcome, time: clock.now() } };
     }
     if (!waits) this.drop();
-    const answered = this.seats.filter((seat) => seat.isAnswered).length;
     const errors = excluded.flatMap(({ error, standing }) =>
       standing === 'failed' && error !== undefined ? [error] : [],
     );

@@ -22,7 +22,7 @@ export function mergeInspections(replies: readonly StoredLock[], quorum: number,
 function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
   return {
     ...same[0]!,
-    token: Math.max(...same.map(({ token }) => token)),
+    token: mostFrequent(same.map(({ token }) => token)),
     ttl: nthLargest(
       same.map(({ ttl }) => ttl),
       enough,
@@ -32,6 +32,12 @@ function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
       enough,
     )!,
   };
+}
+
+/** The token of a hold is what a majority has; a master that granted it late has one of its own. */
+function mostFrequent(numbers: readonly number[]): number {
+  const count = (number: number): number => numbers.filter((each) => each === number).length;
+  return [...numbers].sort((a, b) => count(b) - count(a) || b - a)[0]!;
 }
 
 /** In the order of the longest queue; those that it lacks come behind. */

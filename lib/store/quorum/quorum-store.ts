@@ -104,7 +104,11 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
     const called = this.clock.now();
     const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
-    return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
+    try {
+      return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
+    } catch (error) {
+      throw this.membership.refusal ?? error;
+    }
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import { between } from '../../support/locks.js';
+import { now } from '../../support/history.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+import { RedlockBench } from './support.js';
+
+const bench = new RedlockBench(3);
+
+describe('the way from one holder to the next', () => {
+  it('is taken at once, in the order in which they came', async () => {
+    const services = await bench.serviceList(8);
+    let free = now();
+    const handoffs: number[] = [];
+    const order: number[] = [];
+    const first = await services[0]!.acquire('a');
+    const waiting: Array<Promise<void>> = [];
+    for (let round = 0; round < 3; round += 1) {
+      for (const [i, service] of services.entries()) {
+        const wait = service.acquire('a', { fair: true }).then(async (lock) => {
+          handoffs.push(between(free));
+          order.push(round * services.length + i);
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          free = now();
+          await lock.release();
+        });
+        waiting.push(wait);
+        await bench.untilWaiting('a', waiting.length);
+      }
+    }
+    free = now();
+    await first.release();
+    await Promise.all(waiting);
+    expect(order).toEqual(order.map((_, i) => i));
+    handoffs.sort((a, b) => a - b);
+    const shown = [0, 0.5, 0.9, 1].map(
+      (part) => `p${part * 100} ${handoffs[Math.floor((handoffs.length - 1) * part)]!.toFixed(2)} ms`,
+    );
+    process.stdout.write(`${handoffs.length} handoffs over 3 masters: ${shown.join(', ')}\n`);
+    expect(handoffs[Math.floor(handoffs.length / 2)]).toBeLessThan(50);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('goes to the next local waiter in the same step', async () => {
+    const service = await bench.service();
+    const order: number[] = [];
+    const pass = (i: number) =>
+      service.run('a', async () => {
+        order.push(i);
+        await new Promise((resolve) => setImmediate(resolve));
+      });
+    await Promise.all(Array.from({ length: 30 }, (_, i) => pass(i)));
+    expect(order).toEqual(order.map((_, i) => i));
+    await bench.untilNothingIsLeft();
+  });
+
+  it('is the same when a master has come back empty meanwhile', async () => {
+    const services = await bench.serviceList(6);
+    const lock = await services[0]!.acquire('a');
+    const order: number[] = [];
+    const waiting = [];
+    for (const [i, service] of services.slice(1).entries()) {
+      waiting.push(
+        service.acquire('a').then(async (next) => {
+          order.push(i);
+          await next.release();
+        }),
+      );
+      await bench.untilWaiting('a', i + 1);
+    }
+    await bench.masters[0]!.restart({ empty: true });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const since = now();
+    await lock.release();
+    await Promise.all(waiting);
+    process.stdout.write(`5 handoffs with a master that was empty: ${between(since).toFixed(0)} ms\n`);
+    expect(between(since)).toBeLessThan(500);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('is found when a master forgets all of it in the midst of many', async () => {
+    const services = await bench.serviceList(6);
+    let [inside, most, done] = [0, 0, 0];
+    const work = services.map(async (service) => {
+      for (let i = 0; i < 20; i += 1) {
+        await service.run('a', async () => {
+          most = Math.max(most, ++inside);
+          await new Promise((resolve) => setTimeout(resolve, 2));
+          inside -= 1;
+          done += 1;
+        });
+      }
+    });
+    for (let i = 0; i < 10; i += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      // One at a time, and never two within a lease that matters: what a majority has is not touched.
+      await bench.masters[0]!.admin.flushall();
+    }
+    await Promise.all(work);
+    expect([most, done]).toEqual([1, 120]);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a master whose replies get lost', () => {
+  it('C2 does not double, leak or delay anything', async () => {
+    const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
+    const connection = [proxy.url, ...bench.urls.slice(1)];
+    const services = await bench.serviceList(3, { connection, commandTimeout: 1_000 });
+    let inside = 0;
+    for (let n = 1; n <= 8; n += 1) {
+      proxy.cutAfterCommand({ names: ['evalsha', 'eval'], nth: n });
+      await Promise.all(
+        services.map((service) =>
+          service.run('a', async () => {
+            expect(++inside).toBe(1);
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            inside -= 1;
+          }),
+        ),
+      );
+    }
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C16 holds a lock, also when its questions arrive and its answers do not', async () => {
+    const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
+    const connection = [proxy.url, ...bench.urls.slice(1)];
+    const [one, other] = await bench.serviceList(2, { connection, commandTimeout: 500 });
+    proxy.dropReplies();
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1, bench.masters.slice(1));
+    const since = now();
+    await lock.release();
+    const next = await waiting;
+    expect(between(since)).toBeLessThan(200);
+    await next.release();
+    proxy.heal();
+    await bench.untilNothingIsLeft(bench.masters, 5_000);
+  });
+});

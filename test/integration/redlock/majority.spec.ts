@@ -1,0 +1,235 @@
+import { describe, expect, it } from '@jest/globals';
+import { timed } from '../../support/locks.js';
+import { RedlockBench } from './support.js';
+
+const bench = new RedlockBench(5);
+/** Short, so that what is given up does not make the tests slow. */
+const commandTimeout = 400;
+
+describe('A22 five masters', () => {
+  it('are all asked, and give back what was held', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    await expect(bench.holding('a')).resolves.toEqual([true, true, true, true, true]);
+    expect(await service.tryAcquire('a')).toBeNull();
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('hold a lock with two of them gone', async () => {
+    const service = await bench.service({ commandTimeout });
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
+    const { value: lock, took } = await timed(() => service.acquire('a'));
+    expect(took).toBeLessThan(commandTimeout / 2);
+    expect(await service.tryAcquire('a')).toBeNull();
+    const release = await timed(() => lock!.release());
+    expect(release.value).toBe(true);
+    expect(release.took).toBeLessThan(commandTimeout / 2);
+    await bench.untilNothingIsLeft(bench.masters.slice(2));
+  });
+
+  it('hold a lock, and pass it on, with two of them frozen', async () => {
+    const services = await bench.serviceList(2, { commandTimeout });
+    const lock = await services[0]!.acquire('a');
+    const next = services[1]!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
+    const { value: released, took } = await timed(() => lock.release());
+    expect(released).toBe(true);
+    expect(took).toBeLessThan(200);
+    const since = performance.now();
+    const second = await next;
+    expect(performance.now() - since).toBeLessThan(200);
+    expect(second.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await second.release()).toBe(true);
+    await bench.untilNothingIsLeft(bench.masters.slice(2));
+  });
+
+  it('do not with three of them gone, and those that were reached are given back', async () => {
+    const service = await bench.service({ commandTimeout });
+    await Promise.all(bench.masters.slice(0, 3).map((master) => master.kill()));
+    for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('b', { waitTimeout: 2_000 })]) {
+      const { error, took } = await timed<unknown>(acquire);
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(error.message).toMatch(/^2 of 5 masters (answered|can be reached), and 3 have to/);
+      expect(took).toBeLessThan(2 * commandTimeout);
+    }
+    await bench.untilNothingIsLeft(bench.masters.slice(3));
+  });
+
+  it('do not with three of them frozen, and the late grants are given back when they go on', async () => {
+    const service = await bench.service({ commandTimeout });
+    await Promise.all(bench.masters.slice(0, 3).map((master) => master.pause()));
+    const { error, took } = await timed(() => service.acquire('a', { waitTimeout: 5_000 }));
+    expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(took).toBeLessThan(3 * commandTimeout);
+    await bench.untilNothingIsLeft(bench.masters.slice(3));
+    await Promise.all(bench.masters.slice(0, 3).map((master) => master.resume()));
+    await bench.untilNothingIsLeft();
+    const lock = await service.acquire('a', { waitTimeout: 5_000 });
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('work again when a majority is back', async () => {
+    const service = await bench.service({ commandTimeout });
+    const down = bench.masters.slice(0, 3);
+    await Promise.all(down.map((master) => master.kill()));
+    await expect(service.acquire('a', { waitTimeout: 5_000 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await Promise.all(down.map((master) => master.start()));
+    const deadline = performance.now() + 5_000;
+    for (;;) {
+      const { value: lock } = await timed(() => service.acquire('a'));
+      if (lock !== undefined) {
+        expect(await lock.release()).toBe(true);
+        return;
+      }
+      expect(performance.now()).toBeLessThan(deadline);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+
+  it('start with two of them gone, and not with three', async () => {
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
+    const { took } = await timed(() => bench.service({ commandTimeout: 2_000 }));
+    expect(took).toBeLessThan(1_000);
+    await bench.masters[2]!.kill();
+    await expect(bench.service({ commandTimeout })).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('2 of 5 masters answered'),
+    });
+  });
+});
+
+describe('over several masters', () => {
+  it('an acquisition without a majority tells who holds it, and force takes it from the holder', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a');
+    const info = await other!.inspect('a');
+    expect(info?.holders).toHaveLength(1);
+    expect(info?.holders[0]).toMatchObject({ owner: lock.owner, fencingToken: lock.fencingToken });
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    expect((await other!.inspect('a'))?.waiters).toHaveLength(1);
+
+    const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
+    expect(await one!.forceRelease('a')).toBe(true);
+    await lost;
+    expect(lock.isHeld).toBe(false);
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await next.release();
+    await lock.release();
+    await bench.untilNothingIsLeft();
+    expect(await other!.inspect('a')).toBeNull();
+  });
+
+  it('readers share, and a writer waits for all of them', async () => {
+    const services = await bench.serviceList(3);
+    const readers = await Promise.all(services.slice(0, 2).map((service) => service.acquire('a', { type: 'read' })));
+    const writing = services[2]!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    const late = services[0]!.acquire('a', { type: 'read' });
+    await bench.untilWaiting('a', 2);
+    await readers[0]!.release();
+    await readers[1]!.release();
+    const writer = await writing;
+    expect(await services[1]!.tryAcquire('a', { type: 'read' })).toBeNull();
+    await writer.release();
+    const reader = await late;
+    expect(reader.fencingToken).toBeGreaterThan(writer.fencingToken);
+    await reader.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('20 readers who come at once get in together, each with a token of its own', async () => {
+    const services = await bench.serviceList(4);
+    const readers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => services[i % 4]!.acquire('a', { type: 'read' })),
+    );
+    expect(new Set(readers.map(({ fencingToken }) => fencingToken)).size).toBe(20);
+    const writing = services[0]!.acquire('a');
+    for (const reader of readers) expect(await reader.release()).toBe(true);
+    const writer = await writing;
+    expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map(({ fencingToken }) => fencingToken)));
+    await writer.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('at most so many have a permit as there are', async () => {
+    const services = await bench.serviceList(6);
+    let [inside, most, done] = [0, 0, 0];
+    await Promise.all(
+      services.map(async (service) => {
+        for (let i = 0; i < 10; i += 1) {
+          const lock = await service.acquire('a', { permits: 3 });
+          most = Math.max(most, ++inside);
+          await new Promise((resolve) => setTimeout(resolve, 2));
+          inside -= 1;
+          done += 1;
+          expect(await lock.release()).toBe(true);
+        }
+      }),
+    );
+    expect(done).toBe(60);
+    expect(most).toBe(3);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A20 holdAtLeast keeps the key taken on all of them', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const since = performance.now();
+    const lock = await one!.acquire('a', { holdAtLeast: 400 });
+    expect(await lock.release()).toBe(true);
+    expect(await other!.tryAcquire('a')).toBeNull();
+    const next = await other!.acquire('a');
+    expect(performance.now() - since).toBeGreaterThanOrEqual(399);
+    expect(performance.now() - since).toBeLessThan(800);
+    await next.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('several keys are taken all or none', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire(['a', 'b']);
+    expect(await other!.tryAcquire(['b', 'c'])).toBeNull();
+    await lock.release();
+    const both = await Promise.all([
+      one!.acquire(['a', 'b']).then((l) => l.release()),
+      other!.acquire(['b', 'a']).then((l) => l.release()),
+    ]);
+    expect(both).toEqual([true, true]);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A13 waits that are aborted or time out leave nothing on any of them', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a');
+    const abort = new AbortController();
+    const aborted = other!.acquire('a', { signal: abort.signal });
+    await bench.untilWaiting('a', 1);
+    abort.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+    await expect(other!.acquire('a', { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await bench.untilWaiting('a', 0);
+
+    const inTheMoment = new AbortController();
+    const waiting = other!.acquire('a', { signal: inTheMoment.signal });
+    await bench.untilWaiting('a', 1);
+    const released = lock.release();
+    inTheMoment.abort(new Error('too late'));
+    await expect(waiting).rejects.toThrow('too late');
+    await released;
+    await bench.untilNothingIsLeft();
+  });
+
+  it('B9 shutdown gives back what is held and awaited', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a');
+    const waiting = timed(() => other!.acquire('a'));
+    await bench.untilWaiting('a', 1);
+    await bench.close();
+    expect((await waiting).error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(lock.isHeld).toBe(false);
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../support/eventually.js';
+import { aborted, record, timed } from '../../support/locks.js';
+import { RedlockBench } from './support.js';
+
+const bench = new RedlockBench(3);
+const lease = 600;
+const options = { lockWatchdogTimeout: lease, commandTimeout: 500 };
+
+describe('a renewal by a majority', () => {
+  it('A6 holds over 10 leases, while a master dies and comes back empty', async () => {
+    const [one, other] = await bench.serviceList(2, options);
+    const lock = await one!.acquire('a');
+    const end = performance.now() + 10 * lease;
+    let misses = 0;
+    const trying = (async () => {
+      while (performance.now() < end) {
+        const stolen = await other!.tryAcquire('a');
+        if (stolen !== null) misses += 1;
+        await sleep(20);
+      }
+    })();
+    await sleep(2 * lease);
+    await bench.masters[0]!.kill();
+    await sleep(3 * lease);
+    await bench.masters[0]!.start();
+    await trying;
+    expect(misses).toBe(0);
+    expect(lock.isHeld).toBe(true);
+    await lock.verify();
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('does not wait for a frozen master', async () => {
+    const service = await bench.service({ ...options, commandTimeout: 5_000 });
+    const events = record(service);
+    const lock = await service.acquire('a');
+    await bench.masters[2]!.pause();
+    await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 4);
+    expect((await timed(() => lock.verify())).took).toBeLessThan(200);
+    expect((await timed(() => lock.extend(lease))).took).toBeLessThan(200);
+    expect((await timed(() => lock.release())).took).toBeLessThan(200);
+  });
+
+  it('is not made where the hold was lost, and a lock without a majority is lost', async () => {
+    const service = await bench.service(options);
+    const lock = await service.acquire('a');
+    await bench.masters[0]!.admin.flushall();
+    await lock.verify();
+    await lock.extend(lease);
+    expect(await bench.holding('a')).toEqual([false, true, true]);
+    await bench.masters[1]!.admin.flushall();
+    const reason = await aborted(lock.signal);
+    expect(reason).toMatchObject({ code: 'LOCK_LOST' });
+    expect(await lock.release()).toBe(false);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('is tried again when a majority fails, and the lock is lost before its leases end', async () => {
+    const service = await bench.service(options);
+    const lock = await service.acquire('a');
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
+    const since = performance.now();
+    await aborted(lock.signal);
+    expect(performance.now() - since).toBeLessThan(lease);
+    const release = await timed(() => lock.release());
+    expect(release).toMatchObject({ value: false });
+    expect(release.took).toBeLessThan(50);
+  });
+
+  it('goes on when a majority was frozen for less than a lease', async () => {
+    const service = await bench.service({ ...options, lockWatchdogTimeout: 2_000 });
+    const lock = await service.acquire('a');
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
+    await sleep(1_000);
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.resume()));
+    await sleep(1_500);
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a release', () => {
+  it('E8 of an expired lock answers at once, and does not throw, also with masters that are gone', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { expire: 100 });
+    await Promise.all(bench.masters.map((master) => master.pause()));
+    await sleep(110);
+    const release = await timed(() => lock.release());
+    expect(release).toMatchObject({ value: false });
+    expect(release.took).toBeLessThan(50);
+  });
+
+  it('of a lock that a majority has lost tells so', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a');
+    await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => admin.flushall()));
+    expect(await lock.release()).toBe(false);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('fails when a majority does', async () => {
+    const service = await bench.service({ commandTimeout: 300 });
+    const lock = await service.acquire('a');
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
+    const { error, took } = await timed(() => lock.release());
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('1 of 3 masters answered') });
+    expect(took).toBeLessThan(900);
+    await bench.untilNothingIsLeft(bench.masters.slice(2));
+  });
+});
+
+describe('E7 validity', () => {
+  it('of a lock that was waited for is not counted from before the wait', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a', { expire: 500 });
+    await bench.untilWaiting('a', 1);
+    await sleep(800);
+    await lock.release();
+    const next = await waiting;
+    expect(next.isHeld).toBe(true);
+    expect(next.remainingTime()).toBeGreaterThan(350);
+    expect(next.remainingTime()).toBeLessThanOrEqual(500);
+    await next.release();
+  });
+});
