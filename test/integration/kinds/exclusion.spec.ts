@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import { assertAtMost, assertNoOverlap, assertTokensGrow, type BelievedHold } from '../../support/history.js';
+import { LockBench } from '../../support/locks.js';
+import { ALONE } from './support.js';
+
+const bench = new LockBench();
+const PROCESSES = 8;
+const WAITERS = 8;
+const TIMES = 2;
+const ALL = PROCESSES * WAITERS * TIMES;
+
+describe('8 processes × 8 waiters', () => {
+  // One set of processes for all of them: starting them takes longer than what they do.
+  it('A11 A12 A15 A16 A17 lose no update where one is in at a time, and all are served', async () => {
+    const workers = await bench.workers(PROCESSES);
+    for (const { kind, options } of ALONE) {
+      const sections = { key: kind, waiters: WAITERS, times: TIMES, counter: `counter ${kind}`, options };
+      const history = (await Promise.all(workers.map((worker) => worker.sections(sections)))).flat();
+      expect([kind, await bench.redis.admin.get(`counter ${kind}`)]).toEqual([kind, String(ALL)]);
+      expect(history).toHaveLength(ALL);
+      assertNoOverlap(history);
+      assertTokensGrow(history);
+    }
+
+    const several = { key: ['b', 'a', 'c'] as never, waiters: WAITERS, times: 1, counter: 'counter several' };
+    const sets = (await Promise.all(workers.map((worker) => worker.sections(several)))).flat();
+    expect(sets).toHaveLength(PROCESSES * WAITERS);
+    expect(await bench.redis.admin.get('counter several')).toBe(String(PROCESSES * WAITERS));
+
+    const permits = { key: 'permits', waiters: WAITERS, times: TIMES, counter: 'unguarded', options: { permits: 3 } };
+    const history = (await Promise.all(workers.map((worker) => worker.sections(permits)))).flat();
+    expect(history).toHaveLength(ALL);
+    assertAtMost(3, history);
+    // They were together, too: or it would be a lock and no semaphore.
+    expect(() => assertAtMost(2, history)).toThrow('at most 2 may');
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A11 A16 readers and writers: writers lose no update, and no reader sees one of them', async () => {
+    const workers = await bench.workers(PROCESSES);
+    const key = 'both';
+    const kinds: Array<Promise<BelievedHold[]>> = workers.map(async (worker, i) => {
+      const isShared = i % 2 === 0;
+      const options = { type: isShared ? ('read' as const) : ('write' as const) };
+      // What readers count is their own business.
+      const counter = isShared ? `seen ${i}` : 'written';
+      const holds = await worker.sections({ key, waiters: WAITERS, times: TIMES, counter, options });
+      return holds.map((hold) => ({ ...hold, isShared }));
+    });
+    const history = (await Promise.all(kinds)).flat();
+    expect(history).toHaveLength(ALL);
+    expect(await bench.redis.admin.get('written')).toBe(String(ALL / 2));
+    assertNoOverlap(history);
+    assertTokensGrow(history.filter(({ isShared }) => !isShared));
+    expect(() => assertAtMost(1, history)).toThrow('at most 1 may');
+    await bench.untilNothingIsLeft();
+  });
+});

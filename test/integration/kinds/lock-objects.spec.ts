@@ -1,0 +1,211 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Lock, LockService } from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, LockBench, record, timed } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+interface Shape {
+  readonly kind: string;
+  readonly make: (service: LockService, owner?: string) => Lock;
+  /** Whether two may have it at the same time. */
+  readonly shared?: boolean;
+}
+
+const own = (owner?: string) => (owner === undefined ? {} : { owner });
+const SHAPES: readonly Shape[] = [
+  { kind: 'getLock', make: (service, owner) => service.getLock('a', own(owner)) },
+  { kind: 'getFairLock', make: (service, owner) => service.getFairLock('a', own(owner)) },
+  { kind: 'readLock', make: (service, owner) => service.getReadWriteLock('a', own(owner)).readLock(), shared: true },
+  { kind: 'writeLock', make: (service, owner) => service.getReadWriteLock('a', own(owner)).writeLock() },
+  { kind: 'getMultiLock', make: (service, owner) => service.getMultiLock(['a', 'b'], own(owner)) },
+];
+const ALONE = SHAPES.filter(({ shared }) => !shared);
+
+describe.each(SHAPES)('the RLock shape of $kind', ({ kind, make, shared = false }) => {
+  it('A1 has the answers of RLock before, while and after it is held', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const [lock, theirs] = [make(one!), make(other!)];
+    expect(lock.key).toBe('a');
+    const nothing = [false, 0, false, -2];
+    const told = async ({ isHeldByCurrentContext, getHoldCount, isLocked }: Lock, of: Lock): Promise<unknown[]> => [
+      isHeldByCurrentContext.call(of),
+      getHoldCount.call(of),
+      await isLocked.call(of),
+    ];
+    expect([...(await told(lock, lock)), await lock.remainTimeToLive()]).toEqual(nothing);
+
+    const handle = await lock.lock();
+    expect(handle).toMatchObject({ isHeld: true, holdCount: 1 });
+    expect(await told(lock, lock)).toEqual([true, 1, true]);
+    expect(await told(theirs, theirs)).toEqual([false, 0, true]);
+    for (const object of [lock, theirs]) {
+      expect(await object.remainTimeToLive()).toBeGreaterThan(29_000);
+      expect(await object.remainTimeToLive()).toBeLessThanOrEqual(30_000);
+      // Of several keys each is held under an owner of its own, unless one is named.
+      if (kind !== 'getMultiLock') expect(await object.isHeldBy(handle.owner)).toBe(true);
+      expect(await object.isHeldBy('nobody')).toBe(false);
+    }
+    expect((await theirs.tryLock()) !== null).toBe(shared);
+    if (shared) await theirs.unlock();
+    await expect(theirs.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
+    await handle.verify();
+
+    expect(await lock.unlock()).toBeUndefined();
+    expect(handle.isHeld).toBe(false);
+    expect([...(await told(lock, lock)), await lock.remainTimeToLive()]).toEqual(nothing);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
+    expect(await lock.forceUnlock()).toBe(false);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A2 counts the holds of an owner: 0, 1, 2, 1, 0', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = make(one!, 'me');
+    const counts = [lock.getHoldCount()];
+    const steps = [() => lock.lock(), () => lock.tryLock(), () => lock.unlock(), () => lock.unlock()];
+    for (const step of steps) {
+      await step();
+      counts.push(lock.getHoldCount());
+      expect(await make(other!).isLocked()).toBe(counts.at(-1)! > 0);
+      expect(await make(other!).isHeldBy('me')).toBe(counts.at(-1)! > 0);
+    }
+    expect(counts).toEqual([0, 1, 2, 1, 0]);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A2 an owner is the same in all clients, and unlocks what it took in this one', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const [here, there] = [make(one!, 'me'), make(other!, 'me')];
+    await here.lock();
+    expect(await there.tryLock()).not.toBeNull();
+    await here.unlock();
+    await expect(here.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    expect(await here.isLocked()).toBe(true);
+    expect(await here.isHeldBy('me')).toBe(true);
+    await there.unlock();
+    expect(await here.isLocked()).toBe(false);
+  });
+
+  it('A9 forceUnlock frees, tells the former holder, and wakes who waits', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const handle = await make(one!).lock();
+    const waiting = other!.getReadWriteLock('a').writeLock().lock();
+    await bench.untilWaiting('a', 1);
+    const at = now();
+    expect(await make(other!).forceUnlock()).toBe(true);
+    expect((await waiting).isHeld).toBe(true);
+    await eventually(() => handle.signal.aborted);
+    expect(between(at)).toBeLessThan(AT_ONCE);
+    expect(handle.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+    expect(handle.isHeld).toBe(false);
+    expect(make(one!).isHeldByCurrentContext()).toBe(false);
+  });
+
+  it('A5 A10 tryLock takes a lease that is not renewed', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: 100 });
+    const lock = make(service);
+    const handle = await lock.tryLock(0, '400ms');
+    expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(400);
+    expect(await lock.remainTimeToLive()).toBeGreaterThan(200);
+    await eventually(async () => !(await lock.isLocked()), { within: 1_500 });
+    expect([handle!.isHeld, lock.isHeldByCurrentContext(), await lock.remainTimeToLive()]).toEqual([false, false, -2]);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+  });
+
+  it('A6 lock() is renewed for as long as it is held', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 150 });
+    const lock = make(one!);
+    await lock.lock();
+    const since = now();
+    await eventually(() => between(since) > 500);
+    expect(await other!.tryAcquire('a', { type: 'write' })).toBeNull();
+    await lock.unlock();
+  });
+
+  it('A13 lock() takes a signal, and options that make no sense are refused', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await one!.acquire('a');
+    const lock = make(other!);
+    await expect(lock.lock({ signal: AbortSignal.timeout(60) })).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(lock.lock({ waitTimeout: 60 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(lock.lock({ expire: 10 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(lock.tryLock(-1)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(await bench.waiters('a')).toEqual([]);
+  });
+
+  it('A8 tryLock with a wait takes that long, and no longer', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await one!.acquire('a');
+    const waited = await timed(() => make(other!).tryLock(300));
+    expect(waited.value).toBeNull();
+    expect(waited.took).toBeGreaterThan(295);
+    expect(waited.took).toBeLessThan(300 + AT_ONCE);
+    expect((await timed(() => make(other!).tryLock())).took).toBeLessThan(AT_ONCE);
+  });
+});
+
+describe.each(ALONE)('a shared object of $kind', ({ make }) => {
+  it('refuses unlock() when calls through it overlapped', async () => {
+    const service = await bench.service();
+    const lock = make(service);
+    const first = await lock.lock();
+    const events = record(service);
+    const second = timed(() => lock.lock());
+    await eventually(() => events.some(({ type }) => type === 'contended'));
+    await expect(lock.unlock()).rejects.toThrow(/shared Lock object: release the handle/);
+    await first.release();
+    const { value } = await second;
+    await expect(lock.unlock()).rejects.toThrow(/shared Lock object: release the handle/);
+    await value!.release();
+    await lock.lock();
+    await lock.unlock();
+  });
+});
+
+describe('objects of one key beside each other', () => {
+  it('A16 the two locks of a read-write lock tell of themselves', async () => {
+    const service = await bench.service();
+    const { readLock, writeLock } = service.getReadWriteLock('a');
+    const [reading, writing] = [readLock(), writeLock()];
+    await reading.lock();
+    expect([await reading.isLocked(), await writing.isLocked()]).toEqual([true, false]);
+    expect([reading.getHoldCount(), writing.getHoldCount()]).toEqual([1, 0]);
+    expect([await writing.remainTimeToLive(), await writing.tryLock()]).toEqual([-2, null]);
+    await expect(writing.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await reading.unlock();
+    await writing.lock();
+    expect([await reading.isLocked(), await writing.isLocked()]).toEqual([false, true]);
+    await writing.unlock();
+  });
+
+  it('A16 the write lock is the exclusive lock of the key', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await one!.getReadWriteLock('a').writeLock().lock();
+    expect(await other!.getLock('a').isLocked()).toBe(true);
+    expect(await other!.getLock('a').tryLock()).toBeNull();
+  });
+
+  it('A16 an object inside run is the lock of that scope, for its kind only', async () => {
+    const service = await bench.service();
+    const { readLock, writeLock } = service.getReadWriteLock('a');
+    await service.run(
+      'a',
+      async () => {
+        expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([true, false]);
+        expect([readLock().getHoldCount(), writeLock().getHoldCount()]).toEqual([1, 0]);
+      },
+      { type: 'read' },
+    );
+    await service.run('a', async () => {
+      expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([false, true]);
+      await readLock().lock();
+      expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([true, true]);
+      await readLock().unlock();
+      expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([false, true]);
+    });
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { assertNoOverlap, now, type BelievedHold } from '../../support/history.js';
+import { between, LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+const KEY = 'stream';
+const READERS = 100;
+const WRITERS = 5;
+const LENGTH = 5_000;
+/** What a machine that is busy with other tests may add to a wait. */
+const SLACK = 1_000;
+
+interface Visit extends BelievedHold {
+  readonly asked: bigint;
+  readonly token: number;
+}
+
+/** The time by which somebody who asked is in Redis' queue: it has been told that others hold the key. */
+type Queued = Map<string, bigint>;
+
+describe('100 readers and 5 writers on one key for 5 s', () => {
+  it('A16 no writer waits longer than the readers before it', async () => {
+    const clients = await bench.serviceList(15);
+    const [readers, writers] = [clients.slice(0, 10), clients.slice(10)];
+    const visits: Visit[] = [];
+    const queued: Queued = new Map();
+    let running = true;
+
+    const visit = async (service: LockService, who: string, type: 'read' | 'write', stay: number): Promise<void> => {
+      const asked = now();
+      const handle = await service.acquire(KEY, { type, waitTimeout: Infinity });
+      const from = now();
+      await sleep(stay);
+      const to = now();
+      visits.push({ key: KEY, who, asked, from, to, token: handle.fencingToken, isShared: type === 'read' });
+      await handle.release();
+    };
+    writers.forEach((service, i) =>
+      service.events.subscribe(({ type }) => {
+        if (type === 'contended') queued.set(`w${i} ${visits.filter(({ who }) => who === `w${i}`).length}`, now());
+      }),
+    );
+    const loops = [
+      ...Array.from({ length: READERS }, async (_, i) => {
+        while (running) {
+          await visit(readers[i % readers.length]!, `r${i}`, 'read', 15 + ((i * 7) % 30));
+          await sleep((i * 13) % 20);
+        }
+      }),
+      ...writers.map(async (service, i) => {
+        while (running) {
+          await visit(service, `w${i}`, 'write', 5);
+          await sleep(40 + 20 * i);
+        }
+      }),
+    ];
+    await sleep(LENGTH);
+    running = false;
+    await Promise.all(loops);
+
+    assertNoOverlap(visits);
+    const reads = visits.filter(({ isShared }) => isShared);
+    const writes = visits.filter(({ isShared }) => !isShared);
+    let [overtaken, worst] = [0, 0];
+    for (let i = 0; i < WRITERS; i++) {
+      const own = writes.filter(({ who }) => who === `w${i}`);
+      own.forEach((write, nth) => {
+        const since = queued.get(`w${i} ${nth}`);
+        if (since === undefined) return;
+        // A larger token is a later grant: who asked after this writer stood in the queue is behind it.
+        overtaken += visits.filter(({ asked, token }) => asked > since && token < write.token).length;
+        const before = visits.filter(({ token, to }) => token < write.token && to! > write.asked);
+        const lastBefore = before.reduce((latest, { to }) => (to! > latest ? to! : latest), write.asked);
+        worst = Math.max(worst, between(lastBefore, write.from));
+      });
+    }
+
+    const waits = (of: readonly Visit[]): string => {
+      const sorted = of.map(({ asked, from }) => between(asked, from)).sort((a, b) => a - b);
+      const at = (part: number): string =>
+        (sorted[Math.floor((sorted.length - 1) * part)] ?? NaN).toFixed(0).padStart(7);
+      return `${String(of.length).padStart(8)}${at(0.5)}${at(0.9)}${at(1)}`;
+    };
+    const told = [...queued.keys()].length;
+    process.stdout.write(
+      `           count  p50 ms    p90    max\nreaders ${waits(reads)}\nwriters ${waits(writes)}\n` +
+        `${told} writers had to wait; ${overtaken} were overtaken; in at most ${worst.toFixed(0)} ms after the last before them\n`,
+    );
+    expect(overtaken).toBe(0);
+    expect(worst).toBeLessThan(SLACK);
+    expect(writes.length).toBeGreaterThan(WRITERS * 10);
+    expect(reads.length).toBeGreaterThan(READERS * 5);
+    expect(told).toBeGreaterThan(WRITERS);
+    await bench.untilNothingIsLeft();
+  });
+});
