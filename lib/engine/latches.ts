@@ -30,17 +30,20 @@ export class Latches {
   ) {}
 
   /** @throws LockStoreError */
-  trySetCount(key: string, count: number, lifetime: number): Promise<boolean> {
+  async trySetCount(key: string, count: number, lifetime: number): Promise<boolean> {
+    this.refuseUnreachable();
     return this.latches.setCount(key, count, lifetime);
   }
 
   /** @throws LockStoreError */
-  countDown(key: string): Promise<number> {
+  async countDown(key: string): Promise<number> {
+    this.refuseUnreachable();
     return this.latches.countDown(key, this.environment.nextId());
   }
 
   /** @throws LockStoreError */
   async count(key: string): Promise<number> {
+    this.refuseUnreachable();
     return (await this.latches.count(key, 0)).left;
   }
 
@@ -50,8 +53,7 @@ export class Latches {
    */
   async wait(key: string, { waitTimeout, signal }: WaitTerms): Promise<boolean> {
     if (this.closing !== undefined) throw this.closing;
-    const { unreachable } = this.environment.store;
-    if (unreachable !== undefined) throw unreachable;
+    this.refuseUnreachable();
     signal?.throwIfAborted();
     const { agenda, clock } = this.environment;
     const waiter = new LatchWaiter();
@@ -87,6 +89,12 @@ export class Latches {
   stopWaiting(closing: LockStoreError): void {
     this.closing ??= closing;
     for (const watch of [...this.watches.values()]) watch.dismissAll(this.closing);
+  }
+
+  /** What is sent now would only pile up, and be executed when nobody expects it any more. */
+  private refuseUnreachable(): void {
+    const { unreachable } = this.environment.store;
+    if (unreachable !== undefined) throw unreachable;
   }
 
   private watchOf(key: string): LatchWatch {

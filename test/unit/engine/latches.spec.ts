@@ -1,0 +1,270 @@
+import { describe, expect, it } from '@jest/globals';
+import { Agenda } from '../../../lib/common/agenda.js';
+import { Latches } from '../../../lib/engine/latches.js';
+import { LockStoreError } from '../../../lib/errors/index.js';
+import type { LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
+import { deferred, type Deferred } from '../../support/deferred.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
+import { FakeStore, lasting, passing } from './support.js';
+
+class FakeLatches implements LatchStore {
+  readonly questions: Array<{ key: string; patience: number; answer: Deferred<LatchCount> }> = [];
+  readonly ids: string[] = [];
+
+  async setCount(): Promise<boolean> {
+    return true;
+  }
+
+  async countDown(_key: string, id: string): Promise<number> {
+    this.ids.push(id);
+    return 1;
+  }
+
+  count(key: string, patience: number): Promise<LatchCount> {
+    const answer = deferred<LatchCount>();
+    this.questions.push({ key, patience, answer });
+    return answer;
+  }
+}
+
+const OPEN: LatchCount = { left: 0, latch: '' };
+const closed = (latch: string): LatchCount => ({ left: 1, latch });
+const PERIOD = 3_000;
+const COMMAND_TIMEOUT = 1_000;
+
+function setUp() {
+  const clock = new FakeClock();
+  const store = new FakeStore();
+  const agenda = new Agenda(clock);
+  const fake = new FakeLatches();
+  let lastId = 0;
+  const environment = {
+    ...{ store, clock, agenda, random: () => 0, commandTimeout: COMMAND_TIMEOUT },
+    nextId: () => `me:${++lastId}`,
+  };
+  const latches = new Latches(fake, environment);
+  /** How a wait has ended, if it has. */
+  const wait = (options: { waitTimeout?: number; signal?: AbortSignal } = {}) => {
+    const outcome: { value?: boolean; error?: any } = {};
+    latches.wait('a', { waitTimeout: Infinity, signal: undefined, ...options }).then(
+      (value) => (outcome.value = value),
+      (error: unknown) => (outcome.error = error),
+    );
+    return outcome;
+  };
+  const answer = async (count: LatchCount): Promise<void> => {
+    fake.questions.at(-1)!.answer.resolve(count);
+    await settled();
+  };
+  const fail = async (error: LockStoreError): Promise<void> => {
+    fake.questions.at(-1)!.answer.reject(error);
+    await settled();
+  };
+  const asked = (): number => fake.questions.length;
+  return { clock, store, fake, latches, wait, answer, fail, asked };
+}
+
+describe('A18 waiting for a latch', () => {
+  it('A18 asks at once, then each period, for all who wait together', async () => {
+    const { clock, wait, answer, asked, fake } = setUp();
+    const outcomes = [wait()];
+    await settled();
+    expect(asked()).toBe(1);
+    expect(fake.questions[0]).toMatchObject({ key: 'a', patience: 2 * PERIOD + COMMAND_TIMEOUT });
+    outcomes.push(wait(), wait(), wait());
+    await answer(closed('x'));
+    // Those who came meanwhile cannot be told by an answer that may be older.
+    expect(asked()).toBe(2);
+    await answer(closed('x'));
+    clock.advance(PERIOD - 1);
+    expect(asked()).toBe(2);
+    clock.advance(1);
+    expect(asked()).toBe(3);
+    await answer(OPEN);
+    expect(outcomes.map(({ value }) => value)).toEqual([true, true, true, true]);
+    clock.advance(10 * PERIOD);
+    expect(asked()).toBe(3);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('A18 an answer to a question from before it came says nothing to a waiter', async () => {
+    const { wait, answer, asked } = setUp();
+    const first = wait();
+    await settled();
+    const second = wait();
+    await answer(OPEN);
+    expect(first.value).toBe(true);
+    expect(second.value).toBeUndefined();
+    expect(asked()).toBe(2);
+    await answer(closed('x'));
+    expect(second.value).toBeUndefined();
+  });
+
+  it('A18 is woken by the message about the latch that it has seen, and by no other', async () => {
+    const { latches, wait, answer, asked } = setUp();
+    const outcome = wait();
+    await settled();
+    await answer(closed('y'));
+    latches.opened('a', 'x');
+    latches.opened('b', 'y');
+    await settled();
+    expect(outcome.value).toBeUndefined();
+    latches.opened('a', 'y');
+    await settled();
+    expect(outcome.value).toBe(true);
+    expect(asked()).toBe(1);
+  });
+
+  it('A18 a message that comes before the answer to the question is not missed', async () => {
+    const { latches, wait, answer, asked } = setUp();
+    const outcome = wait();
+    await settled();
+    latches.opened('a', 'x');
+    await answer(closed('x'));
+    expect(asked()).toBe(2);
+    await answer(OPEN);
+    expect(outcome.value).toBe(true);
+  });
+
+  it('A18 another latch in the place of the one that it has seen: that one has opened', async () => {
+    const { latches, wait, answer } = setUp();
+    const old = wait();
+    await settled();
+    await answer(closed('x'));
+    const late = wait();
+    await settled();
+    await answer(closed('y'));
+    expect(old.value).toBe(true);
+    expect(late.value).toBeUndefined();
+    latches.opened('a', 'x');
+    await settled();
+    expect(late.value).toBeUndefined();
+  });
+
+  it('A18 asks at once when the store hears again', async () => {
+    const { latches, wait, answer, asked } = setUp();
+    wait();
+    await settled();
+    latches.askNow();
+    expect(asked()).toBe(1);
+    await answer(closed('x'));
+    expect(asked()).toBe(2);
+    await answer(closed('x'));
+    latches.askNow();
+    expect(asked()).toBe(3);
+  });
+
+  it('A18 asks again after a failure that passes, and tells of one that lasts', async () => {
+    const { clock, wait, answer, fail, asked } = setUp();
+    const outcome = wait();
+    await settled();
+    await fail(passing());
+    clock.advance(50);
+    expect(asked()).toBe(2);
+    await answer(closed('x'));
+    clock.advance(PERIOD);
+    const error = lasting();
+    await fail(error);
+    expect(outcome.error).toBe(error);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('A18 gives up when the store has failed for commandTimeout', async () => {
+    const { clock, wait, fail, asked } = setUp();
+    const outcome = wait();
+    await settled();
+    while (outcome.error === undefined) {
+      await fail(passing());
+      clock.advance(50);
+    }
+    expect(asked()).toBe(COMMAND_TIMEOUT / 50);
+    expect(outcome.error).toMatchObject({ code: 'LOCK_STORE' });
+  });
+
+  it('A18 says false only when it knows that the latch is closed', async () => {
+    const { clock, wait, answer, fail } = setUp();
+    const [unanswered, known, failing] = [
+      wait({ waitTimeout: 10 }),
+      wait({ waitTimeout: 20 }),
+      wait({ waitTimeout: 70 }),
+    ];
+    clock.advance(10);
+    await settled();
+    expect(unanswered.error).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
+    await answer(closed('x'));
+    await answer(closed('x'));
+    clock.advance(10);
+    await settled();
+    expect(known).toEqual({ value: false });
+    wait();
+    await settled();
+    const error = passing();
+    await fail(error);
+    clock.advance(49);
+    await settled();
+    clock.advance(1);
+    await settled();
+    expect(failing.error).toBe(error);
+  });
+
+  it('A18 one look waits for its answer, and for nothing else', async () => {
+    const { clock, wait, answer, fake } = setUp();
+    const outcome = wait({ waitTimeout: 0 });
+    await settled();
+    expect(fake.questions[0]!.patience).toBe(0);
+    await answer(closed('x'));
+    expect(outcome.value).toBe(false);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('A18 nothing is asked of a store that is out of reach', async () => {
+    const { store, fake, clock, wait, asked, answer, latches } = setUp();
+    const waiting = wait();
+    await settled();
+    await answer(closed('x'));
+    store.unreachable = passing();
+    expect(asked()).toBe(1);
+    const late = wait();
+    await settled();
+    expect(late.error).toBe(store.unreachable);
+    await expect(latches.countDown('a')).rejects.toBe(store.unreachable);
+    await expect(latches.trySetCount('a', 1, 50)).rejects.toBe(store.unreachable);
+    await expect(latches.count('a')).rejects.toBe(store.unreachable);
+    expect(fake.ids).toEqual([]);
+    latches.askNow();
+    clock.advance(COMMAND_TIMEOUT);
+    await settled();
+    expect(asked()).toBe(1);
+    expect(waiting.error).toBe(store.unreachable);
+  });
+
+  it('A18 a signal ends the wait, also of one look', async () => {
+    const { clock, wait } = setUp();
+    const controller = new AbortController();
+    const outcomes = [wait({ signal: controller.signal }), wait({ waitTimeout: 0, signal: controller.signal })];
+    const reason = new Error('enough');
+    await settled();
+    controller.abort(reason);
+    await settled();
+    expect(outcomes.map(({ error }) => error)).toEqual([reason, reason]);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('A18 nobody waits any more once it is closing', async () => {
+    const { clock, latches, wait } = setUp();
+    const waiting = wait();
+    await settled();
+    const closing = new LockStoreError('closing');
+    latches.stopWaiting(closing);
+    const late = wait();
+    await settled();
+    expect([waiting.error, late.error]).toEqual([closing, closing]);
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it('A18 each count-down has an id of its own', async () => {
+    const { fake, latches } = setUp();
+    await Promise.all([latches.countDown('a'), latches.countDown('a'), latches.countDown('b')]);
+    expect(fake.ids).toEqual(['me:1', 'me:2', 'me:3']);
+  });
+});
