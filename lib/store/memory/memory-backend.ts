@@ -11,6 +11,10 @@ const FENCE_MEMORY = 600_000;
 /** How many turns of promises a message is behind the answer, which takes its own way through a few of them. */
 const TURNS_BEHIND = 10;
 
+/** Something to be told to a client, and a client that hears. */
+type Message = (client: LockStoreListener) => void;
+type Subscriber = (message: Message) => void;
+
 /** The last fencing token of a key. */
 class Fence implements Fading {
   constructor(
@@ -35,7 +39,7 @@ export class MemoryBackend implements MemoryServer {
   private readonly locks = new FadingMap<MemoryLock>();
   private readonly fences = new FadingMap<Fence>();
   private readonly latches = new FadingMap<MemoryLatch>();
-  private readonly clients = new Map<string, LockStoreListener>();
+  private readonly clients = new Map<string, Subscriber>();
   private messages: Array<() => void> = [];
 
   constructor(private readonly clock: Clock = systemClock) {
@@ -43,8 +47,8 @@ export class MemoryBackend implements MemoryServer {
   }
 
   /** A client hears from now on. */
-  subscribe(client: string, listener: LockStoreListener): void {
-    this.clients.set(client, listener);
+  subscribe(client: string, subscriber: Subscriber): void {
+    this.clients.set(client, subscriber);
   }
 
   unsubscribe(client: string): void {
@@ -113,12 +117,9 @@ export class MemoryBackend implements MemoryServer {
     return this.clients.has(clientOf(id));
   }
 
-  tell(id: string, message: (client: LockStoreListener) => void): void {
+  tell(id: string, message: Message): void {
     const client = clientOf(id);
-    this.messages.push(() => {
-      const listener = this.clients.get(client);
-      if (listener !== undefined) message(listener);
-    });
+    this.messages.push(() => this.clients.get(client)?.(message));
   }
 
   private atThisMoment<Reply>(script: () => Reply): Reply {

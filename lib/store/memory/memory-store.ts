@@ -49,7 +49,7 @@ export class MemoryStore implements LockStore {
     return this.execute(() => {
       if (this.hears || this.closed) return;
       this.hears = true;
-      if (this.listener !== undefined) this.backend.subscribe(this.clientId, this.listener);
+      this.backend.subscribe(this.clientId, (message) => this.listener && message(this.listener));
       this.listener?.restored();
     });
   }

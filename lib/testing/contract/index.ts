@@ -1,0 +1,27 @@
+import { EXCLUSIVE_CASES } from './exclusive-cases.js';
+import type { ContractCase, LockStoreHarness } from './harness.js';
+import { PORT_CASES } from './port-cases.js';
+import { SHARED_CASES } from './shared-cases.js';
+import { Stage } from './stage.js';
+import { WAITING_CASES } from './waiting-cases.js';
+
+const CASES = { ...EXCLUSIVE_CASES, ...WAITING_CASES, ...SHARED_CASES, ...PORT_CASES };
+
+/**
+ * What every store has to do: cases for any test runner, which compare what the library answers with what the backend
+ * itself says. Each has keys and clients of its own, and leaves nothing behind.
+ */
+export function lockStoreContract(harness: LockStoreHarness): ContractCase[] {
+  return Object.entries(CASES).map(([name, play]) => ({
+    name,
+    run: async () => {
+      const stage = new Stage(harness);
+      try {
+        await play(stage);
+        await stage.nothingIsLeft();
+      } finally {
+        await stage.close();
+      }
+    },
+  }));
+}

@@ -1,0 +1,152 @@
+import { strict as assert } from 'node:assert';
+import type { CaseList } from './case-list.js';
+
+/** The port itself: a call that comes twice or late has the effect of one. */
+export const PORT_CASES: CaseList = {
+  'E1 an acquire that comes twice takes one hold': async (stage) => {
+    const store = await stage.store();
+    const key = stage.key();
+    const request = store.request(key);
+    const first = await stage.outcome(store.port.acquire(request));
+    const again = await stage.outcome(store.port.acquire(request));
+    assert.equal(first.outcome, 'held');
+    assert.equal(again.outcome, 'held');
+    assert.equal('token' in again && again.token, 'token' in first && first.token);
+    assert.deepEqual(await stage.holders(key), [request.id]);
+    assert.equal(await stage.outcome(store.release(key, request.id)), true);
+    assert.deepEqual(await stage.holders(key), []);
+  },
+
+  'E1 a place that is asked for twice is one place': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
+    await stage.outcome(store.port.acquire(first));
+    for (const [from, request] of [
+      [other, second],
+      [store, third],
+      [other, second],
+    ] as const) {
+      const reply = await stage.outcome(from.port.acquire(request));
+      assert.equal(reply.outcome, 'queued');
+      assert.deepEqual('holders' in reply && reply.holders, [first.id]);
+    }
+    assert.deepEqual((await stage.truth(key)).waiting, [second.id, third.id]);
+    assert.equal(await stage.outcome(store.release(key, first.id)), true);
+    await stage.until('the grant', () => other.grants.length > 0);
+    assert.equal(other.grants[0]!.id, second.id);
+    assert.ok(other.grants[0]!.lease <= second.grantTimeout);
+    assert.deepEqual(await stage.holders(key), [second.id]);
+    await stage.outcome(store.release(key, third.id));
+    await stage.outcome(other.release(key, second.id));
+  },
+
+  'E1 an acquire that comes after its own leave takes nothing': async (stage) => {
+    const store = await stage.store();
+    const key = stage.key();
+    const request = store.request(key);
+    assert.equal(await stage.outcome(store.release(key, request.id, 5_000)), false);
+    assert.equal((await stage.outcome(store.port.acquire(request))).outcome, 'left');
+    assert.deepEqual(await stage.truth(key), { holds: [], waiting: [] });
+    const next = store.request(key);
+    assert.equal((await stage.outcome(store.port.acquire(next))).outcome, 'held');
+    await stage.outcome(store.release(key, next.id));
+  },
+
+  'E1 a release that comes twice releases once, and nobody else': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const [first, second] = [store.request(key), other.request(key)];
+    await stage.outcome(store.port.acquire(first));
+    await stage.outcome(other.port.acquire(second));
+    assert.equal(await stage.outcome(store.release(key, first.id)), true);
+    assert.equal(await stage.outcome(store.release(key, first.id)), false);
+    assert.deepEqual(await stage.holders(key), [second.id]);
+    assert.equal(await stage.outcome(other.release(key, second.id)), true);
+  },
+
+  'E1 a release that asks for the next one, twice, takes one hold': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const [first, between, next] = [store.request(key), other.request(key), store.request(key)];
+    await stage.outcome(store.port.acquire(first));
+    await stage.outcome(other.port.acquire(between));
+    const release = { key, id: first.id, remember: 0, keep: 0, next };
+    const reply = await stage.outcome(store.port.release(release));
+    assert.deepEqual([reply.released, reply.next?.outcome], [true, 'queued']);
+    assert.equal((await stage.outcome(store.port.release(release))).released, false);
+    assert.deepEqual(await stage.holders(key), [between.id]);
+    assert.deepEqual((await stage.truth(key)).waiting, [next.id]);
+    await stage.outcome(other.release(key, between.id));
+    assert.deepEqual(await stage.holders(key), [next.id]);
+    await stage.outcome(store.release(key, next.id));
+  },
+
+  'E1 a leave that comes late ends the grant that came before it': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
+    await stage.outcome(store.port.acquire(first));
+    await stage.outcome(other.port.acquire(second));
+    await stage.outcome(store.port.acquire(third));
+    await stage.outcome(store.release(key, first.id));
+    await stage.until('the grant', () => other.grants.length > 0);
+    assert.equal(await stage.outcome(other.release(key, second.id, 5_000)), true);
+    await stage.until('the next grant', () => store.grants.length > 0);
+    assert.deepEqual(await stage.holders(key), [third.id]);
+    assert.equal((await stage.outcome(other.port.acquire(second))).outcome, 'left');
+    await stage.outcome(store.release(key, third.id));
+  },
+
+  'C12 a hold that is gone is neither renewed nor extended': async (stage) => {
+    const store = await stage.store();
+    const key = stage.key();
+    const request = store.request(key);
+    await stage.outcome(store.port.acquire(request));
+    const { id } = request;
+    const [left] = await stage.outcome(store.port.renew([{ key, id, lease: 60_000 }]));
+    assert.ok(typeof left === 'number' && left > 50_000 && left <= 60_000);
+    const [same] = await stage.outcome(store.port.renew([{ key, id, lease: 0 }]));
+    assert.ok(typeof same === 'number' && same > 50_000, 'a renewal has shortened the lease');
+    await stage.outcome(store.release(key, id));
+    const gone = await stage.outcome(
+      store.port.renew([
+        { key, id, lease: 1_000 },
+        { key, id: `${id}0`, lease: 0 },
+      ]),
+    );
+    assert.deepEqual(gone, ['gone', 'gone']);
+    assert.equal(await stage.outcome(store.port.extend({ key, id, lease: 1_000 })), 'gone');
+    assert.deepEqual(await stage.truth(key), { holds: [], waiting: [] });
+  },
+
+  'A15 several locks in one step are all taken or none, and twice is once': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const keys = [stage.key('a'), stage.key('b')];
+    const requests = keys.map((key) => store.request(key, { waits: false }));
+    const taken = await stage.outcome(store.port.acquireAll(requests));
+    if (taken === undefined) return; // a store may leave that to one by one
+    const again = await stage.outcome(store.port.acquireAll(requests));
+    assert.deepEqual(
+      again?.map(({ token }) => token),
+      taken.map(({ token }) => token),
+    );
+    const more = [stage.key('c'), ...keys].map((key) => other.request(key, { waits: false }));
+    assert.equal(await stage.outcome(other.port.acquireAll(more)), undefined);
+    assert.deepEqual(await stage.holders(more[0]!.key), []);
+    for (const { key, id } of requests) assert.equal(await stage.outcome(store.release(key, id)), true);
+  },
+
+  'A9 whoever held by force is told, and its hold is gone': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const request = store.request(key);
+    await stage.outcome(store.port.acquire(request));
+    const { holds } = await stage.outcome(other.port.forceRelease(key));
+    assert.equal(holds, 1);
+    await stage.until('the news', () => store.revoked.length > 0);
+    assert.ok(store.revoked.every((id) => id === request.id));
+    assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['gone']);
+    assert.equal(await stage.outcome(store.release(key, request.id)), false);
+  },
+};

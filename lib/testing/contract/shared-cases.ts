@@ -1,0 +1,129 @@
+import { strict as assert } from 'node:assert';
+import type { CaseList } from './case-list.js';
+import { AT_ONCE } from './stage.js';
+
+/** Locks that several may hold: readers, and permits. */
+export const SHARED_CASES: CaseList = {
+  'A16 readers are in together, a writer is alone': async (stage) => {
+    const clients = await stage.clientList(3);
+    const key = stage.key();
+    const readers = [];
+    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    assert.equal((await stage.holders(key)).length, 3);
+    assert.equal(await stage.outcome(clients[0]!.tryAcquire(key)), null);
+    const writing = clients[0]!.acquire(key);
+    await stage.untilWaiting(key, 1);
+    for (const reader of readers) await stage.outcome(reader.release());
+    const writer = await stage.outcome(writing);
+    assert.deepEqual(await stage.holders(key), [writer.owner]);
+    assert.equal(await stage.outcome(clients[1]!.tryAcquire(key, { type: 'read' })), null);
+    await stage.outcome(writer.release());
+  },
+
+  'A16 a waiting writer stops the readers that come after it': async (stage) => {
+    const clients = await stage.clientList(3);
+    const key = stage.key();
+    const reader = await stage.outcome(clients[0]!.acquire(key, { type: 'read' }));
+    const order: string[] = [];
+    const writing = clients[1]!.run(key, () => void order.push('writer'));
+    await stage.untilWaiting(key, 1);
+    assert.equal(await stage.outcome(clients[2]!.tryAcquire(key, { type: 'read' })), null);
+    const reading = clients[2]!.run(key, () => void order.push('reader'), { type: 'read' });
+    await stage.untilWaiting(key, 2);
+    await stage.outcome(reader.release());
+    await stage.outcome(Promise.all([writing, reading]));
+    assert.deepEqual(order, ['writer', 'reader']);
+  },
+
+  'A16 twenty readers that wait are let in together': async (stage) => {
+    const clients = await stage.clientList(4);
+    const key = stage.key();
+    const writer = await stage.outcome(clients[0]!.acquire(key));
+    const reading = Array.from({ length: 20 }, (_, i) => clients[i % 4]!.acquire(key, { type: 'read' }));
+    await stage.untilWaiting(key, 20);
+    const since = stage.now();
+    await stage.outcome(writer.release());
+    const readers = await stage.outcome(Promise.all(reading));
+    assert.ok(stage.now() - since < AT_ONCE);
+    assert.equal((await stage.holders(key)).length, 20);
+    await stage.outcome(Promise.all(readers.map((reader) => reader.release())));
+  },
+
+  'A16 a writer may read, too, and go on reading; a reader that wants to write is refused': async (stage) => {
+    const [one, other] = [await stage.client(), await stage.client()];
+    const key = stage.key();
+    const writer = await stage.outcome(one.acquire(key, { owner: 'me' }));
+    const reader = await stage.outcome(one.acquire(key, { owner: 'me', type: 'read' }));
+    await stage.outcome(writer.release());
+    assert.deepEqual((await stage.holders(key)).length, 1);
+    const beside = await stage.outcome(other.acquire(key, { type: 'read' }));
+    assert.equal(await stage.refusal(one.acquire(key, { owner: 'me' })), 'LOCK_CONFIG');
+    assert.equal(reader.isHeld, true);
+    await stage.outcome(reader.release());
+    await stage.outcome(beside.release());
+  },
+
+  'A16 each reader has a lease of its own, and a dead one keeps a writer out no longer': async (stage) => {
+    const [one, other] = [await stage.client(), await stage.client()];
+    const dying = await stage.store();
+    const key = stage.key();
+    const since = stage.now();
+    const request = dying.request(key, { mode: { kind: 'read' }, lease: 600 });
+    assert.equal((await stage.outcome(dying.port.acquire(request))).outcome, 'held');
+    const reader = await stage.outcome(one.acquire(key, { type: 'read', expire: '20s' }));
+    await dying.port.close();
+    const writing = other.acquire(key);
+    await stage.untilWaiting(key, 1);
+    await stage.outcome(reader.release());
+    const writer = await stage.outcome(writing);
+    const took = stage.now() - since;
+    assert.ok(took >= 595 && took < 600 + AT_ONCE, `after ${took} ms`);
+    await stage.outcome(writer.release());
+  },
+
+  'A17 as many as there are permits are in, and the next one waits': async (stage) => {
+    const clients = await stage.clientList(2);
+    const key = stage.key();
+    const permit = { permits: 3 };
+    const held = [];
+    for (let i = 0; i < 3; i++) held.push(await stage.outcome(clients[i % 2]!.acquire(key, permit)));
+    assert.equal((await stage.holders(key)).length, 3);
+    assert.equal(await stage.outcome(clients[0]!.tryAcquire(key, permit)), null);
+    const waiting = clients[1]!.acquire(key, permit);
+    await stage.untilWaiting(key, 1);
+    await stage.outcome(held[0]!.release());
+    held.push(await stage.outcome(waiting));
+    assert.equal((await stage.holders(key)).length, 3);
+    for (const handle of held.slice(1)) assert.equal(await stage.outcome(handle.release()), true);
+  },
+
+  'A17 permits of a dead holder come back, and unknown ones cannot be given back': async (stage) => {
+    const client = await stage.client();
+    const dying = await stage.store();
+    const key = stage.key();
+    const mode = { kind: 'permits', units: 2, limit: 2 } as const;
+    const since = stage.now();
+    assert.equal((await stage.outcome(dying.port.acquire(dying.request(key, { mode, lease: 500 })))).outcome, 'held');
+    assert.equal(await stage.outcome(dying.release(key, dying.request(key).id)), false);
+    await dying.port.close();
+    const permit = await stage.outcome(client.acquire(key, { permits: 2 }));
+    const took = stage.now() - since;
+    assert.ok(took >= 495 && took < 500 + AT_ONCE, `after ${took} ms`);
+    await stage.outcome(permit.release());
+  },
+
+  'A17 a number of permits that is set counts for all, and lets in who may come in now': async (stage) => {
+    const [one, other] = [await stage.client(), await stage.client()];
+    const key = stage.key();
+    const semaphore = one.getSemaphore(key, { permits: 1 });
+    const first = await stage.outcome(semaphore.acquire());
+    const waiting = other.getSemaphore(key, { permits: 1 }).acquire();
+    await stage.untilWaiting(key, 1);
+    await stage.outcome(semaphore.setPermits(2));
+    const second = await stage.outcome(waiting);
+    assert.equal((await stage.holders(key)).length, 2);
+    assert.equal(await stage.outcome(other.getSemaphore(key, { permits: 5 }).tryAcquire()), null);
+    await stage.outcome(first.release());
+    await stage.outcome(second.release());
+  },
+};

@@ -1,0 +1,154 @@
+import { strict as assert } from 'node:assert';
+import type { LockService } from '../../lock.service.js';
+import type { AcquireRequest, LockStore, PushedGrant } from '../../store/lock-store.js';
+import type { LockClientOptions, LockStoreHarness, StoreTruth } from './harness.js';
+
+/** How many ms pass between two looks. */
+const STEP = 5;
+/** How long something may take that is to happen at once, on a busy machine. */
+export const AT_ONCE = 1_000;
+/** After how many ms something that does not happen is a failure. */
+const PATIENCE = 10_000;
+
+let lastKey = 0;
+
+/** One case at work: its clients, stores and keys, and what is awaited. */
+export class Stage {
+  private readonly clients: LockService[] = [];
+  private readonly stores: LockStore[] = [];
+  private readonly keys: string[] = [];
+
+  constructor(private readonly harness: LockStoreHarness) {}
+
+  /** A key of this case alone; at the end nothing may be left of it. */
+  key(name = 'k'): string {
+    lastKey += 1;
+    const key = `contract-${lastKey}:${name}`;
+    this.keys.push(key);
+    return key;
+  }
+
+  async client(options: LockClientOptions = {}): Promise<LockService> {
+    const client = await this.harness.client({ shutdownTimeout: 0, ...options });
+    this.clients.push(client);
+    return client;
+  }
+
+  async clientList(count: number, options?: LockClientOptions): Promise<LockService[]> {
+    const made: LockService[] = [];
+    for (let i = 0; i < count; i++) made.push(await this.client(options));
+    return made;
+  }
+
+  async store(): Promise<StagedStore> {
+    const store = await this.harness.store();
+    this.stores.push(store);
+    return new StagedStore(store);
+  }
+
+  now(): number {
+    return this.harness.now();
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.harness.sleep(ms);
+  }
+
+  truth(key: string): Promise<StoreTruth> {
+    return this.harness.truth(key);
+  }
+
+  /** Ids of those who hold a key, as the backend has them. */
+  async holders(key: string): Promise<string[]> {
+    return (await this.truth(key)).holds.map(({ id }) => id).sort();
+  }
+
+  /** What comes of a promise, while time passes. */
+  async outcome<T>(promise: Promise<T>): Promise<T> {
+    let pending = true;
+    const settle = (): void => void (pending = false);
+    promise.then(settle, settle);
+    await Promise.resolve();
+    const deadline = this.now() + 3 * PATIENCE;
+    while (pending) {
+      assert.ok(this.now() < deadline, 'something that is awaited does not come about');
+      await this.sleep(STEP);
+    }
+    return promise;
+  }
+
+  /** The code of the error with which a promise rejects; or that itself, if it is a text. */
+  async refusal(promise: Promise<unknown>): Promise<string> {
+    try {
+      await this.outcome(promise);
+    } catch (error) {
+      return (error as { code?: string }).code ?? String(error);
+    }
+    return assert.fail('it was not refused');
+  }
+
+  /** Waits until something is so. */
+  async until(what: string, look: () => boolean | Promise<boolean>, patience = PATIENCE): Promise<void> {
+    const deadline = this.now() + patience;
+    while (!(await look())) {
+      assert.ok(this.now() < deadline, `${what} did not come about within ${patience} ms`);
+      await this.sleep(STEP);
+    }
+  }
+
+  untilWaiting(key: string, count: number): Promise<void> {
+    return this.until(`${count} in the queue`, async () => (await this.truth(key)).waiting.length === count);
+  }
+
+  /** Fails when something is left of a key, if only after a moment: leaves may be on their way. */
+  async nothingIsLeft(): Promise<void> {
+    for (const key of this.keys) {
+      await this.until(`an end of all holds and tickets of '${key}'`, async () => {
+        const { holds, waiting } = await this.truth(key);
+        return holds.length === 0 && waiting.length === 0;
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => this.outcome(client.close())));
+    await Promise.all(this.stores.map((store) => store.close()));
+  }
+}
+
+/** A store that a case asks itself. */
+export class StagedStore {
+  readonly grants: PushedGrant[] = [];
+  readonly revoked: string[] = [];
+  private lastId = 0;
+
+  constructor(readonly port: LockStore) {
+    port.listen({
+      granted: (grant) => this.grants.push(grant),
+      askIn: () => undefined,
+      revoked: (id) => this.revoked.push(id),
+      opened: () => undefined,
+      restored: () => undefined,
+    });
+  }
+
+  request(key: string, details: Partial<AcquireRequest> = {}): AcquireRequest {
+    this.lastId += 1;
+    return {
+      key,
+      id: `${this.port.clientId}:${this.lastId}`,
+      mode: { kind: 'exclusive' },
+      owner: undefined,
+      lease: 30_000,
+      waits: true,
+      period: 10_000,
+      patience: 25_000,
+      grantTimeout: 3_000,
+      ...details,
+    };
+  }
+
+  async release(key: string, id: string, remember = 0): Promise<boolean> {
+    return (await this.port.release({ key, id, remember, keep: 0, next: undefined })).released;
+  }
+}

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
+import { createLockClient, ManualClock, type LockStoreHarness, type StoreTruth } from 'nestjs-redis-locks/testing';
+import { redisKeys } from '../../lib/keys/index.js';
+import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
+import { MemoryStore } from '../../lib/store/memory/memory-store.js';
+import { QuorumStore } from '../../lib/store/quorum/quorum-store.js';
+import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+const realTime = { sleep: (ms: number) => sleep(ms, undefined), now: () => performance.now() };
+
+/** Locks in memory, on a clock that stands still. */
+export function memoryHarness(): LockStoreHarness {
+  const clock = new ManualClock();
+  const backend = new MemoryBackend(clock);
+  return {
+    client: (options) =>
+      createLockClient({ ...options, store: () => new MemoryStore(backend) }, { clock, logger: quiet }),
+    store: async () => {
+      const store = new MemoryStore(backend);
+      // Whoever is named to listen later hears as well.
+      await store.start();
+      return store;
+    },
+    truth: async (key) => {
+      const { holds, waiters } = backend.inspect(key);
+      return { holds: holds.map(({ id, ttl }) => ({ id, left: ttl })), waiting: waiters.map(({ id }) => id) };
+    },
+    sleep: (ms) => clock.advance(ms),
+    now: () => clock.now(),
+    stop: async () => undefined,
+  };
+}
+
+const COMMAND_TIMEOUT = 2_000;
+
+export async function redisHarness(): Promise<LockStoreHarness> {
+  const redis = await startRedis();
+  const { url: connection } = redis;
+  return {
+    ...realTime,
+    client: (options) => client({ connection }, options),
+    store: () => started(new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: COMMAND_TIMEOUT }, quiet)),
+    truth: (key) => redisTruth(redis, key),
+    stop: () => redis.stop(),
+  };
+}
+
+/** Redlock over three servers: what most of them say. */
+export async function redlockHarness(): Promise<LockStoreHarness> {
+  const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
+  const connection = servers.map(({ url }) => url);
+  return {
+    ...realTime,
+    client: (options) => client({ connection }, options),
+    store: () => {
+      const clientId = newClientId();
+      const shared = { keyPrefix: 'lock', commandTimeout: COMMAND_TIMEOUT, clientId };
+      const members = connection.map((each) => new RedisStore({ connection: each, ...shared }, quiet));
+      return started(new QuorumStore({ members, commandTimeout: COMMAND_TIMEOUT, logger: quiet }));
+    },
+    truth: async (key) => majority(await Promise.all(servers.map((server) => redisTruth(server, key)))),
+    stop: async () => {
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+  };
+}
+
+const client = (where: RedisLockModuleOptions, options: RedisLockModuleOptions) =>
+  createLockClient({ commandTimeout: COMMAND_TIMEOUT, ...where, ...options }, { logger: quiet });
+
+async function started<T extends { start(): Promise<void> }>(store: T): Promise<T> {
+  await store.start();
+  return store;
+}
+
+/** Read as an operator would, without any of our scripts. */
+async function redisTruth({ admin }: RedisServer, key: string): Promise<StoreTruth> {
+  const { state, queue, waiters } = redisKeys('lock', key);
+  const [holds, places, tickets, [seconds, micros]] = await Promise.all([
+    admin.hgetall(state),
+    admin.zrange(queue, 0, '-1'),
+    admin.hgetall(waiters),
+    admin.time(),
+  ]);
+  const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
+  const ends = (text: string): number => Number(text.split(' ')[1]);
+  const staleAt = (text: string): number => Number(text.split(' ')[2]);
+  return {
+    holds: Object.entries(holds)
+      .map(([id, text]) => ({ id, left: ends(text) - now }))
+      .filter(({ left }) => left > 0),
+    waiting: places.filter((id) => tickets[id] !== undefined && staleAt(tickets[id]) > now),
+  };
+}
+
+function majority(truths: readonly StoreTruth[]): StoreTruth {
+  const isMost = (count: number): boolean => count > truths.length / 2;
+  const holds = new Map<string, number[]>();
+  for (const { id, left } of truths.flatMap((truth) => truth.holds)) holds.set(id, [...(holds.get(id) ?? []), left]);
+  const waiting = [...new Set(truths.flatMap((truth) => truth.waiting))];
+  const place = (id: string): number => truths.map((truth) => truth.waiting.indexOf(id)).sort((a, b) => b - a)[1]!;
+  return {
+    holds: [...holds]
+      .filter(([, lefts]) => isMost(lefts.length))
+      .map(([id, lefts]) => ({ id, left: Math.min(...lefts) })),
+    waiting: waiting
+      .filter((id) => isMost(truths.filter((truth) => truth.waiting.includes(id)).length))
+      .sort((a, b) => place(a) - place(b)),
+  };
+}
