@@ -1,0 +1,299 @@
+import { Injectable } from '@nestjs/common';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { describe, expect, it } from '@jest/globals';
+import { currentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
+import { deferred, type Deferred } from '../../support/deferred.js';
+import { eventually } from '../../support/eventually.js';
+import { NestBench } from './support.js';
+
+const bench = new NestBench();
+const FAR = '0 0 1 1 *';
+
+/** Who is in which section: everybody stays until the test says so. */
+class Inside {
+  readonly names: string[] = [];
+  readonly order: string[] = [];
+  most = 0;
+  private readonly ends = new Map<string, Deferred<void>>();
+
+  async visit(name: string): Promise<string> {
+    this.names.push(name);
+    this.order.push(name);
+    this.most = Math.max(this.most, this.names.length);
+    const end = deferred();
+    this.ends.set(name, end);
+    await end;
+    this.names.splice(this.names.indexOf(name), 1);
+    return name;
+  }
+
+  leave(name: string): void {
+    this.ends.get(name)!.resolve();
+  }
+
+  leaveAll(): void {
+    for (const end of this.ends.values()) end.resolve();
+  }
+
+  async until(...names: string[]): Promise<void> {
+    const sorted = [...names].sort().join(' ');
+    await eventually(() => [...this.names].sort().join(' ') === sorted, { what: `${sorted || 'nobody'} inside` });
+  }
+}
+
+let inside = new Inside();
+
+@Injectable()
+class Stock {
+  @DistributedLock({ key: 'stock:#{#sku}', type: 'read' })
+  async read(sku: string, name: string): Promise<string> {
+    return inside.visit(name);
+  }
+
+  @DistributedLock({ key: 'stock:#{#sku}', type: 'write' })
+  async write(sku: string, name: string): Promise<string> {
+    return inside.visit(name);
+  }
+
+  @DistributedLock({ key: 'stock:#{#sku}', type: 'write' })
+  async writeAndRead(sku: string, name: string): Promise<string> {
+    return this.read(sku, name);
+  }
+
+  @DistributedLock({ key: 'stock:#{#sku}', type: 'read' })
+  async readAndWrite(sku: string, name: string): Promise<string> {
+    return this.write(sku, name);
+  }
+
+  @DistributedLock({ key: ['from:#{#from}', 'to:#{#to}'], waitTimeout: 0 })
+  async transfer(from: string, to: string): Promise<string[]> {
+    return [...currentLock()!.keys];
+  }
+
+  @DistributedLock({ key: ['account:#{#from}', 'account:#{#to}'] })
+  async move(from: string, to: string): Promise<number> {
+    return inside.visit(`${from} ${to}`).then(() => currentLock()!.keys.length);
+  }
+
+  @DistributedLock({ key: (...skus: string[]) => skus.map((sku) => `sku:${sku}`) })
+  async all(..._skus: string[]): Promise<ReadonlyMap<string, number>> {
+    return currentLock()!.fencingTokens;
+  }
+
+  @DistributedLock({ key: 'import', permits: 3 })
+  async import(name: string): Promise<string> {
+    return inside.visit(name);
+  }
+
+  @DistributedLock({ key: 'import', permits: 3, onContended: 'skip' })
+  async importOrNot(name: string): Promise<string | undefined> {
+    return inside.visit(name);
+  }
+
+  @DistributedLock({ key: 'line', fair: true })
+  async standInLine(name: string): Promise<string> {
+    return inside.visit(name);
+  }
+}
+
+/** So many applications that have it, as on so many machines. */
+async function replicas(count: number): Promise<Stock[]> {
+  inside = new Inside();
+  return Promise.all(Array.from({ length: count }, () => bench.make(Stock)));
+}
+
+const untilQueued = (key: string, count: number): Promise<unknown> =>
+  eventually(async () => (await bench.redis.admin.zcard(`lock:queue:{${key}}`)) === count);
+
+describe('@DistributedLock of a kind', () => {
+  it("A16 type: 'read' and 'write': readers of all replicas together, the writer alone, in order", async () => {
+    const [one, two, three] = await replicas(3);
+    const calls = [one!.read('7', 'r1'), two!.read('7', 'r2')];
+    await inside.until('r1', 'r2');
+    calls.push(three!.write('7', 'w'));
+    await untilQueued('stock:7', 1);
+    calls.push(one!.read('7', 'r3'), two!.read('7', 'r4'));
+    await untilQueued('stock:7', 3);
+    // Another key is another lock.
+    calls.push(one!.write('8', 'other'));
+    await inside.until('r1', 'r2', 'other');
+    inside.leave('r1');
+    inside.leave('r2');
+    await inside.until('w', 'other');
+    inside.leave('w');
+    await inside.until('r3', 'r4', 'other');
+    inside.leaveAll();
+    expect(await Promise.all(calls)).toEqual(['r1', 'r2', 'w', 'r3', 'r4', 'other']);
+  });
+
+  it('A16 a writing method calls a reading one, and not the other way round', async () => {
+    const [one] = await replicas(1);
+    const call = one!.writeAndRead('7', 'both');
+    await inside.until('both');
+    inside.leave('both');
+    expect(await call).toBe('both');
+    await expect(one!.readAndWrite('7', 'never')).rejects.toMatchObject({ code: 'LOCK_CONFIG', key: 'stock:7' });
+    expect(inside.order).toEqual(['both']);
+  });
+
+  it('A17 permits: never more than that many at once over several replicas, and all come in', async () => {
+    const stocks = await replicas(4);
+    const calls = stocks.flatMap((stock, i) => [1, 2, 3].map((n) => stock.import(`${i}.${n}`)));
+    for (let left = calls.length; left > 0; left--) {
+      await eventually(() => inside.names.length === Math.min(3, left));
+      const [name] = inside.names as [string];
+      inside.leave(name);
+      await eventually(() => !inside.names.includes(name));
+    }
+    expect(await Promise.all(calls)).toHaveLength(12);
+    expect(inside.most).toBe(3);
+  });
+
+  it("A17 permits with onContended: 'skip': the fourth is skipped", async () => {
+    const stocks = await replicas(2);
+    const calls = [0, 1, 0].map((i, n) => stocks[i]!.importOrNot(`${n}`));
+    await inside.until('0', '1', '2');
+    expect(await stocks[1]!.importOrNot('3')).toBeUndefined();
+    inside.leaveAll();
+    expect(await Promise.all(calls)).toEqual(['0', '1', '2']);
+  });
+
+  it('A17 permits that are changed at run time count for the method', async () => {
+    inside = new Inside();
+    const app = await bench.boot({ providers: [Stock] });
+    const [stock, semaphore] = [app.get(Stock), app.get(LockService).getSemaphore('import', { permits: 3 })];
+    await semaphore.setPermits(1);
+    const calls = [stock.import('1'), stock.import('2')];
+    await inside.until('1');
+    await untilQueued('import', 1);
+    await semaphore.setPermits(2);
+    await inside.until('1', '2');
+    inside.leaveAll();
+    await Promise.all(calls);
+  });
+
+  it('A12 fair: in the order in which all replicas came', async () => {
+    const stocks = await replicas(3);
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const calls = [stocks[0]!.standInLine('first')];
+    await inside.until('first');
+    for (const [i, name] of names.entries()) {
+      calls.push(stocks[Math.floor(i / 3)]!.standInLine(name));
+      await untilQueued('line', i + 1);
+    }
+    for (const name of ['first', ...names]) {
+      await inside.until(name);
+      inside.leave(name);
+    }
+    await Promise.all(calls);
+    expect(inside.order).toEqual(['first', ...names]);
+  });
+
+  it('A15 a list of keys: all or none, and currentLock() knows them', async () => {
+    const [one] = await replicas(1);
+    expect(await one!.transfer('a', 'b')).toEqual(['from:a', 'to:b']);
+    const taken = await bench.occupy('to:b');
+    await expect(one!.transfer('a', 'b')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await bench.redis.admin.exists('lock:state:{from:a}')).toBe(0);
+    await taken.release();
+    expect(await one!.transfer('a', 'b')).toEqual(['from:a', 'to:b']);
+    await expect(one!.transfer('a', '')).rejects.toMatchObject({ code: 'LOCK_KEY' });
+  });
+
+  it('A15 a list of keys in opposite order, and twice the same: no deadlock', async () => {
+    const [one, two] = await replicas(2);
+    const calls: Array<Promise<number>> = [];
+    for (let round = 0; round < 10; round++) {
+      calls.push(one!.move('a', 'b'), two!.move('b', 'a'));
+    }
+    calls.push(one!.move('a', 'a'));
+    for (let left = calls.length; left > 0; left--) {
+      await eventually(() => inside.names.length === 1);
+      inside.leave(inside.names[0]!);
+      await eventually(() => inside.order.length > calls.length - left + 1 || left === 1);
+    }
+    const sizes = await Promise.all(calls);
+    expect(sizes).toEqual([...Array.from({ length: 20 }, () => 2), 1]);
+    expect(inside.most).toBe(1);
+  });
+
+  it('A15 a key function that returns a list', async () => {
+    const [one] = await replicas(1);
+    const tokens = await one!.all('1', '2', '1');
+    expect([...tokens.keys()]).toEqual(['sku:1', 'sku:2']);
+    await expect(one!.all()).rejects.toMatchObject({ code: 'LOCK_KEY', message: expect.stringContaining('Stock.all') });
+  });
+
+  it.each([
+    ['type and permits', { key: 'a', type: 'read', permits: 2 }, /type and permits do not go together/],
+    ['an unknown type', { key: 'a', type: 'shared' }, /write 'exclusive', 'read' or 'write'/],
+    ["type: 'fair'", { key: 'a', type: 'fair' }, /fair: true/],
+    ['no permits', { key: 'a', permits: 0 }, /permits/],
+    ['fair as a text', { key: 'a', fair: 'yes' }, /fair/],
+    ['an empty list', { key: [] }, /list of keys is empty/],
+    ['a list with an empty key', { key: ['a', ''] }, /key/],
+    ['replicas without min', { key: 'a', replicas: {} }, /replicas\.min/],
+    ['replicas of none', { key: 'a', replicas: { min: 0 } }, /replicas\.min/],
+  ])('B10 %s stops the application before it starts', (_what, options, message) => {
+    expect(() => {
+      class Wrong {
+        @DistributedLock(options as never)
+        async work(): Promise<void> {}
+      }
+      return Wrong;
+    }).toThrow(message);
+  });
+});
+
+describe('@Cron with holdAtLeast on three replicas', () => {
+  it.each([
+    ['exclusive', {}],
+    ['write', { type: 'write' as const }],
+    ['fair', { fair: true }],
+    ['one permit', { permits: 1 }],
+  ])('A20 a job of 5 ms runs once, though their clocks differ: %s', async (_kind, options) => {
+    let runs = 0;
+    @Injectable()
+    class Nightly {
+      @Cron(FAR, { name: 'nightly' })
+      @DistributedLock({ key: 'nightly', holdAtLeast: '5s', onContended: 'skip', ...options })
+      async run(): Promise<void> {
+        runs += 1;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+    const apps = await Promise.all(
+      [1, 2, 3].map(() => bench.boot({ imports: [ScheduleModule.forRoot()], providers: [Nightly] })),
+    );
+    const jobs = apps.map((app) => app.get(SchedulerRegistry).getCronJob('nightly'));
+    // One after the other, each done before the next one begins.
+    for (const job of jobs) await job.fireOnTick();
+    await Promise.all(jobs.map((job) => job.fireOnTick()));
+    await Promise.all(apps.map((app) => app.get(Nightly).run()));
+    expect(runs).toBe(1);
+  });
+
+  it('A15 A20 over several keys, of which one is taken: it leaves the others free', async () => {
+    let runs = 0;
+    @Injectable()
+    class Nightly {
+      @Cron(FAR, { name: 'nightly' })
+      @DistributedLock({ key: ['nightly', 'reports'], holdAtLeast: '5s', onContended: 'skip' })
+      async run(): Promise<void> {
+        runs += 1;
+      }
+    }
+    const taken = await bench.occupy('reports');
+    const apps = await Promise.all(
+      [1, 2, 3].map(() => bench.boot({ imports: [ScheduleModule.forRoot()], providers: [Nightly] })),
+    );
+    const fire = (): Promise<unknown> => Promise.all(apps.map((app) => app.get(Nightly).run()));
+    await fire();
+    expect([runs, await bench.redis.admin.exists('lock:state:{nightly}')]).toEqual([0, 0]);
+    await taken.release();
+    for (const app of apps) await app.get(SchedulerRegistry).getCronJob('nightly').fireOnTick();
+    await eventually(() => runs === 1);
+    await fire();
+    expect(runs).toBe(1);
+  });
+});
