@@ -5,7 +5,7 @@ import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
-import type { LockLostError } from '../errors/index.js';
+import { isLockConfigError, type LockConfigError, type LockLostError } from '../errors/index.js';
 import type { AcquireOptions } from './acquire-options.js';
 import { HeldLock } from './held-lock.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
@@ -179,9 +179,16 @@ export class LeaderElectionObject implements LeaderElection {
       this.failures = 0;
       return handle;
     } catch (error) {
-      if (!stopped.aborted) await this.failed(error, environment.clock.now() - since, stopped);
+      if (isLockConfigError(error)) this.giveUp(error);
+      else if (!stopped.aborted) await this.failed(error, environment.clock.now() - since, stopped);
       return undefined;
     }
+  }
+
+  /** What cannot be met on this store will never be. */
+  private giveUp(error: LockConfigError): void {
+    this.environment.logger.error(`cannot stand for election to lead '${this.key}': ${error.message}`);
+    void this.stop();
   }
 
   /** One line for each outage, however long it takes. */
