@@ -1,10 +1,11 @@
 import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
-import type { FenceReply } from '../quorum-member.js';
-import { gather, graceAfter, minorityError, nthLargest, type Answers } from './gather.js';
+import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.js';
+import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
 import { Seat } from './seat.js';
+import { writeToken, type Won } from './write-token.js';
 
 /** How often a split vote is tried to be settled before everything is given back; for those who do not wait, too. */
 const MOST_SPLITS = 4;
@@ -14,9 +15,6 @@ const JITTER = 8;
 /** How many ms after a split vote that was not settled it is tried again. */
 const AFTER_SPLIT = 50;
 const LONGEST_AFTER_SPLIT = 1_000;
-/** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
-const MOST_RAISES = 6;
-const RAISE = 8;
 /** How often one attempt may go round, and how often a majority may fail to take its token. */
 const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
@@ -30,13 +28,6 @@ export interface AcquisitionEnvironment {
   readonly commandTimeout: number;
   /** Has the engine ask again. */
   askAgain(id: string): void;
-}
-
-/** A majority holds it, and has its token. */
-export interface Won {
-  readonly token: number;
-  /** Until when, on our clock. */
-  until: number;
 }
 
 /** As the engine is to hear it; a hold still without the time that has gone by since it asked. */
@@ -99,12 +90,11 @@ export class Acquisition {
     return { ...request, waits: request.waits && store.listening, age };
   }
 
-  /** A master's answer is on its way. */
-  expect(seat: Seat, answer: Promise<AcquireReply>): void {
-    const sent = this.environment.clock.now();
+  /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
+  expect(seat: Seat, question: () => Promise<AcquireReply>, sent = this.environment.clock.now()): void {
     const { epoch } = seat.member.store;
     seat.asking += 1;
-    answer.then(
+    question().then(
       (reply) => {
         seat.asking -= 1;
         this.answered(seat, reply, sent, epoch);
@@ -151,8 +141,7 @@ export class Acquisition {
   }
 
   private get held(): Seat[] {
-    const now = this.environment.clock.now();
-    return this.seats.filter((seat) => seat.holdsAt(now));
+    return heldAt(this.seats, this.environment.clock.now());
   }
 
   private async run(): Promise<Outcome> {
@@ -168,7 +157,7 @@ export class Acquisition {
       const verdict = await this.verdict();
       if (verdict === 'over') break;
       if (verdict === 'held') {
-        const won = await this.writeToken();
+        const won = await writeToken(this.environment, this.request, this.seats, () => this.isWanted);
         if (won !== undefined && this.isWanted) return this.win(won);
         unwritten += 1;
         if (unwritten > MOST_UNWRITTEN) break;
@@ -179,7 +168,7 @@ export class Acquisition {
 
       const { held } = this;
       if (held.length === 0) return this.contended(0);
-      if (this.hasRival) {
+      if (hasRival(this.seats, quorum, this.request)) {
         for (const seat of held) this.giveBack(seat);
         return this.contended(0);
       }
@@ -226,24 +215,19 @@ export class Acquisition {
 
   private ask(seat: Seat): void {
     seat.pushed = false;
-    this.expect(
-      seat,
-      seat.member.ask((store) => store.acquire(this.requestFor(seat.member))),
-    );
+    this.expect(seat, () => seat.member.ask((store) => store.acquire(this.requestFor(seat.member))));
   }
 
   /** Gives a grant back and stands in line again, in one step: whoever has come first gets it, which may be this one. */
   private yield(seat: Seat): void {
     const { key, id } = this.request;
     seat.clear();
-    this.expect(
-      seat,
-      seat.member.ask(async (store) => {
-        const next = this.requestFor(seat.member);
-        const reply = await store.release({ key, id, remember: 0, keep: 0, next });
-        return reply.next!;
-      }),
-    );
+    this.expect(seat, async () => {
+      const reply = await seat.member.ask((store) =>
+        store.release({ key, id, remember: 0, keep: 0, next: this.requestFor(seat.member) }),
+      );
+      return reply.next!;
+    });
   }
 
   /** Gives a grant back, and keeps no place. */
@@ -294,62 +278,28 @@ export class Acquisition {
   }
 
   /** Waits until it is clear what becomes of this round. */
-  private async verdict(): Promise<'held' | 'impossible' | 'contended' | 'over'> {
+  private async verdict(): Promise<Verdict | 'over'> {
     const { clock, quorum } = this.environment;
     const since = clock.now();
     let patience = Infinity;
-    for (;;) {
+    while (this.isWanted) {
       const now = clock.now();
-      const verdict = this.look(now >= patience);
+      const verdict = verdictOf(this.seats, quorum, now, now >= patience);
       if (verdict !== undefined) return verdict;
-      if (patience === Infinity && this.seats.filter((seat) => seat.isAnswered || seat.holdsAt(now)).length >= quorum) {
+      if (patience === Infinity && answeredAt(this.seats, now) >= quorum) {
         patience = now + graceAfter(now - since);
       }
       await this.woken(patience);
     }
-  }
-
-  /** With `last` nobody is waited for any more. */
-  private look(last: boolean): 'held' | 'impossible' | 'contended' | 'over' | undefined {
-    if (this.ended !== undefined) return 'over';
-    const { quorum } = this.environment;
-    const held = this.held.length;
-    if (held >= quorum) return 'held';
-    const open = last ? 0 : this.held.reduce((count, seat) => (seat.isOpen ? count - 1 : count), this.openSeats.length);
-    if (held + open >= quorum) return undefined;
-    return this.excluded.length > this.seats.length - quorum ? 'impossible' : 'contended';
-  }
-
-  private get openSeats(): Seat[] {
-    return this.seats.filter((seat) => seat.isOpen);
-  }
-
-  /** Masters that will not grant it. */
-  private get excluded(): Seat[] {
-    const excluding = ['failed', 'left', 'upgrade'];
-    return this.seats.filter((seat) => !seat.isOpen && excluding.includes(seat.standing));
-  }
-
-  /** Whether so many others have a majority that there is no place for this one. */
-  private get hasRival(): boolean {
-    const { quorum } = this.environment;
-    const { mode, id } = this.request;
-    const votes = new Map<string, number>();
-    for (const seat of this.seats) {
-      if (seat.isOpen) continue;
-      for (const holder of seat.holders) votes.set(holder, (votes.get(holder) ?? 0) + 1);
-    }
-    votes.delete(id);
-    const rivals = [...votes.values()].filter((count) => count >= quorum).length;
-    return rivals >= (mode.kind === 'permits' ? mode.limit - mode.units + 1 : 1);
+    return 'over';
   }
 
   /** So many masters fail, or refuse, that there can be no majority. */
   private refuse(): Outcome {
     const { quorum, clock } = this.environment;
     const { key, waits } = this.request;
-    const { excluded } = this;
-    const answered = this.seats.filter((seat) => seat.isAnswered).length;
+    const excluded = this.seats.filter((seat) => seat.isExcluded);
+    const answered = answeredAt(this.seats, clock.now());
     for (const seat of this.held) this.giveBack(seat);
     for (const outcome of ['upgrade', 'left'] as const) {
       if (excluded.filter(({ standing }) => standing === outcome).length <= this.seats.length - quorum) continue;
@@ -393,56 +343,6 @@ export class Acquisition {
     return { won };
   }
 
-  /**
-   * Writes the largest token to a majority. Two majorities have a master in common, so a later holder's token is larger,
-   * whatever the masters' clocks say. `undefined`: there was no majority for it.
-   */
-  private async writeToken(): Promise<Won | undefined> {
-    const { quorum, clock, random } = this.environment;
-    const { key, id } = this.request;
-    let { held } = this;
-    let token = Math.max(...held.map((seat) => seat.token));
-    for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
-      if (held.length < quorum || !this.isWanted) return undefined;
-      const seats = held;
-      const attempted = token;
-      const sent = clock.now();
-      const answers = seats.map(async (seat) => {
-        try {
-          const reply = await seat.member.ask((store) => store.fence({ key, id, token: attempted }));
-          this.fenced(seat, reply, attempted, sent);
-          return reply;
-        } catch (error) {
-          if (!seat.isOpen) seat.fail(error as Error);
-          throw error;
-        }
-      });
-      const decided = await gather(answers, { quorum, clock }, (replies, last) => decideFence(replies, quorum, last));
-      if (decided === 'written') {
-        const until = nthLargest(
-          this.held.filter((seat) => seat.token === attempted).map((seat) => seat.until),
-          quorum,
-        );
-        return until !== undefined && until > clock.now() ? { token, until } : undefined;
-      }
-      if (decided === 'failed') return undefined;
-      // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
-      token = decided + 1 + Math.floor(random() * RAISE ** raises);
-      held = this.held;
-    }
-    throw new LockStoreError(`too many others took a fencing token of '${key}' meanwhile`, { key, transient: true });
-  }
-
-  private fenced(seat: Seat, reply: FenceReply, token: number, sent: number): void {
-    if (sent < seat.countsFrom || seat.standing !== 'held') return;
-    if (reply.outcome === 'gone') {
-      if (!seat.isOpen) seat.clear();
-      return;
-    }
-    seat.until = Math.max(seat.until, sent + reply.lease);
-    if (reply.outcome === 'written') seat.token = token;
-  }
-
   /** A master that is not needed for the majority has it as well: the token is to be known there, too. */
   private raise(seat: Seat, { token }: Won): void {
     const { key, id } = this.request;
@@ -479,22 +379,4 @@ export class Acquisition {
       };
     });
   }
-}
-
-/** Whether a majority has taken the token; the largest that anybody has had, where that has refused too many. */
-function decideFence(
-  answers: Answers<FenceReply>,
-  quorum: number,
-  last: boolean,
-): 'written' | 'failed' | number | undefined {
-  let [written, open, largest] = [0, 0, 0];
-  for (const answer of answers) {
-    if (answer === undefined) open += 1;
-    else if ('error' in answer) continue;
-    else if (answer.value.outcome === 'written') written += 1;
-    else if (answer.value.outcome === 'refused') largest = Math.max(largest, answer.value.lastToken);
-  }
-  if (written >= quorum) return 'written';
-  if (!last && written + open >= quorum) return undefined;
-  return largest > 0 ? largest : 'failed';
 }

@@ -25,6 +25,8 @@ import { tallyRelease, tallyRenewal } from './tally.js';
 const START_GRACE = 250;
 /** For how many ms a release that is done waits for the next one's answer, which then need not be asked for. */
 const NEXT_GRACE = 10;
+/** By how much clocks may part, and a little. */
+const DRIFT = 0.011;
 /** From so many acquisitions on those are looked for whose leases have ended and that nobody has given back. */
 const SWEEP_AT = 1_000;
 
@@ -133,10 +135,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
       );
     });
     next?.seats.forEach((seat, i) => {
-      next.expect(
-        seat,
-        replies[i]!.then((reply) => reply.next!),
-      );
+      next.expect(seat, () => replies[i]!.then((reply) => reply.next!), called);
     });
     next?.attempt().catch(() => undefined);
 
@@ -251,8 +250,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
       if (isOver) this.acquisitions.delete(id);
       return outcome.reply;
     }
-    const { token, until } = outcome.won;
-    return { outcome: 'held', time: this.clock.now(), token, lease: until - called };
+    const { token, until, from } = outcome.won;
+    // What has gone by before counts for the drift of the clocks as well.
+    const drift = Math.max(0, called - from) * DRIFT;
+    return { outcome: 'held', time: this.clock.now(), token, lease: until - called - drift };
   }
 
   /** What a release answers about the next one, which may take longer than the release does. */

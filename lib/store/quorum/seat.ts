@@ -1,8 +1,11 @@
 import type { AcquireReply } from '../lock-store.js';
+import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './member.js';
 
 /** How an acquisition stands with one master; `none`: nothing there, or nothing known. */
 type Standing = 'none' | 'failed' | AcquireReply['outcome'];
+
+const EXCLUDING: readonly Standing[] = ['failed', 'left', 'upgrade'];
 
 /** What one master has said to one acquisition. */
 export class Seat {
@@ -13,6 +16,8 @@ export class Seat {
   pushed = false;
   /** Until when the hold is believed here, counted from the sending of the question. */
   until = 0;
+  /** When that question was sent. */
+  from = 0;
   token = 0;
   /** Others who hold it here. */
   holders: readonly string[] = [];
@@ -41,6 +46,11 @@ export class Seat {
     return this.asking === 0 && this.standing !== 'none' && this.standing !== 'failed';
   }
 
+  /** Whether it will not grant this. */
+  get isExcluded(): boolean {
+    return this.asking === 0 && EXCLUDING.includes(this.standing);
+  }
+
   take(reply: AcquireReply, sent: number, epoch: number, now: number): void {
     this.standing = reply.outcome;
     this.epoch = epoch;
@@ -49,6 +59,7 @@ export class Seat {
     this.askAt = Infinity;
     if (reply.outcome === 'held') {
       this.until = sent + reply.lease;
+      this.from = sent;
       this.token = reply.token;
       this.pushed = false;
     } else if (reply.outcome === 'queued' || reply.outcome === 'busy') {
@@ -56,6 +67,17 @@ export class Seat {
       this.askAt = now + reply.askIn;
       this.lastToken = Math.max(this.lastToken, reply.lastToken);
     }
+  }
+
+  /** What it said when the token of its hold was to be raised. */
+  fenced(reply: FenceReply, token: number, sent: number): void {
+    if (sent < this.countsFrom || this.standing !== 'held') return;
+    if (reply.outcome === 'gone') {
+      if (!this.isOpen) this.clear();
+      return;
+    }
+    this.until = Math.max(this.until, sent + reply.lease);
+    if (reply.outcome === 'written') this.token = token;
   }
 
   fail(error: Error): void {

@@ -64,7 +64,7 @@ describe('a renewal by a majority', () => {
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
     const since = performance.now();
     await aborted(lock.signal);
-    expect(performance.now() - since).toBeLessThan(lease);
+    expect(performance.now() - since).toBeLessThan(lease + 100);
     const release = await timed(() => lock.release());
     expect(release).toMatchObject({ value: false });
     expect(release.took).toBeLessThan(50);

@@ -1,0 +1,98 @@
+import type { Clock } from '../../common/clock.js';
+import { LockStoreError } from '../../errors/index.js';
+import type { AcquireRequest } from '../lock-store.js';
+import type { FenceReply } from '../quorum-member.js';
+import { heldAt } from './ballot.js';
+import { gather, nthLargest, type Answers } from './gather.js';
+import type { Seat } from './seat.js';
+
+/** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
+const MOST_RAISES = 6;
+const RAISE = 8;
+
+/** A majority holds it, and has its token. */
+export interface Won {
+  readonly token: number;
+  /** Until when, on our clock. */
+  until: number;
+  /** The earliest moment from which one of its leases is counted. */
+  readonly from: number;
+}
+
+/** What writing a token takes. */
+export interface TokenEnvironment {
+  readonly quorum: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/**
+ * Writes the largest token of a hold to a majority. Two majorities have a master in common, so a later holder's token is
+ * larger, whatever the masters' clocks say. `undefined`: there was no majority for it.
+ * @throws LockStoreError when others who share the lock were faster all the time
+ */
+export async function writeToken(
+  environment: TokenEnvironment,
+  { key, id }: AcquireRequest,
+  seats: readonly Seat[],
+  isWanted: () => boolean,
+): Promise<Won | undefined> {
+  const { quorum, clock, random } = environment;
+  let token = Math.max(...heldAt(seats, clock.now()).map((seat) => seat.token));
+  for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
+    const held = heldAt(seats, clock.now());
+    if (held.length < quorum || !isWanted()) return undefined;
+    const decided = await write(environment, { key, id, token }, held);
+    if (decided === 'written') return counted(environment, seats, token);
+    if (decided === 'failed') return undefined;
+    // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
+    token = decided + 1 + Math.floor(random() * RAISE ** raises);
+  }
+  throw new LockStoreError(`too many others took a fencing token of '${key}' meanwhile`, { key, transient: true });
+}
+
+function write(
+  { quorum, clock }: TokenEnvironment,
+  request: { readonly key: string; readonly id: string; readonly token: number },
+  held: readonly Seat[],
+): Promise<'written' | 'failed' | number> {
+  const sent = clock.now();
+  const answers = held.map(async (seat) => {
+    try {
+      const reply = await seat.member.ask((store) => store.fence(request));
+      seat.fenced(reply, request.token, sent);
+      return reply;
+    } catch (error) {
+      if (!seat.isOpen) seat.fail(error as Error);
+      throw error;
+    }
+  });
+  return gather(answers, { quorum, clock }, (replies, last) => decide(replies, quorum, last));
+}
+
+/** Until when those hold it that have the token; the validity is looked at once more. */
+function counted({ quorum, clock }: TokenEnvironment, seats: readonly Seat[], token: number): Won | undefined {
+  const now = clock.now();
+  const having = heldAt(seats, now).filter((seat) => seat.token === token);
+  const ends = having.map((seat) => seat.until);
+  const until = nthLargest(ends, quorum);
+  return until === undefined ? undefined : { token, until, from: Math.min(...having.map((seat) => seat.from)) };
+}
+
+/** Whether a majority has taken the token; the largest that anybody has had, where that has refused too many. */
+function decide(
+  answers: Answers<FenceReply>,
+  quorum: number,
+  last: boolean,
+): 'written' | 'failed' | number | undefined {
+  let [written, open, largest] = [0, 0, 0];
+  for (const answer of answers) {
+    if (answer === undefined) open += 1;
+    else if ('error' in answer) continue;
+    else if (answer.value.outcome === 'written') written += 1;
+    else if (answer.value.outcome === 'refused') largest = Math.max(largest, answer.value.lastToken);
+  }
+  if (written >= quorum) return 'written';
+  if (!last && written + open >= quorum) return undefined;
+  return largest > 0 ? largest : 'failed';
+}

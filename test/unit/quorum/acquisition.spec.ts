@@ -1,0 +1,238 @@
+import { describe, expect, it } from '@jest/globals';
+import { settled } from '../../support/fake-clock.js';
+import { lasting, passing } from '../engine/support.js';
+import { Quorum } from './support.js';
+
+const quorumOf = (count: number, random?: () => number): Promise<Quorum> => new Quorum(count, random).start();
+
+describe('an acquisition over several masters', () => {
+  it('is held as soon as a majority says so', async () => {
+    const quorum = await quorumOf(5);
+    const { members } = quorum;
+    const answer = await quorum.ask();
+    members[0]!.holds(3);
+    members[4]!.holds(7);
+    await settled();
+    expect(answer.value).toBeUndefined();
+    members[2]!.holds(5);
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 7 });
+    expect(members.map(({ fences }) => fences.map(({ token }) => token))).toEqual([[7], [], [7], [], [7]]);
+  });
+
+  it('E7 has the lease of its majority, counted from the sending of the questions that were answered', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    await quorum.clock.pass(100);
+    quorum.members[0]!.holds(1, 10_000);
+    quorum.members[1]!.holds(1, 9_000);
+    expect(await answer.promise).toMatchObject({ lease: 9_000 });
+  });
+
+  it('E7 counts a later question from when that was asked', async () => {
+    const quorum = await quorumOf(3);
+    const first = await quorum.ask();
+    for (const member of quorum.members) member.contends();
+    expect(await first.promise).toMatchObject({ outcome: 'queued', askIn: 1_000 });
+    await quorum.clock.pass(1_000);
+    const second = await quorum.ask();
+    await quorum.clock.pass(50);
+    for (const member of quorum.members) member.holds();
+    expect(await second.promise).toMatchObject({ outcome: 'held', lease: 10_000 });
+  });
+
+  it('is no hold when its leases are over by the time they are told', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask({ waits: false, lease: 100 });
+    await quorum.clock.pass(101);
+    for (const member of quorum.members) member.holds(1, 100);
+    await settled();
+    expect(answer.error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+    expect(quorum.members.map(({ releases }) => releases.length)).toEqual([1, 1, 1]);
+  });
+
+  it('fails when so many masters do that there is no majority, and gives back what it has', async () => {
+    const quorum = await quorumOf(5);
+    const answer = await quorum.ask({ waits: false });
+    const [a, b, c, d, e] = quorum.members;
+    a!.holds();
+    b!.acquired.answer.reject(passing());
+    c!.acquired.answer.reject(passing());
+    await settled();
+    expect(answer.error).toBeUndefined();
+    d!.acquired.answer.reject(passing());
+    await settled();
+    expect(answer.error).toMatchObject({
+      transient: true,
+      message: '1 of 5 masters answered, and 3 have to: the connection is lost',
+    });
+    expect(a!.releases).toHaveLength(1);
+    // A grant that comes late is given back as well.
+    e!.holds();
+    await settled();
+    expect(e!.releases).toHaveLength(1);
+  });
+
+  it('does not ask again where nothing passes by itself', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    for (const member of quorum.members) member.acquired.answer.reject(lasting());
+    await settled();
+    expect(answer.error).toMatchObject({ transient: false });
+  });
+
+  it('gives back a minority at once when another has a majority, and keeps its places', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    a!.holds();
+    b!.contends({ holders: ['other:1'] });
+    c!.contends({ holders: ['other:1'], askIn: 700 });
+    await settled();
+    expect(answer.value).toMatchObject({ outcome: 'queued', askIn: 700, holders: ['other:1'] });
+    expect(a!.releases.map(({ request }) => request)).toMatchObject([{ id: 'me:1', next: undefined }]);
+    expect([b, c].map((member) => member!.releases)).toEqual([[], []]);
+  });
+
+  it('in a split vote of 2, 2 and 1 has the queues decide after a pause', async () => {
+    const quorum = await quorumOf(5);
+    const answer = await quorum.ask();
+    const [a, b, c, d, e] = quorum.members;
+    a!.holds(1);
+    b!.holds(2);
+    c!.contends({ holders: ['other:1'] });
+    d!.contends({ holders: ['other:1'] });
+    e!.contends({ holders: ['third:1'] });
+    await settled();
+    expect(a!.releases).toHaveLength(0);
+    await quorum.clock.pass(20);
+    // Given back and asked for in one step: whoever came first gets it, by an age that is the same everywhere.
+    expect(a!.releases[0]!.request).toMatchObject({ id: 'me:1', remember: 0, next: { id: 'me:1', waits: true } });
+    const ages = [a!.releases[0]!.request.next!.age, c!.acquired.request.age];
+    expect(ages[0]).toBe(ages[1]);
+    for (const member of [a, b]) {
+      member!.releases[0]!.answer.resolve({
+        released: true,
+        next: { outcome: 'held', time: 0, token: 9, lease: 10_000 },
+      });
+    }
+    e!.holds(4);
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 9 });
+  });
+
+  it('takes a push in the pause as the end of a split vote', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    a!.holds();
+    b!.contends({ holders: ['other:1'] });
+    c!.contends({ holders: ['third:1'] });
+    await settled();
+    b!.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0 });
+    expect(b!.acquires).toHaveLength(2);
+    b!.holds(5);
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
+    expect(a!.releases).toHaveLength(0);
+  });
+
+  it('one try that does not wait gives back, and tries a few times', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask({ waits: false });
+    const [a, b, c] = quorum.members;
+    for (let round = 1; round <= 4; round += 1) {
+      expect(a!.acquires).toHaveLength(round);
+      a!.holds();
+      b!.contends({ outcome: 'busy', holders: ['other:1'] });
+      c!.contends({ outcome: 'busy', holders: ['third:1'] });
+      await settled();
+      expect(a!.releases).toHaveLength(round);
+      await quorum.clock.pass(40);
+    }
+    expect(answer.value).toMatchObject({ outcome: 'busy' });
+    expect(a!.acquires).toHaveLength(4);
+  });
+
+  it('does not wait for a master that hangs', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    quorum.members[0]!.contends({ holders: ['other:1'] });
+    quorum.members[1]!.contends({ holders: ['other:1'] });
+    await settled();
+    expect(answer.value).toMatchObject({ outcome: 'queued' });
+    // It may have granted it all the same: that is asked about, or given back.
+    quorum.members[2]!.holds();
+    await settled();
+    expect(quorum.told.words).toEqual(['ask me:1 in 0']);
+  });
+
+  it('does not wait for a master that hangs in a split vote either', async () => {
+    const quorum = await quorumOf(3, () => 0);
+    await quorum.ask();
+    quorum.members[0]!.holds();
+    quorum.members[1]!.contends({ holders: ['other:1'] });
+    await quorum.clock.pass(9);
+    expect(quorum.members[0]!.releases).toHaveLength(0);
+    await quorum.clock.pass(5);
+    expect(quorum.members[0]!.releases).toHaveLength(1);
+  });
+
+  it('does not believe a push, and asks where it came from', async () => {
+    const quorum = await quorumOf(3);
+    const first = await quorum.ask();
+    for (const member of quorum.members) member.contends();
+    await first.promise;
+    for (const member of quorum.members.slice(0, 2)) {
+      member.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0 });
+    }
+    expect(quorum.told.words).toEqual(['ask me:1 in 0', 'ask me:1 in 0']);
+    expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([2, 2, 1]);
+    const second = await quorum.ask();
+    expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([2, 2, 2]);
+    quorum.members[0]!.holds(5);
+    quorum.members[1]!.holds(6);
+    expect(await second.promise).toMatchObject({ outcome: 'held', token: 6, lease: 10_000 });
+  });
+
+  it('widens a hold to a master that grants it later', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    a!.holds(1);
+    b!.holds(2);
+    c!.contends({ holders: ['other:1'] });
+    await answer.promise;
+    c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0 });
+    expect(c!.renewals[0]!.request).toEqual([{ key: 'a', id: 'me:1', lease: 10_000 }]);
+    expect(c!.fences).toMatchObject([{ token: 2 }]);
+    expect(quorum.told.words).toEqual([]);
+  });
+
+  it('gives back a push that nobody waits for', async () => {
+    const quorum = await quorumOf(3);
+    quorum.members[1]!.listener.granted({ key: 'a', id: 'me:9', token: 5, lease: 3_000, time: 0 });
+    expect(quorum.members.map(({ releases }) => releases.length)).toEqual([0, 1, 0]);
+  });
+
+  it('takes a token that is larger than all that others have had', async () => {
+    const quorum = await quorumOf(3, () => 0);
+    const [a, b, c] = quorum.members;
+    b!.fenceReply = async ({ token }) =>
+      token > 40 ? { outcome: 'written', lease: 0 } : { outcome: 'refused', lease: 0, lastToken: 40 };
+    c!.fenceReply = async ({ token }) =>
+      token > 30 ? { outcome: 'written', lease: 0 } : { outcome: 'refused', lease: 0, lastToken: 30 };
+    const answer = await quorum.ask({ mode: { kind: 'read' } });
+    for (const member of quorum.members) member.holds(7);
+    expect(await answer.promise).toMatchObject({ outcome: 'held', token: 41 });
+    expect(a!.fences.at(-1)).toMatchObject({ token: 41 });
+  });
+
+  it('is over when it is given back while it is asked for', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    quorum.members[0]!.holds();
+    await settled();
+    void quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined }).catch(() => undefined);
+    expect(await answer.promise).toMatchObject({ outcome: 'left' });
+    // Where the question is still on its way it may come behind the release.
+    expect(quorum.members.map(({ releases }) => releases[0]!.request.remember)).toEqual([0, 1_000, 1_000]);
+  });
+});

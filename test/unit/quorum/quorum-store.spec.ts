@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { settled } from '../../support/fake-clock.js';
+import { passing } from '../engine/support.js';
+import { given, Quorum, released, watch, type Watched } from './support.js';
+import type { ReleaseReply, RenewReply } from '../../../lib/store/lock-store.js';
+
+const quorumOf = (count: number): Promise<Quorum> => new Quorum(count).start();
+
+describe('a release over several masters', () => {
+  async function release(count = 3): Promise<{ quorum: Quorum; answer: Watched<ReleaseReply> }> {
+    const quorum = await quorumOf(count);
+    await quorum.hold();
+    const answer = watch(quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined }));
+    return { quorum, answer };
+  }
+
+  it('is done when a majority has', async () => {
+    const { quorum, answer } = await release();
+    quorum.members[0]!.releases[0]!.answer.resolve(released());
+    await settled();
+    expect(answer.value).toBeUndefined();
+    quorum.members[2]!.releases[0]!.answer.resolve(released());
+    await settled();
+    expect(answer.value).toEqual({ released: true, next: undefined });
+  });
+
+  it('tells that the lock was gone only when a majority did not have it', async () => {
+    const { quorum, answer } = await release();
+    quorum.members[0]!.releases[0]!.answer.resolve(released(false));
+    quorum.members[1]!.releases[0]!.answer.resolve(released(false));
+    await settled();
+    expect(answer.value).toMatchObject({ released: false });
+  });
+
+  it('waits only a moment for a third one that does not answer', async () => {
+    const { quorum, answer } = await release();
+    quorum.members[0]!.releases[0]!.answer.resolve(released(false));
+    quorum.members[1]!.releases[0]!.answer.resolve(released());
+    await quorum.clock.pass(9);
+    expect(answer.value).toBeUndefined();
+    await quorum.clock.pass(2);
+    expect(answer.value).toMatchObject({ released: true });
+  });
+
+  it('fails when a majority does, without waiting for the rest', async () => {
+    const { quorum, answer } = await release(5);
+    for (const member of quorum.members.slice(0, 3)) member.releases[0]!.answer.reject(passing());
+    await settled();
+    expect(answer.error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+  });
+});
+
+describe('a renewal over several masters', () => {
+  const cases: Array<[string, Array<RenewReply | undefined>, unknown]> = [
+    ['is what a majority has at least', [900, 1_000, undefined], 900],
+    ['is not shortened by the one that has least', [1_000, 'gone', 1_000], 1_000],
+    ['does not depend on one that fails', [800, passing(), 700], 700],
+    ['is gone when so many say so that there is no majority', ['gone', 'gone', undefined], 'gone'],
+  ];
+  for (const [what, replies, expected] of cases) {
+    it(what, async () => {
+      const quorum = await quorumOf(3);
+      const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
+      replies.forEach((reply, i) => {
+        if (reply !== undefined) quorum.members[i]!.renewals[0]!.answer.resolve([reply]);
+      });
+      await settled();
+      expect(answer.value).toEqual([expected]);
+    });
+  }
+
+  it('is an error when it is not known', async () => {
+    const quorum = await quorumOf(3);
+    const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
+    const replies: RenewReply[] = [900, passing(), 'gone'];
+    replies.forEach((reply, i) => quorum.members[i]!.renewals[0]!.answer.resolve([reply]));
+    await settled();
+    expect(answer.value).toEqual([expect.objectContaining({ code: 'LOCK_STORE', transient: true })]);
+  });
+
+  it('does not have the others wait for one that a hanging master would have to decide', async () => {
+    const quorum = await quorumOf(3);
+    const requests = ['me:1', 'me:2'].map((id) => ({ key: 'a', id, lease: 1_000 }));
+    const answer = watch(quorum.store.renew(requests));
+    quorum.members[0]!.renewals[0]!.answer.resolve([900, 'gone']);
+    quorum.members[1]!.renewals[0]!.answer.resolve([900, 900]);
+    await quorum.clock.pass(11);
+    expect(answer.value).toEqual([900, expect.any(Error)]);
+  });
+});
+
+describe('what the masters tell', () => {
+  it('a hold is revoked when there is no majority any more, and once', async () => {
+    const quorum = await quorumOf(5);
+    await quorum.hold();
+    quorum.members[0]!.listener.revoked('me:1');
+    expect(quorum.told.words).toEqual([]);
+    for (const member of quorum.members.slice(1)) member.listener.revoked('me:1');
+    expect(quorum.told.words).toEqual(['revoked me:1']);
+  });
+
+  it('listening, unreachable and epoch are those of a majority', async () => {
+    const quorum = await quorumOf(3);
+    quorum.members[0]!.listening = false;
+    quorum.members[0]!.unreachable = passing();
+    quorum.members[0]!.epoch = 3;
+    expect(quorum.store).toMatchObject({ listening: true, unreachable: undefined, epoch: 3 });
+    quorum.members[1]!.listening = false;
+    quorum.members[1]!.unreachable = passing();
+    expect(quorum.store.listening).toBe(false);
+    expect(quorum.store.unreachable).toMatchObject({
+      transient: true,
+      message: '1 of 3 masters answered, and 2 have to: the connection is lost',
+    });
+  });
+
+  it('nobody asks a master that has been out of reach, or waits in one that does not hear', async () => {
+    const quorum = await quorumOf(3);
+    quorum.members[0]!.unreachable = passing();
+    quorum.members[1]!.listening = false;
+    await quorum.ask();
+    expect(quorum.members.map(({ acquires }) => acquires.map(({ request }) => request.waits))).toEqual([
+      [],
+      [false],
+      [true],
+    ]);
+  });
+});
+
+describe('who may be a member', () => {
+  it('each server once', async () => {
+    const quorum = new Quorum(3);
+    for (const [i, runId] of ['one', 'two', 'one'].entries()) {
+      quorum.members[i]!.identity = () => given({ runId, inCluster: false });
+    }
+    await expect(quorum.store.start()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    const answer = await quorum.ask();
+    expect(answer.error).toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([0, 0, 0]);
+  });
+
+  it('nobody is granted anything by one that has not said who it is', async () => {
+    const quorum = new Quorum(3);
+    quorum.members[2]!.identity = () => Promise.reject(passing());
+    const starting = quorum.store.start();
+    await quorum.clock.pass(300);
+    await starting;
+    await quorum.ask();
+    expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([1, 1, 0]);
+  });
+});

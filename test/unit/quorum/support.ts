@@ -1,0 +1,126 @@
+import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ContendedReply,
+  LockStoreListener,
+  ReleaseReply,
+} from '../../../lib/store/lock-store.js';
+import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../../../lib/store/quorum-member.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
+import { FakeStore, held, queued, type Asked } from '../engine/support.js';
+
+/** A master in the hands of the test. Tokens are taken at once, unless the test has a say. */
+export class FakeMember extends FakeStore implements QuorumMember {
+  identity: () => Promise<ServerIdentity | undefined> = async () => ({ runId: undefined, inCluster: false });
+  readonly fences: FenceRequest[] = [];
+  fenceReply: (request: FenceRequest) => Promise<FenceReply> = async () => ({ outcome: 'written', lease: 0 });
+
+  fence(request: FenceRequest): Promise<FenceReply> {
+    this.fences.push(request);
+    return this.fenceReply(request);
+  }
+
+  identify(): Promise<ServerIdentity | undefined> {
+    return this.identity();
+  }
+
+  /** The last thing of a kind that it was asked. */
+  get acquired(): Asked<AcquireRequest, AcquireReply> {
+    return this.acquires.at(-1)!;
+  }
+
+  /** Answers the last acquire. */
+  holds(token = 1, lease = 10_000): void {
+    this.acquired.answer.resolve(held(token, lease));
+  }
+
+  contends(details: Partial<ContendedReply> = {}): void {
+    this.acquired.answer.resolve(queued(details));
+  }
+}
+
+/** What the engine was told. */
+export class Told implements LockStoreListener {
+  readonly words: string[] = [];
+  granted(): void {
+    this.words.push('granted');
+  }
+  askIn(id: string, delay: number): void {
+    this.words.push(`ask ${id} in ${delay}`);
+  }
+  revoked(id: string): void {
+    this.words.push(`revoked ${id}`);
+  }
+  opened(): void {
+    this.words.push('opened');
+  }
+  restored(): void {
+    this.words.push('restored');
+  }
+}
+
+export class Quorum {
+  readonly clock = new FakeClock();
+  readonly members: FakeMember[];
+  readonly store: QuorumStore;
+  readonly told = new Told();
+  readonly warnings: string[] = [];
+
+  constructor(count: number, random: () => number = () => 0.5) {
+    this.members = Array.from({ length: count }, () => new FakeMember());
+    const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void this.warnings.push(text) };
+    this.store = new QuorumStore({ members: this.members, commandTimeout: 500, logger, clock: this.clock, random });
+    this.store.listen(this.told);
+  }
+
+  async start(): Promise<this> {
+    await this.store.start();
+    return this;
+  }
+
+  /** Asks, and comes back when the masters have been asked. */
+  async ask(request: Partial<AcquireRequest> = {}): Promise<Watched<AcquireReply>> {
+    const answer = watch(this.store.acquire({ ...REQUEST, ...request }));
+    await settled();
+    return answer;
+  }
+
+  /** A lock that all masters hold. */
+  async hold(request: Partial<AcquireRequest> = {}): Promise<AcquireReply> {
+    const answer = await this.ask(request);
+    for (const member of this.members) member.holds();
+    return answer.promise;
+  }
+}
+
+export const REQUEST: AcquireRequest = {
+  key: 'a',
+  id: 'me:1',
+  mode: { kind: 'exclusive' },
+  owner: undefined,
+  lease: 10_000,
+  waits: true,
+  period: 1_000,
+  patience: 2_500,
+  grantTimeout: 3_000,
+};
+
+export interface Watched<T> {
+  readonly promise: Promise<T>;
+  value?: T;
+  error?: any;
+}
+
+/** A promise whose outcome can be looked at without waiting for it. */
+export function watch<T>(promise: Promise<T>): Watched<T> {
+  const watched: Watched<T> = { promise };
+  promise.then(
+    (value) => (watched.value = value),
+    (error: unknown) => (watched.error = error),
+  );
+  return watched;
+}
+
+export const given = <T>(value: T): Promise<T> => Promise.resolve(value);
+export const released = (is = true): ReleaseReply => ({ released: is, next: undefined });
