@@ -118,14 +118,15 @@ export class Stage {
 
 /** A store that a case asks itself. */
 export class StagedStore {
-  readonly grants: PushedGrant[] = [];
   readonly revoked: string[] = [];
+  private readonly grants: PushedGrant[] = [];
+  private readonly toAsk = new Set<string>();
   private lastId = 0;
 
   constructor(readonly port: LockStore) {
     port.listen({
       granted: (grant) => this.grants.push(grant),
-      askIn: () => undefined,
+      askIn: (id) => this.toAsk.add(id),
       revoked: (id) => this.revoked.push(id),
       opened: () => undefined,
       restored: () => undefined,
@@ -146,6 +147,12 @@ export class StagedStore {
       grantTimeout: 3_000,
       ...details,
     };
+  }
+
+  /** Whether somebody who waits has been granted: by a push, or as the answer when told to ask again. */
+  async isGranted(request: AcquireRequest): Promise<boolean> {
+    if (this.grants.some(({ id }) => id === request.id)) return true;
+    return this.toAsk.delete(request.id) && (await this.port.acquire(request)).outcome === 'held';
   }
 
   async release(key: string, id: string, remember = 0): Promise<boolean> {
