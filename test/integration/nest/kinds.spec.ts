@@ -65,8 +65,8 @@ class Stock {
     return this.write(sku, name);
   }
 
-  @DistributedLock({ key: ['from:#{#from}', 'to:#{#to}'], waitTimeout: 0 })
-  async transfer(from: string, to: string): Promise<string[]> {
+  @DistributedLock({ key: ['from:#{#p0}', 'to:#{#p1}'], waitTimeout: 0 })
+  async transfer(_from: string, _to: string): Promise<string[]> {
     return [...currentLock()!.keys];
   }
 

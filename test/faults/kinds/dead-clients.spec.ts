@@ -1,0 +1,179 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { unawaited } from '../../integration/kinds/support.js';
+
+const bench = new LockBench();
+const LEASE = 700;
+const SHORT = { lockWatchdogTimeout: LEASE, grantTimeout: 300 };
+const READ = { type: 'read' } as const;
+const WRITE = { type: 'write' } as const;
+
+const clients = async (): Promise<number> =>
+  ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;
+
+describe('a process that is killed', () => {
+  it('A16 as a reader costs a writer its own lease and no more, whatever other readers renew', async () => {
+    const [other, writer, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
+    const reading = await other.acquire('a', READ);
+    await doomed.acquire('a', READ);
+    const writing = writer.acquire('a', WRITE);
+    await bench.untilWaiting('a', 1);
+    await doomed.process.kill();
+    const killed = now();
+    // The watchdog of the other reader does not keep the dead one alive.
+    await eventually(async () => (await other.inspect('a'))!.holds === 1, { within: LEASE + AT_ONCE });
+    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
+    await reading.verify();
+    expect((await bench.waiters('a')).length).toBe(1);
+    await reading.release();
+    await writing;
+  });
+
+  it('A16 as the last reader lets the writer in when its lease ends', async () => {
+    const [writer, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
+    await doomed.acquire('a', READ);
+    await doomed.acquire('a', READ);
+    const writing = writer.acquire('a', WRITE);
+    await bench.untilWaiting('a', 1);
+    await doomed.process.kill();
+    const killed = now();
+    await writing;
+    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
+  });
+
+  it('A16 as a queued writer does not delay the readers behind it', async () => {
+    const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
+    await one.acquire('a', READ);
+    void unawaited(doomed.acquire('a', WRITE));
+    await bench.untilWaiting('a', 1);
+    const reading = other.acquire('a', READ);
+    await bench.untilWaiting('a', 2);
+    await doomed.process.kill();
+    await eventually(async () => (await clients()) === 2);
+    const dead = now();
+    // Whoever comes next goes past it, and takes along those who wait.
+    expect(await one.tryAcquire('a', READ)).not.toBeNull();
+    await reading;
+    expect(between(dead)).toBeLessThan(AT_ONCE);
+  });
+
+  it('A16 as a queued writer is found out by those who wait behind it, also when nobody comes', async () => {
+    const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
+    await one.acquire('a', READ);
+    void unawaited(doomed.acquire('a', WRITE));
+    await bench.untilWaiting('a', 1);
+    const reading = other.acquire('a', READ);
+    await bench.untilWaiting('a', 2);
+    await doomed.process.kill();
+    const killed = now();
+    await reading;
+    expect(between(killed)).toBeLessThan(SHORT.grantTimeout * 1.4 + AT_ONCE);
+  });
+
+  it('A14 A16 as a queued writer or reader is skipped at once when the writer before it releases', async () => {
+    const [holder, last, doomed] = [await bench.service(), await bench.service(), await bench.worker()];
+    const lock = await holder.acquire('a', WRITE);
+    for (const options of [WRITE, READ]) {
+      void unawaited(doomed.acquire('a', options));
+    }
+    await bench.untilWaiting('a', 2);
+    const waiting = last.acquire('a', WRITE);
+    await bench.untilWaiting('a', 3);
+    await doomed.process.kill();
+    await eventually(async () => (await clients()) === 2);
+    const released = now();
+    await lock.release();
+    await waiting;
+    expect(between(released)).toBeLessThan(AT_ONCE);
+  });
+
+  it('A17 with permits gives them back within its lease', async () => {
+    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
+    const semaphore = service.getSemaphore('s', { permits: 3 });
+    await doomed.acquire('s', { permits: 3 });
+    await doomed.acquire('s', { permits: 3 });
+    await semaphore.acquire();
+    const waiting = semaphore.acquire(2);
+    await bench.untilWaiting('s', 1);
+    await doomed.process.kill();
+    const killed = now();
+    await waiting;
+    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
+    expect(await semaphore.availablePermits()).toBe(0);
+  });
+
+  it('A15 with several keys gives all of them back within its lease', async () => {
+    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
+    await doomed.acquire(['a', 'b'] as never);
+    const waiting = service.acquire(['b', 'a', 'c']);
+    await bench.untilWaiting('a', 1);
+    await doomed.process.kill();
+    const killed = now();
+    await waiting;
+    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
+  });
+
+  it('A15 half-way to several keys gives back what it has within its lease', async () => {
+    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
+    const b = await service.acquire('b');
+    void unawaited(doomed.acquire(['a', 'b'] as never));
+    await bench.untilWaiting('b', 1);
+    const waiting = service.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await doomed.process.kill();
+    const killed = now();
+    await waiting;
+    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
+    await b.verify();
+  });
+
+  it('A20 keeps what it had released with a holdAtLeast', async () => {
+    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
+    const since = now();
+    const handle = await doomed.acquire('s', { permits: 1, holdAtLeast: 900 });
+    await doomed.release(handle);
+    await doomed.process.kill();
+    await service.acquire('s', { permits: 1 });
+    expect(between(since)).toBeGreaterThan(895);
+    expect(between(since)).toBeLessThan(900 + AT_ONCE);
+  });
+});
+
+describe('a process that is stopped', () => {
+  it('C8 A16 as a queued writer delays the readers behind it until its place is stale, and no longer', async () => {
+    const options = { ...SHORT, commandTimeout: 300 };
+    const [one, other, frozen] = [
+      await bench.service(options),
+      await bench.service(options),
+      await bench.worker(options),
+    ];
+    await one.acquire('a', READ);
+    const late = timed(() => frozen.acquire('a', { ...WRITE, waitTimeout: '1s' }));
+    await bench.untilWaiting('a', 1);
+    frozen.process.pause();
+    const stopped = now();
+    const { value } = await timed(() => other.acquire('a', READ));
+    // Two periods of asking and a commandTimeout, and the time until somebody asks.
+    expect(between(stopped)).toBeLessThan(2 * 240 + 300 + 400 + AT_ONCE);
+    frozen.process.resume();
+    expect((await late).error).toMatchObject({ code: expect.stringMatching(/LOCK_(TIMEOUT|STORE)/) });
+    await value!.verify();
+    await bench.untilWaiting('a', 0);
+  });
+
+  it('C8 A17 beyond its lease has lost its permits, and its late release takes none from others', async () => {
+    const [service, frozen] = [await bench.service(SHORT), await bench.worker(SHORT)];
+    const semaphore = service.getSemaphore('s', { permits: 2 });
+    const theirs = await frozen.acquire('s', { permits: 2 });
+    await semaphore.acquire();
+    frozen.process.pause();
+    const mine = await semaphore.acquire();
+    frozen.process.resume();
+    expect(await frozen.release(theirs)).toBe(false);
+    await mine.verify();
+    expect(await semaphore.availablePermits()).toBe(0);
+    expect(await semaphore.tryAcquire()).toBeNull();
+  });
+});

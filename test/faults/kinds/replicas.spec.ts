@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { KINDS } from '../../integration/kinds/support.js';
+
+const bench = new LockBench();
+let replica: RedisServer;
+
+const REPLICAS = { replicas: { min: 1, timeout: 400 } };
+const TIMEOUT = REPLICAS.replicas.timeout;
+
+beforeAll(async () => {
+  // It would wait five seconds for more of them.
+  await bench.redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+  replica = await startRedis({ args: ['--replicaof', bench.redis.host, String(bench.redis.port)] });
+  await untilFollowing();
+});
+afterAll(() => replica.stop());
+
+async function untilFollowing(): Promise<void> {
+  await eventually(async () => (await bench.redis.admin.info('replication')).includes('state=online'), {
+    within: 10_000,
+    what: 'a replica that follows',
+  });
+  await bench.redis.admin.set('lock:probe', '1', 'PX', 60_000);
+  await eventually(async () => (await bench.redis.admin.wait(1, 100)) === 1, { within: 10_000 });
+}
+
+/** Runs `work` while the replica says nothing. */
+async function withoutReplica<T>(work: () => Promise<T>): Promise<T> {
+  await replica.pause();
+  try {
+    return await work();
+  } finally {
+    await replica.resume();
+    await untilFollowing();
+  }
+}
+
+const held = (key: string): Promise<number> => bench.redis.admin.exists(`lock:state:{${key}}`);
+const onReplica = (key: string): Promise<number> => replica.admin.hlen(`lock:state:{${key}}`);
+
+/** WAITs so far, and confirmations. */
+async function waits(): Promise<number> {
+  return (await bench.redis.commandStats())['wait'] ?? 0;
+}
+
+describe('replicas: { min: 1 } with a replica', () => {
+  it.each(KINDS)('C15 is granted when the replica has it: $kind', async ({ options }) => {
+    const service = await bench.service();
+    const before = await waits();
+    const lock = await service.acquire('a', { ...options, ...REPLICAS });
+    expect(await onReplica('a')).toBe(1);
+    expect((await waits()) - before).toBe(1);
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it.each(KINDS)('C15 is refused and given back when the replica does not follow: $kind', async ({ options }) => {
+    const service = await bench.service();
+    await withoutReplica(async () => {
+      const { error, took } = await timed(() => service.acquire('a', { ...options, ...REPLICAS }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
+      expect(took).toBeGreaterThan(TIMEOUT - 5);
+      expect(took).toBeLessThan(TIMEOUT + AT_ONCE);
+      expect(await held('a')).toBe(0);
+      // Who does not ask for replicas has nothing to do with it.
+      await (await service.acquire('a', options)).release();
+    });
+    await (await service.acquire('a', { ...options, ...REPLICAS })).release();
+  });
+
+  it('C15 is what defaults.replicas asks of every lock', async () => {
+    const service = await bench.service({ defaults: REPLICAS });
+    await service.run('a', async () => expect(await onReplica('a')).toBe(1));
+    await withoutReplica(async () => {
+      await expect(service.run('a', () => 'never')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+      await expect(service.getLock('a').tryLock()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    });
+  });
+
+  it('C15 is refused when there are fewer replicas than asked for', async () => {
+    const service = await bench.service();
+    const { error } = await timed(() => service.acquire('a', { replicas: { min: 2, timeout: 100 } }));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/1 of at least 2 replicas/) });
+    expect(await held('a')).toBe(0);
+  });
+
+  it('C15 a grant that is pushed is confirmed, too', async () => {
+    const [holder, waiter, third] = await bench.serviceList(3);
+    const lock = await holder!.acquire('a');
+    const waiting = waiter!.acquire('a', REPLICAS);
+    await bench.untilWaiting('a', 1);
+    const before = await waits();
+    await lock.release();
+    const second = await waiting;
+    expect([await waits(), await onReplica('a')]).toEqual([before + 1, 1]);
+
+    const refused = timed(() => third!.acquire('a', REPLICAS));
+    await bench.untilWaiting('a', 1);
+    await withoutReplica(async () => {
+      const last = holder!.acquire('a');
+      await bench.untilWaiting('a', 2);
+      const released = now();
+      await second.release();
+      expect((await refused).error).toMatchObject({ code: 'LOCK_STORE' });
+      // Given back to the next one, who does not ask for replicas.
+      expect((await last).isHeld).toBe(true);
+      expect(between(released)).toBeLessThan(TIMEOUT + AT_ONCE);
+    });
+  });
+
+  it('C15 many at once share WAITs', async () => {
+    const services = await bench.serviceList(2);
+    const keys = Array.from({ length: 50 }, (_, i) => `key:${i}`);
+    await services[0]!.run('warm', () => undefined, REPLICAS);
+    await services[1]!.run('warm', () => undefined, REPLICAS);
+    const before = await waits();
+    const locks = await Promise.all(keys.map((key, i) => services[i % 2]!.acquire(key, REPLICAS)));
+    expect((await waits()) - before).toBeLessThanOrEqual(10);
+    for (const key of keys) expect(await onReplica(key)).toBe(1);
+    await Promise.all(locks.map((lock) => lock.release()));
+    await withoutReplica(async () => {
+      const since = now();
+      const outcomes = await Promise.all(keys.map((key) => timed(() => services[0]!.acquire(key, REPLICAS))));
+      expect(outcomes.every(({ error }) => error?.code === 'LOCK_STORE')).toBe(true);
+      expect(between(since)).toBeLessThan(2 * TIMEOUT + AT_ONCE);
+    });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C15 re-entry asks for nothing, and a WAIT delays no other command of the client', async () => {
+    const service = await bench.service();
+    await service.run(
+      'a',
+      async () => {
+        const before = await waits();
+        await service.run('a', () => undefined, REPLICAS);
+        expect(await waits()).toBe(before);
+      },
+      REPLICAS,
+    );
+    await withoutReplica(async () => {
+      const waiting = timed(() => service.acquire('a', REPLICAS));
+      await eventually(() => held('a'));
+      const { took } = await timed(() => service.run('b', () => undefined));
+      expect(took).toBeLessThan(TIMEOUT / 2);
+      await waiting;
+    });
+  });
+
+  it('A15 C15 of several keys all are confirmed, or none is held', async () => {
+    const service = await bench.service();
+    const set = await service.acquire(['a', 'b', 'c'], REPLICAS);
+    for (const key of set.keys) expect(await onReplica(key)).toBe(1);
+    await set.release();
+    await withoutReplica(async () => {
+      const { error } = await timed(() => service.acquire(['a', 'b', 'c'], { ...REPLICAS, holdAtLeast: '10s' }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE' });
+      for (const key of ['a', 'b', 'c']) expect(await held(key)).toBe(0);
+    });
+  });
+
+  it('C1 C15 confirms with an empty script cache', async () => {
+    const service = await bench.service();
+    await bench.redis.admin.script('FLUSH', 'SYNC');
+    expect((await service.acquire('a', REPLICAS)).isHeld).toBe(true);
+  });
+
+  // Waits for a fix in LockEngine.replicated: what was never given to anybody is kept for holdAtLeast.
+  it.failing('A20 C15 what is given back for lack of replicas is not kept for holdAtLeast', async () => {
+    const service = await bench.service();
+    await withoutReplica(async () => {
+      const { error } = await timed(() => service.acquire('a', { ...REPLICAS, holdAtLeast: '10s' }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE' });
+      expect(await held('a')).toBe(0);
+    });
+  });
+
+  // Waits for a fix in LockEngine.replicated: it looks at the replicas only, not at the hold.
+  it.failing('C15 E7 a lock whose lease ended while the replicas were waited for is not given out', async () => {
+    const service = await bench.service();
+    await replica.pause();
+    const acquiring = timed(() => service.acquire('a', { expire: 100, replicas: { min: 1, timeout: '5s' } }));
+    await eventually(async () => (await bench.redis.commandStats())['wait'] !== undefined && (await held('a')));
+    await eventually(async () => !(await held('a')));
+    await replica.resume();
+    await untilFollowing();
+    const { value, error } = await acquiring;
+    expect([value, error?.code]).toEqual([undefined, 'LOCK_LOST']);
+  });
+});
+
+describe('replicas: what becomes of the one and the other server', () => {
+  it('C15 a replica that takes over knows the lock', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { ...REPLICAS, type: 'read' });
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE');
+    try {
+      const promoted = await bench.service({ connection: replica.url });
+      expect((await promoted.inspect('a'))!.holders).toMatchObject([{ type: 'read', fencingToken: lock.fencingToken }]);
+      expect(await promoted.tryAcquire('a', { type: 'write' })).toBeNull();
+      const beside = await promoted.acquire('a', { type: 'read' });
+      expect(beside.fencingToken).toBeGreaterThan(lock.fencingToken);
+    } finally {
+      await replica.admin.call('REPLICAOF', bench.redis.host, String(bench.redis.port));
+      await untilFollowing();
+    }
+  });
+
+  it('C3 C15 a Redis that is frozen while the replicas are waited for fails within its bound', async () => {
+    const service = await bench.service({ commandTimeout: 300 });
+    await service.run('warm', () => undefined, REPLICAS);
+    await withoutReplica(async () => {
+      const waiting = timed(() => service.acquire('a', REPLICAS));
+      await eventually(() => held('a'));
+      await bench.redis.pause();
+      const { error, took } = await waiting;
+      await bench.redis.resume();
+      expect(error).toMatchObject({ code: 'LOCK_STORE' });
+      expect(took).toBeLessThan(TIMEOUT + 2 * 300 + AT_ONCE);
+    });
+    await eventually(async () => !(await held('a')), { within: 10_000 });
+    await (await service.acquire('a', REPLICAS)).release();
+  });
+
+  it('C5 C15 a replica that is killed and comes back', async () => {
+    const service = await bench.service();
+    await replica.kill();
+    await expect(service.acquire('a', { replicas: { min: 1, timeout: 100 } })).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+    });
+    await replica.start();
+    await untilFollowing();
+    const lock = await service.acquire('a', REPLICAS);
+    expect(await onReplica('a')).toBe(1);
+    await lock.release();
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { LockBench, timed } from '../../support/locks.js';
+import { KINDS } from '../../integration/kinds/support.js';
+
+const bench = new LockBench();
+const SCRIPT = { names: ['evalsha', 'eval'], nth: 1 };
+const SETS = KINDS.map(({ kind, options }) => ({ kind, options }));
+
+const holds = async (key: string): Promise<number> => bench.redis.admin.hlen(`lock:state:{${key}}`);
+
+describe('a reply that is lost', () => {
+  it.each(SETS)('C2 of an acquire of one key: it is held once, and free afterwards: $kind', async ({ options }) => {
+    const [proxy, observer] = [await bench.proxy(), await bench.service()];
+    const service = await bench.service({ connection: proxy.url });
+    await service.run('warm', () => undefined, options);
+    const cut = proxy.cutAfterCommand(SCRIPT);
+    const lock = await service.acquire('a', options);
+    await cut.happened;
+    expect([lock.isHeld, await holds('a')]).toEqual([true, 1]);
+    const again = proxy.cutAfterCommand(SCRIPT);
+    expect(await lock.release()).toBe(true);
+    await again.happened;
+    expect(await observer.tryAcquire('a')).not.toBeNull();
+  });
+
+  it.each(SETS)(
+    'C2 of an acquire of several keys: each is held once, and free afterwards: $kind',
+    async ({ options }) => {
+      const [proxy, observer] = [await bench.proxy(), await bench.service()];
+      const service = await bench.service({ connection: proxy.url });
+      await service.run(['warm', 'up'], () => undefined, options);
+      const cut = proxy.cutAfterCommand(SCRIPT);
+      const set = await service.acquire(['a', 'b', 'c'], options);
+      await cut.happened;
+      expect(set.isHeld).toBe(true);
+      expect([await holds('a'), await holds('b'), await holds('c')]).toEqual([1, 1, 1]);
+      await set.verify();
+      proxy.cutAfterCommand({ ...SCRIPT, nth: 2 });
+      expect(await set.release()).toBe(true);
+      expect(await observer.tryAcquire(['c', 'b', 'a'])).not.toBeNull();
+    },
+  );
+
+  it('C2 of setPermits: it counts once and the crowd is let in', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url });
+    const semaphore = service.getSemaphore('s', { permits: 1 });
+    await semaphore.setPermits(1);
+    const waiting = [semaphore.acquire(), semaphore.acquire(), semaphore.acquire()];
+    await bench.untilWaiting('s', 2);
+    const cut = proxy.cutAfterCommand(SCRIPT);
+    await semaphore.setPermits(3);
+    await cut.happened;
+    await Promise.all(waiting);
+    expect([await semaphore.getPermits(), await semaphore.availablePermits()]).toEqual([3, 0]);
+  });
+
+  it('C2 of an acquire of several keys that is given up meanwhile: nothing stays', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url });
+    await service.run(['a', 'b'], () => undefined);
+    proxy.holdReplies();
+    const aborting = new AbortController();
+    const outcomes = [
+      timed(() => service.acquire(['a', 'b'], { waitTimeout: 60 })),
+      timed(() => service.acquire(['c', 'd'], { signal: aborting.signal })),
+    ];
+    await eventually(async () => (await holds('a')) + (await holds('c')) === 2);
+    aborting.abort(new Error('enough'));
+    const [late, aborted] = await Promise.all(outcomes);
+    expect(late!.error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(aborted!.error).toMatchObject({ message: 'enough' });
+    proxy.heal();
+    await bench.untilNothingIsLeft();
+    expect((await service.acquire(['d', 'c', 'b', 'a'])).isHeld).toBe(true);
+  });
+});
+
+describe('a Redis that has forgotten its scripts', () => {
+  it('C1 takes several keys, sets permits, downgrades', async () => {
+    const service = await bench.service();
+    const forget = (): Promise<unknown> => bench.redis.admin.script('FLUSH', 'SYNC');
+    await forget();
+    const set = await service.acquire(['a', 'b']);
+    await forget();
+    await set.release();
+    await forget();
+    await service.getSemaphore('s', { permits: 2 }).setPermits(1);
+    await forget();
+    expect(await service.getSemaphore('s', { permits: 2 }).getPermits()).toBe(1);
+    await service.run('a', async () => {
+      await forget();
+      await (await service.acquire('a', { type: 'read' })).release();
+    });
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a Redis that is full', () => {
+  it.each(SETS)('C10 lets nobody in, and lets go who is in: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    const held = await one!.acquire(['a', 'b'], options);
+    const alone = await one!.acquire('c', options);
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      for (const keys of [['d'], ['d', 'e']]) {
+        const { error } = await timed(() => other!.acquire(keys, { ...options, waitTimeout: 200 }));
+        expect(error).toMatchObject({ code: 'LOCK_STORE' });
+      }
+      expect([await holds('d'), await holds('e')]).toEqual([0, 0]);
+      await held.verify();
+      expect(await held.release()).toBe(true);
+      expect(await alone.release()).toBe(true);
+      expect([await holds('a'), await holds('b'), await holds('c')]).toEqual([0, 0, 0]);
+    } finally {
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
+    }
+  });
+});
+
+describe('a Redis that starts empty', () => {
+  it.each(SETS)('C4 C12 its holders learn it, its waiters go on: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 300, grantTimeout: 200 });
+    const held = await one!.acquire(['a', 'b'], options);
+    const waiting = other!.acquire('a', { type: 'write' });
+    await bench.untilWaiting('a', 1);
+    await bench.redis.admin.flushall();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(held.fencingTokens.get('a')!);
+    await eventually(() => held.signal.aborted);
+    expect([held.isHeld, await holds('b')]).toEqual([false, 0]);
+    expect(await held.release()).toBe(false);
+    await next.verify();
+  });
+});
