@@ -1,7 +1,20 @@
-import type { Appointment } from '../common/agenda.js';
+import type { Agenda, Appointment } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
 import { LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
-import type { LatchEnvironment } from './latches.js';
+import type { LockStore } from '../store/lock-store.js';
+
+/** What latches need from their surroundings. */
+export interface LatchEnvironment {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly random: () => number;
+  /** ms */
+  readonly commandTimeout: number;
+  /** An id that nobody has had. */
+  nextId(): string;
+}
 
 /** A waiter asks again after this many ms, and up to a third more: what finds out a message that got lost. */
 const PERIOD = 3_000;

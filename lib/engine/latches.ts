@@ -1,23 +1,8 @@
 import { listenToAbort } from '../common/abort.js';
-import type { Agenda } from '../common/agenda.js';
-import type { Clock } from '../common/clock.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { LatchStore } from '../store/latch-store.js';
-import type { LockStore } from '../store/lock-store.js';
-import { LatchWaiter, LatchWatch } from './latch-watch.js';
+import { LatchWaiter, LatchWatch, type LatchEnvironment } from './latch-watch.js';
 import type { WaitTerms } from './waiter.js';
-
-/** What latches need from their surroundings. */
-export interface LatchEnvironment {
-  readonly store: LockStore;
-  readonly clock: Clock;
-  readonly agenda: Agenda;
-  readonly random: () => number;
-  /** ms */
-  readonly commandTimeout: number;
-  /** An id that nobody has had. */
-  nextId(): string;
-}
 
 /** The count-down latches of a client: counts them down, and knows who waits for which. */
 export class Latches {
