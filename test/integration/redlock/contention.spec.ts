@@ -82,4 +82,34 @@ describe('A22 E8 many clients on several masters', () => {
       );
     });
   }
+
+  it('settle between those who wait and those who try, while masters freeze and go on', async () => {
+    const services = await bench.serviceList(8, { commandTimeout: 1_000 });
+    const counter = new Counter();
+    let expected = 0;
+    const end = performance.now() + 4_000;
+    const work = services.map(async (service, i) => {
+      while (performance.now() < end) {
+        const lock = i < 4 ? await service.acquire('a', { waitTimeout: 30_000 }) : await service.tryAcquire('a');
+        if (lock === null) {
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
+          continue;
+        }
+        await counter.increment();
+        expected += 1;
+        await lock.release();
+      }
+    });
+    for (let i = 0; i < 8; i += 1) {
+      const frozen = [bench.masters[i % 5]!, bench.masters[(i + 2) % 5]!];
+      await Promise.all(frozen.map((master) => master.pause()));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await Promise.all(frozen.map((master) => master.resume()));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await Promise.all(work);
+    expect(counter).toMatchObject({ value: expected, most: 1 });
+    process.stdout.write(`5 masters, two of them frozen in turn: ${expected} sections in 4 s\n`);
+    await bench.untilNothingIsLeft();
+  });
 });
