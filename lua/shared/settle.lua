@@ -26,7 +26,11 @@ local function settle(holds, ended, asker, from)
   while true do
     local id = redis.call('ZRANGE', QUEUE, place, place)[1]
     if not id then break end
-    if looked == MOST_TICKETS then more = place break end
+    if looked == MOST_TICKETS then
+      -- Who goes on from there would not know that somebody stops all behind it. Owners who may follow ask by themselves.
+      if not head then more = place end
+      break
+    end
     looked = looked + 1
 
     local ticket = read_ticket(id)

@@ -161,7 +161,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '0b508eaa21a9279360b68c4c0eaef3f586d99fd9',
+    sha1: '8325795c461864fb761e24fc0331eabd9478851c',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -368,7 +368,10 @@ local function settle(holds, ended, asker, from)
   while true do
     local id = redis.call('ZRANGE', QUEUE, place, place)[1]
     if not id then break end
-    if looked == MOST_TICKETS then more = place break end
+    if looked == MOST_TICKETS then
+      if not head then more = place end
+      break
+    end
     looked = looked + 1
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
@@ -469,7 +472,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '79ab2bcd1f4e46345bc4a34767b337150bb27963',
+    sha1: '73993dc3aed5f0bb4dd1bff9b7e62159fbf288be',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -661,7 +664,10 @@ local function settle(holds, ended, asker, from)
   while true do
     local id = redis.call('ZRANGE', QUEUE, place, place)[1]
     if not id then break end
-    if looked == MOST_TICKETS then more = place break end
+    if looked == MOST_TICKETS then
+      if not head then more = place end
+      break
+    end
     looked = looked + 1
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
@@ -831,7 +837,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '13edc1d29df9c7cab7f2e9c8558f1ab4c8e72a00',
+    sha1: '39e044aa486e0c2b13c2ca5bdcbc006c1c15f961',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1023,7 +1029,10 @@ local function settle(holds, ended, asker, from)
   while true do
     local id = redis.call('ZRANGE', QUEUE, place, place)[1]
     if not id then break end
-    if looked == MOST_TICKETS then more = place break end
+    if looked == MOST_TICKETS then
+      if not head then more = place end
+      break
+    end
     looked = looked + 1
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
@@ -1382,7 +1391,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '1069c228efba4254f8085c1f877f3e3c90232104',
+    sha1: 'a0c4b3759aa190dc024f7866d6a113786884f98f',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1590,7 +1599,10 @@ local function settle(holds, ended, asker, from)
   while true do
     local id = redis.call('ZRANGE', QUEUE, place, place)[1]
     if not id then break end
-    if looked == MOST_TICKETS then more = place break end
+    if looked == MOST_TICKETS then
+      if not head then more = place end
+      break
+    end
     looked = looked + 1
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
@@ -1740,7 +1752,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'dd6a134ed5c55adb15921f5440bd348cc20fcf1d',
+    sha1: 'e462dcdb7de93a2cb82da0967bea64a49bc80c39',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1932,7 +1944,10 @@ local function settle(holds, ended, asker, from)
   while true do
     local id = redis.call('ZRANGE', QUEUE, place, place)[1]
     if not id then break end
-    if looked == MOST_TICKETS then more = place break end
+    if looked == MOST_TICKETS then
+      if not head then more = place end
+      break
+    end
     looked = looked + 1
     local ticket = read_ticket(id)
     if not ticket or ticket.stale_at <= now or find_hold(holds, id) then

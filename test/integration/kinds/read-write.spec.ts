@@ -132,6 +132,32 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('A16 a long queue, which one script does not look at as a whole, lets no reader pass a writer', async () => {
+    const [holder, one, writing, crowd] = await bench.serviceList(4);
+    const lock = await holder!.acquire('a', WRITE);
+    // A named owner: others of the same owner may follow it past the writer, so all of the queue is looked at.
+    const first = one!.acquire('a', { ...READ, owner: 'me' });
+    await bench.untilWaiting('a', 1);
+    const writer = writing!.acquire('a', WRITE);
+    await bench.untilWaiting('a', 2);
+    let passed = 0;
+    const readers = Array.from({ length: 140 }, () =>
+      crowd!.acquire('a', READ).then((handle) => {
+        passed += 1;
+        return handle;
+      }),
+    );
+    await bench.untilWaiting('a', 142);
+    await lock.release();
+    const reader = await first;
+    await crowd!.inspect('a');
+    expect(passed).toBe(0);
+    await reader.release();
+    await (await writer).release();
+    await releaseAll(await Promise.all(readers));
+    await bench.untilNothingIsLeft();
+  });
+
   it('A16 a stream of readers without a gap does not starve a writer', async () => {
     const [one, other, writing] = await bench.serviceList(3);
     let streaming = true;
