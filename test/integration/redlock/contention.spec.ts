@@ -112,4 +112,24 @@ describe('A22 E8 many clients on several masters', () => {
     process.stdout.write(`5 masters, two of them frozen in turn: ${expected} sections in 4 s\n`);
     await bench.untilNothingIsLeft();
   });
+
+  it('wait for the leases of the dead who split the vote, in a few questions', async () => {
+    const connection = bench.urls.slice(0, 3);
+    const lease = 1_500;
+    // As if two clients had died when each of them had reached one master.
+    const dead = await Promise.all(connection.slice(0, 2).map((url) => bench.service({ connection: url })));
+    const since = performance.now();
+    await Promise.all(dead.map((service) => service.acquire('a', { expire: lease })));
+    const services = await bench.serviceList(3, { connection });
+    await resetStats();
+    const counter = new Counter();
+    await Promise.all(services.map((service) => service.run('a', () => counter.increment())));
+    expect(performance.now() - since).toBeGreaterThan(lease - 50);
+    expect(performance.now() - since).toBeLessThan(lease + 1_000);
+    expect(counter).toMatchObject({ value: 3, most: 1 });
+    const perClient = (await commandsOf()) / 3;
+    process.stdout.write(`3 clients that wait ${lease} ms for two dead ones: ${perClient.toFixed(0)} commands each\n`);
+    expect(perClient).toBeLessThan(200);
+    await bench.untilNothingIsLeft();
+  });
 });

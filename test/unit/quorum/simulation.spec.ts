@@ -37,11 +37,13 @@ async function run(
   const clock = new FakeClock();
   const masters = Array.from({ length: count }, () => new SimulatedMaster(clock, Math.floor(random() * 1e6)));
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
+  const stores: QuorumStore[] = [];
   const engines = Array.from({ length: clients }, (_, i) => {
     const members = masters.map(
       (master) => new SimulatedMember(master, `client${i}`, clock, random, weather, commandTimeout),
     );
     const store = new QuorumStore({ members, commandTimeout, logger, clock, random });
+    stores.push(store);
     const events = { observed: false, next() {} };
     return new LockEngine({ store, clock, random, logger, events, commandTimeout, grantTimeout: 300 });
   });
@@ -95,6 +97,8 @@ async function run(
   // Whatever was lost on the way ends with its lease.
   await clock.pass(3 * lease);
   for (const { backend } of masters) expect(backend.inspect('a')).toMatchObject({ holds: [], waiters: [] });
+  // And nobody remembers what is over.
+  expect(stores.map((store) => store['acquisitions'].size)).toEqual(stores.map(() => 0));
   await Promise.all(engines.map((engine) => engine.close(0)));
   return result;
 }
