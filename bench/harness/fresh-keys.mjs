@@ -1,0 +1,35 @@
+import { measure } from './measurement.mjs';
+import { Histogram } from './statistics.mjs';
+
+/** A scenario in which one process takes and gives back keys that nobody else wants, `callers` at a time. */
+export function freshKeys({ name, title, callers, ...rest }) {
+  return {
+    name,
+    title,
+    columns: [
+      { key: 'throughput', title: 'cycles/s', digits: 0 },
+      { key: 'mean', title: 'mean ms', digits: 3 },
+      { key: 'p50', title: 'p50 ms', digits: 3 },
+      { key: 'p99', title: 'p99 ms', digits: 3 },
+      { key: 'commands', title: 'commands per cycle', digits: 2 },
+      { key: 'serverCpu', title: 'Redis CPU µs per cycle', digits: 0 },
+    ],
+    charts: ['throughput'],
+    // How a library waits does not matter here, and settings for that are not measured again.
+    includes: ({ isForWaiting }) => !isForWaiting,
+    async measure(context, { library, variant }, timing) {
+      const measured = await measure(context, { library, variant, loop: 'cycle', terms: { callers }, timing });
+      const cycles = Histogram.merged(measured.parts.map((part) => part.cycles));
+      return {
+        throughput: (cycles.count / measured.window) * 1_000,
+        mean: cycles.mean,
+        p50: cycles.quantile(0.5),
+        p99: cycles.quantile(0.99),
+        commands: measured.commands / cycles.count,
+        serverCpu: (measured.serverCpu / cycles.count) * 1e6,
+        waits: cycles,
+      };
+    },
+    ...rest,
+  };
+}

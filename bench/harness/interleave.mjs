@@ -1,0 +1,45 @@
+import { loadavg } from 'node:os';
+import { Histogram, median } from './statistics.mjs';
+
+/**
+ * Measures a scenario for all variants in turn, and that several times, so that what changes on the machine in the
+ * meantime meets all of them. Each round begins with another one.
+ */
+export async function interleave(scenario, { context, variants, timing, say }) {
+  const rounds = scenario.rounds?.(timing) ?? timing.rounds;
+  const results = variants.map((variant) => ({ ...variant, rounds: [], errors: [] }));
+  const setting = await scenario.open?.(context);
+  try {
+    for (let round = 0; round < rounds; round++) {
+      for (let i = 0; i < results.length; i++) {
+        const result = results[(i + round) % results.length];
+        say(`${scenario.name}: round ${round + 1} of ${rounds}, ${result.label}`);
+        try {
+          const load = loadavg()[0];
+          const measured = await scenario.measure(setting?.context ?? context, result, timing);
+          result.rounds.push({ ...measured, load });
+        } catch (error) {
+          result.errors.push(error.message);
+          if (result.library === 'ours') throw error;
+        }
+      }
+    }
+  } finally {
+    await setting?.close();
+  }
+  return results.map(summarize);
+}
+
+/** The median of each number, the sum of violations, and all waiting times together. */
+function summarize({ rounds, ...result }) {
+  const names = [...new Set(rounds.flatMap((round) => Object.keys(round)))].filter((name) => name !== 'waits');
+  const medians = Object.fromEntries(names.map((name) => [name, median(rounds.map((round) => round[name]))]));
+  if (names.includes('violations')) medians.violations = rounds.reduce((sum, { violations }) => sum + violations, 0);
+  const waits = Histogram.merged(rounds.flatMap((round) => round.waits ?? []));
+  return {
+    ...result,
+    medians,
+    rounds: rounds.map(({ waits: _, ...numbers }) => numbers),
+    waits: waits.count > 0 ? waits : undefined,
+  };
+}

@@ -1,0 +1,75 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { Histogram } from './statistics.mjs';
+import { now } from './shared-state.mjs';
+
+/** One section in so many lasts for a turn of the event loop, so that others could come in if the lock let them. */
+const LONGER = 8;
+
+/** What the threads do until the measurement is over. All that is recorded ended between its start and its stop. */
+export const LOOPS = { contend, cycle };
+
+/** `waiters` callers of this thread take turns with all others on one key. */
+async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0 }) {
+  const sections = new Float64Array(waiters);
+  const waits = new Histogram();
+  const gaps = new Histogram();
+  let [gaveUp, unserved, count] = [0, 0, 0];
+
+  const wait = async () => {
+    const asked = now();
+    state.beginWaiting();
+    let handle;
+    // Who gave up asks again, and has been waiting all the while.
+    while ((handle = await client.acquire(key)) === undefined && !state.isOver) if (state.isMeasuring) gaveUp++;
+    const gap = state.sinceRelease;
+    state.endWaiting();
+    return { asked, handle, gap };
+  };
+
+  const record = (i, { asked, gap }) => {
+    if (state.isMeasuring) {
+      waits.add(now() - asked);
+      sections[i]++;
+      if (gap >= 0) gaps.add(gap);
+    } else if (state.isOver && asked < state.stopped) {
+      // It got its turn only because the others have stopped.
+      waits.add(state.stopped - asked);
+      unserved++;
+    }
+  };
+
+  const caller = async (i) => {
+    while (!state.isOver) {
+      const turnOf = await wait();
+      if (turnOf.handle === undefined) return record(i, turnOf);
+      const counter = state.enter();
+      record(i, turnOf);
+      if (sectionMs > 0) await sleep(sectionMs);
+      else if (++count % LONGER === 0) await turn();
+      state.leave(counter);
+      state.noteRelease();
+      await client.release(turnOf.handle);
+      if (pauseMs > 0 && !state.isOver) await sleep(pauseMs);
+    }
+  };
+
+  await Promise.all(Array.from({ length: waiters }, (_, i) => caller(i)));
+  return { sections, waits, gaps, gaveUp, unserved };
+}
+
+/** `callers` at a time take and give back keys that nobody else wants. */
+async function cycle({ client, state, slot, callers }) {
+  const cycles = new Histogram();
+  let count = 0;
+  const caller = async () => {
+    while (!state.isOver) {
+      const began = now();
+      const handle = await client.acquire(`fresh:${slot}:${++count}`);
+      if (handle === undefined) throw new Error('a fresh key was held');
+      await client.release(handle);
+      if (state.isMeasuring) cycles.add(now() - began);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+  return { cycles };
+}

@@ -1,0 +1,106 @@
+/** What all threads of a measurement share: its phase, whether two are inside at once, and when the last one let go. */
+export const PHASE = { WARM_UP: 0, MEASURE: 1, STOP: 2 };
+
+const INT = { PHASE: 0, INSIDE: 1, VIOLATIONS: 2, WAITING: 3, COUNTER: 4, SECTIONS: 5 };
+const TIME = { STARTED: 0, STOPPED: 1, RELEASED: 2 };
+const TIMES = 8;
+/** Apart from each other, so that the threads do not fight for cache lines. */
+const STRIDE = 16;
+const FIRST_SLOT = 64 / 4;
+const SLOTS = 64;
+
+/** ms of a clock that is the same in all threads. */
+const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+export const now = () => performance.now() + offset;
+
+export class SharedState {
+  constructor(buffer) {
+    this.buffer = buffer ?? new SharedArrayBuffer(TIMES * 8 + (FIRST_SLOT + SLOTS * STRIDE) * 4);
+    this.times = new Float64Array(this.buffer, 0, TIMES);
+    this.ints = new Int32Array(this.buffer, TIMES * 8);
+    if (buffer === undefined) this.times[TIME.RELEASED] = NaN;
+  }
+
+  get phase() {
+    return Atomics.load(this.ints, INT.PHASE);
+  }
+
+  get isOver() {
+    return this.phase === PHASE.STOP;
+  }
+
+  get isMeasuring() {
+    return this.phase === PHASE.MEASURE;
+  }
+
+  start() {
+    this.times[TIME.STARTED] = now();
+    Atomics.store(this.ints, INT.PHASE, PHASE.MEASURE);
+  }
+
+  stop() {
+    this.times[TIME.STOPPED] = now();
+    Atomics.store(this.ints, INT.PHASE, PHASE.STOP);
+  }
+
+  get started() {
+    return this.times[TIME.STARTED];
+  }
+
+  get stopped() {
+    return this.times[TIME.STOPPED];
+  }
+
+  /** ms between start and stop */
+  get window() {
+    return this.stopped - this.started;
+  }
+
+  /** Commands that the thread in `slot` has sent; only it adds. */
+  countCommands(slot, n) {
+    this.ints[FIRST_SLOT + slot * STRIDE] += n;
+  }
+
+  get commands() {
+    let sum = 0;
+    for (let slot = 0; slot < SLOTS; slot++) sum += this.ints[FIRST_SLOT + slot * STRIDE];
+    return sum;
+  }
+
+  beginWaiting() {
+    Atomics.add(this.ints, INT.WAITING, 1);
+  }
+
+  endWaiting() {
+    Atomics.sub(this.ints, INT.WAITING, 1);
+  }
+
+  /** The first line of a section; returns what `leave` wants to have. */
+  enter() {
+    if (Atomics.add(this.ints, INT.INSIDE, 1) !== 0) Atomics.add(this.ints, INT.VIOLATIONS, 1);
+    // Read here and written in `leave`, as a program would that trusts its lock: an update in between is lost.
+    return this.ints[INT.COUNTER];
+  }
+
+  leave(counter) {
+    this.ints[INT.COUNTER] = counter + 1;
+    Atomics.add(this.ints, INT.SECTIONS, 1);
+    Atomics.sub(this.ints, INT.INSIDE, 1);
+  }
+
+  /** Called right before a release is sent. */
+  noteRelease() {
+    this.times[TIME.RELEASED] = Atomics.load(this.ints, INT.WAITING) > 0 ? now() : NaN;
+  }
+
+  /** ms since a release was sent for which somebody waited, else NaN */
+  get sinceRelease() {
+    return now() - this.times[TIME.RELEASED];
+  }
+
+  /** What is wrong with the exclusion: sections that met, and updates that were lost. */
+  get violations() {
+    const lost = Atomics.load(this.ints, INT.SECTIONS) - Atomics.load(this.ints, INT.COUNTER);
+    return Atomics.load(this.ints, INT.VIOLATIONS) + Math.abs(lost);
+  }
+}

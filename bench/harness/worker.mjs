@@ -1,0 +1,71 @@
+// A thread that stands for a process: it shares nothing with the others but SharedState, and has connections of its own.
+import { parentPort } from 'node:worker_threads';
+import { Redis } from 'ioredis';
+import { loadLibrary } from '../libraries/index.mjs';
+import { LOOPS } from './loops.mjs';
+import { SharedState } from './shared-state.mjs';
+
+let state;
+let slot;
+let client;
+let loop;
+
+// All that goes through ioredis, whoever sends it, on whatever connection.
+const send = Redis.prototype.sendCommand;
+Redis.prototype.sendCommand = function (...args) {
+  state?.countCommands(slot, 1);
+  return send.apply(this, args);
+};
+
+const methods = {
+  async open(terms) {
+    state = new SharedState(terms.buffer);
+    slot = terms.slot;
+    const { variants, open } = await loadLibrary(terms.library);
+    client = await open({ connection: connectionTo(terms), ...variants[terms.variant] });
+  },
+
+  /** Returns once the loop is on its way. */
+  async begin(name, terms) {
+    loop = LOOPS[name]({ client, state, slot, ...terms });
+    loop.catch(() => undefined);
+  },
+
+  /** What the loop has measured, once it is over. */
+  async finish() {
+    return loop;
+  },
+
+  async close() {
+    await client?.close();
+    client = undefined;
+  },
+
+  /** Work of a scenario that measures in its own way: its module exports functions for that. */
+  async work(module, name, terms) {
+    const functions = await import(module);
+    return functions[name]({ ...terms, connectionTo, loadLibrary });
+  },
+
+  async ready() {},
+};
+
+function connectionTo({ host = '127.0.0.1', port }) {
+  return {
+    url: `redis://${host}:${port}`,
+    redis() {
+      const redis = new Redis({ host, port, maxRetriesPerRequest: null });
+      redis.on('error', () => undefined);
+      return redis;
+    },
+    counted: (n) => state?.countCommands(slot, n),
+  };
+}
+
+parentPort.on('message', async ({ id, method, args }) => {
+  try {
+    parentPort.postMessage({ id, result: await methods[method](...args) });
+  } catch (error) {
+    parentPort.postMessage({ id, error: { name: error?.name, message: error?.message, stack: error?.stack } });
+  }
+});

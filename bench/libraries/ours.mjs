@@ -1,0 +1,51 @@
+import 'reflect-metadata';
+
+const DIST = new URL('../../dist/esm/index.js', import.meta.url);
+
+export default {
+  title: 'nestjs-redis-locks',
+  waits: true,
+  variants: {
+    defaults: { about: 'defaults: lease 30 s with renewal, no polling, `waitTimeout` 10 s' },
+    once: { settings: { waitTimeout: 0 } },
+  },
+
+  async open({ connection, settings = {}, module = {}, providers = [] }) {
+    const { RedisLockModule, LockService } = await import(DIST);
+    const { NestFactory } = await importOfRoot('@nestjs/core');
+    const redis = connection.redis();
+    const root = {
+      module: class Root {},
+      imports: [RedisLockModule.forRoot({ connection: redis, ...module })],
+      providers,
+    };
+    const app = await NestFactory.createApplicationContext(root, { logger: false });
+    const locks = app.get(LockService);
+    return {
+      app,
+      locks,
+      async acquire(key) {
+        try {
+          return await locks.acquire(key, settings);
+        } catch (error) {
+          if (error.code === 'LOCK_TIMEOUT') return undefined;
+          throw error;
+        }
+      },
+      async release(handle) {
+        if (!(await handle.release())) throw new Error(`${handle.key} had been lost`);
+      },
+      async close() {
+        await app.close();
+        redis.disconnect();
+      },
+    };
+  },
+};
+
+/** The library was built beside the node modules of the root, and a class is only what it is in its own copy of Nest. */
+async function importOfRoot(name) {
+  const { createRequire } = await import('node:module');
+  const { pathToFileURL } = await import('node:url');
+  return import(pathToFileURL(createRequire(DIST).resolve(name)));
+}

@@ -1,0 +1,48 @@
+import Redlock, { ExecutionError } from 'redlock';
+
+const LEASE = 30_000;
+
+export default {
+  title: 'redlock',
+  module: 'redlock',
+  waits: true,
+  variants: {
+    defaults: { about: 'defaults: tries 11 times, every 200 ± 100 ms' },
+    tuned: {
+      about: '`retryCount: -1` (for ever), `retryDelay: 10`, `retryJitter: 5`',
+      settings: { retryCount: -1, retryDelay: 10, retryJitter: 5 },
+      only: 'waiting',
+    },
+    eager: {
+      about: '`retryCount: -1`, `retryDelay: 1`, `retryJitter: 0`: as often as it goes',
+      settings: { retryCount: -1, retryDelay: 1, retryJitter: 0 },
+      only: 'waiting',
+    },
+    once: { settings: { retryCount: 0 } },
+  },
+
+  async open({ connection, settings }) {
+    const redis = connection.redis();
+    const redlock = new Redlock([redis], settings);
+    return {
+      async acquire(key) {
+        try {
+          return await redlock.acquire([key], LEASE);
+        } catch (error) {
+          if (error instanceof ExecutionError && (await isContended(error))) return undefined;
+          throw error;
+        }
+      },
+      release: (lock) => lock.release(),
+      async close() {
+        redis.disconnect();
+      },
+    };
+  },
+};
+
+/** The library says the same when Redis fails, so its attempts are looked at. */
+export async function isContended({ attempts }) {
+  const last = await attempts.at(-1);
+  return [...last.votesAgainst.values()].every(({ name }) => name === 'ResourceLockedError');
+}

@@ -1,0 +1,50 @@
+/** The results as Markdown: what was measured on, one table for each scenario, and how each library was configured. */
+export function toMarkdown({ machine, run, scenarios, variants }) {
+  return [
+    '# Results',
+    '',
+    `${run.isComplete ? 'One complete run' : '**Not a complete run**: these figures say whether it works, and nothing else'}; ` +
+      `all libraries in turn, medians of ${run.rounds} rounds of ${run.windowMs} ms each. ${run.date}.`,
+    '',
+    `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis}, ${machine.cores} cores (${machine.cpu}), ` +
+      `load while it ran ${machine.load.map((load) => load.toFixed(1)).join(' to ')}.`,
+    '',
+    ...scenarios.flatMap(section),
+    '## How each is configured',
+    '',
+    '| library | version | settings |',
+    '|---|---|---|',
+    ...variants.map(({ label, version, about }) => `| ${label} | ${version ?? ''} | ${about} |`),
+    '',
+  ].join('\n');
+}
+
+function section({ title, about, columns, results, notes = [] }) {
+  const used = columns.filter(({ key }) => results.some(({ medians }) => Number.isFinite(medians[key])));
+  return [
+    `## ${title}`,
+    '',
+    about,
+    '',
+    `| library | ${used.map((column) => column.title).join(' | ')} |`,
+    `|---|${used.map(() => '--:|').join('')}`,
+    ...results.map((result) => `| ${result.label} | ${used.map((column) => cell(result, column)).join(' | ')} |`),
+    '',
+    ...notes.flatMap((note) => [note, '']),
+    ...results
+      .filter(({ errors }) => errors.length > 0)
+      .flatMap(({ label, errors }) => [`${label} failed ${errors.length} times: ${errors[0]}`, '']),
+  ];
+}
+
+function cell({ medians }, { key, digits }) {
+  const value = medians[key];
+  return Number.isFinite(value) ? format(value, digits) : '';
+}
+
+/** `12 345.6`, with thin spaces between thousands. */
+export function format(value, digits) {
+  const [whole, fraction] = value.toFixed(digits).split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}

@@ -1,0 +1,20 @@
+/** The scenarios of a complete run, in its order. Each is a file of this directory, by its name. */
+export const SCENARIOS = ['sequential', 'concurrent', 'hot-1x64', 'hot-4x16', 'hot-16x1'];
+
+/** Those that take long and are asked for by a flag of their own. */
+export const EXTRAS = {};
+
+/**
+ * What a scenario's file exports as default:
+ *
+ * - `name`, `title`, `about`
+ * - `includes(variant)`: whether it is measured for that variant of a library
+ * - `open(context)`, if it needs something of its own around its measurements: `{ context, close() }`
+ * - `measure(context, variant, timing)`: one measurement, as numbers by name, and a Histogram `waits` where there is one
+ * - `columns`: which numbers the table shows: `{ key, title, digits }`
+ * - `charts`: in which charts it is shown
+ * - `rounds`, `timing`: where they are not those of the run
+ */
+export async function loadScenario(name) {
+  return (await import(`./${name}.mjs`)).default;
+}
