@@ -6,25 +6,32 @@ import { storeFailure } from './store-failure.js';
 interface Confirmation {
   readonly state: string;
   readonly id: string;
+  readonly min: number;
+  /** Until when the replicas are waited for, by `performance.now()`. */
+  readonly until: number;
+  /** The epoch of the connection on which it has been written. */
+  writtenIn: number | undefined;
   readonly resolve: (replicas: number) => void;
   readonly reject: (error: LockStoreError) => void;
 }
 
-/** Confirmations that go out together, and share one WAIT. */
-interface Batch {
-  readonly confirmations: Confirmation[];
-  min: number;
-  timeout: number;
-}
+/**
+ * In ms. A WAIT blocks who comes after it, so a long wait is made of several; each of them long enough for replicas that
+ * are far away, since it speaks of what was written last.
+ */
+const LONGEST_WAIT = 250;
 
 /**
  * Learns how many replicas have what was written of a hold. `WAIT` speaks only of what its own connection wrote, and
- * blocks whatever is sent behind it: so the hold is written once more, on a connection of its own. What comes while a
- * WAIT is under way shares the next one.
+ * blocks whatever is sent behind it: so the hold is written once more, on a connection of its own. Who comes while a
+ * WAIT is under way shares the next one, and each is answered at its own time.
  */
 export class ReplicaAcknowledgement {
-  private next: Batch | undefined;
-  private waiting = false;
+  private readonly pending = new Set<Confirmation>();
+  private working = false;
+  private client: Redis | undefined;
+  /** Grows when the connection is lost: WAIT on the next one says nothing of what was written before. */
+  private epoch = 0;
 
   constructor(
     private readonly connection: () => Redis,
@@ -33,53 +40,81 @@ export class ReplicaAcknowledgement {
 
   /** @throws LockStoreError when the server refuses or does not answer in time */
   confirm(state: string, id: string, min: number, timeout: number): Promise<number> {
+    const until = performance.now() + timeout;
     return new Promise((resolve, reject) => {
-      this.next ??= { confirmations: [], min: 0, timeout: 0 };
-      this.next.min = Math.max(this.next.min, min);
-      this.next.timeout = Math.max(this.next.timeout, timeout);
-      this.next.confirmations.push({ state, id, resolve, reject });
-      if (!this.waiting) void this.work();
+      this.pending.add({ state, id, min, until, writtenIn: undefined, resolve, reject });
+      if (!this.working) void this.work();
     });
   }
 
   private async work(): Promise<void> {
-    this.waiting = true;
-    while (this.next !== undefined) {
-      const batch = this.next;
-      this.next = undefined;
+    this.working = true;
+    while (this.pending.size > 0) {
+      const asked = [...this.pending];
       try {
-        await this.bounded(batch);
+        await this.bounded(asked);
       } catch (error) {
-        for (const { reject } of batch.confirmations) reject(storeFailure(error));
+        for (const confirmation of asked) this.fail(confirmation, error);
       }
     }
-    this.waiting = false;
+    this.working = false;
   }
 
-  private async bounded(batch: Batch): Promise<void> {
+  private async bounded(asked: readonly Confirmation[]): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<never>((_resolve, reject) => {
       const message = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) whether its replicas follow`;
       const late = (): void => reject(new LockStoreError(message, { transient: true }));
-      timer = setTimeout(late, batch.timeout + this.commandTimeout).unref();
+      timer = setTimeout(late, LONGEST_WAIT + this.commandTimeout).unref();
     });
     try {
-      await Promise.race([this.ask(batch), limit]);
+      await Promise.race([this.ask(asked), limit]);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  private async ask({ confirmations, min, timeout }: Batch): Promise<void> {
-    const pipeline = this.connection().pipeline();
-    for (const { state, id } of confirmations) pipeline.eval(SCRIPTS.confirm.source, 1, state, id);
-    pipeline.wait(min, timeout);
+  private async ask(asked: readonly Confirmation[]): Promise<void> {
+    const pipeline = this.connected().pipeline();
+    const { epoch } = this;
+    const unwritten = asked.filter(({ writtenIn }) => writtenIn !== epoch);
+    for (const confirmation of unwritten) {
+      confirmation.writtenIn = epoch;
+      pipeline.eval(SCRIPTS.confirm.source, 1, confirmation.state, confirmation.id);
+    }
+    const left = Math.min(...asked.map(({ until }) => until)) - performance.now();
+    // Never 0, which means for ever.
+    const wait = Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(left)));
+    pipeline.wait(Math.min(...asked.map(({ min }) => min)), wait);
     const replies = (await pipeline.exec()) ?? [];
     const [waitError, replicas] = replies.at(-1) ?? [new Error('the connection was closed')];
-    confirmations.forEach(({ resolve, reject }, i) => {
-      const error = replies[i]?.[0] ?? waitError;
-      if (error) reject(storeFailure(error));
-      else resolve(replies[i]?.[1] === 1 ? Number(replicas) : 0);
+    unwritten.forEach((confirmation, i) => {
+      const [error, isHeld] = replies[i] ?? [waitError];
+      if (error) this.fail(confirmation, error);
+      else if (isHeld !== 1) this.answer(confirmation, 0);
     });
+    if (waitError) throw waitError;
+    const now = performance.now();
+    for (const confirmation of asked) {
+      const { min, until } = confirmation;
+      if (Number(replicas) >= min || until <= now) this.answer(confirmation, Number(replicas));
+    }
+  }
+
+  private connected(): Redis {
+    const client = this.connection();
+    if (this.client !== client) {
+      this.client = client;
+      client.on('close', () => (this.epoch += 1));
+    }
+    return client;
+  }
+
+  private answer(confirmation: Confirmation, replicas: number): void {
+    if (this.pending.delete(confirmation)) confirmation.resolve(replicas);
+  }
+
+  private fail(confirmation: Confirmation, error: unknown): void {
+    if (this.pending.delete(confirmation)) confirmation.reject(storeFailure(error));
   }
 }

@@ -132,6 +132,59 @@ describe('replicas: { min: 1 } with a replica', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('C15 nobody waits for replicas longer than its own timeout, whatever others ask for', async () => {
+    const service = await bench.service();
+    await service.run('warm', () => undefined, REPLICAS);
+    await withoutReplica(async () => {
+      const others = [timed(() => service.acquire('a', { replicas: { min: 1, timeout: '2s' } }))];
+      await eventually(() => held('a'));
+      others.push(timed(() => service.acquire('b', { replicas: { min: 1, timeout: '2s' } })));
+      const mine = await timed(() => service.acquire('c', { replicas: { min: 1, timeout: 150 } }));
+      expect(mine.error).toMatchObject({ code: 'LOCK_STORE', key: 'c' });
+      expect(mine.took).toBeLessThan(150 + AT_ONCE);
+      const same = await timed(() => service.acquire('d', REPLICAS));
+      expect(same.error).toMatchObject({ code: 'LOCK_STORE', key: 'd' });
+      expect(same.took).toBeLessThan(TIMEOUT + AT_ONCE);
+      for (const { error } of await Promise.all(others)) expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    });
+  });
+
+  it('C15 a timeout of 0 asks once, and blocks nobody', async () => {
+    const service = await bench.service({ commandTimeout: 1_000 });
+    await withoutReplica(async () => {
+      const { error, took } = await timed(() => service.acquire('a', { replicas: { min: 1, timeout: 0 } }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('0 of at least 1') });
+      expect(took).toBeLessThan(AT_ONCE);
+    });
+    await (await service.acquire('a', REPLICAS)).release();
+  });
+
+  it('C15 a connection that is cut while the replicas are waited for confirms nothing', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url });
+    await service.run('warm', () => undefined, REPLICAS);
+    await withoutReplica(async () => {
+      const waiting = timed(() => service.acquire('a', { replicas: { min: 1, timeout: '1s' } }));
+      await proxy.seen({ names: ['wait'], nth: 3 });
+      proxy.cutAll();
+      // A WAIT on the next connection, which has written nothing, would say that all is well.
+      expect((await waiting).error).toMatchObject({ code: 'LOCK_STORE' });
+    });
+    await (await service.acquire('b', REPLICAS)).release();
+    await eventually(async () => !(await held('a')));
+  });
+
+  it('C15 who asks for fewer replicas does not wait for those who ask for more', async () => {
+    const service = await bench.service();
+    await service.run('warm', () => undefined, REPLICAS);
+    const more = timed(() => service.acquire('a', { replicas: { min: 2, timeout: '2s' } }));
+    await eventually(() => held('a'));
+    const { value, took } = await timed(() => service.acquire('b', { replicas: { min: 1, timeout: '2s' } }));
+    expect(value!.isHeld).toBe(true);
+    expect(took).toBeLessThan(AT_ONCE);
+    expect((await more).error).toMatchObject({ code: 'LOCK_STORE' });
+  });
+
   it('C15 re-entry asks for nothing, and a WAIT delays no other command of the client', async () => {
     const service = await bench.service();
     await service.run(

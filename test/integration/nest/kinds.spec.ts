@@ -45,22 +45,22 @@ let inside = new Inside();
 
 @Injectable()
 class Stock {
-  @DistributedLock({ key: 'stock:#{#sku}', type: 'read' })
-  async read(sku: string, name: string): Promise<string> {
+  @DistributedLock({ key: 'stock:#{#p0}', type: 'read' })
+  async read(_sku: string, name: string): Promise<string> {
     return inside.visit(name);
   }
 
-  @DistributedLock({ key: 'stock:#{#sku}', type: 'write' })
-  async write(sku: string, name: string): Promise<string> {
+  @DistributedLock({ key: 'stock:#{#p0}', type: 'write' })
+  async write(_sku: string, name: string): Promise<string> {
     return inside.visit(name);
   }
 
-  @DistributedLock({ key: 'stock:#{#sku}', type: 'write' })
+  @DistributedLock({ key: 'stock:#{#p0}', type: 'write' })
   async writeAndRead(sku: string, name: string): Promise<string> {
     return this.read(sku, name);
   }
 
-  @DistributedLock({ key: 'stock:#{#sku}', type: 'read' })
+  @DistributedLock({ key: 'stock:#{#p0}', type: 'read' })
   async readAndWrite(sku: string, name: string): Promise<string> {
     return this.write(sku, name);
   }
