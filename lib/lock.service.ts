@@ -67,7 +67,8 @@ export class LockService {
   /**
    * Waits for the lock and takes it. Release the handle, or declare it with `await using`. Inside `run` and decorated
    * methods that hold the key already it costs no round trip and counts up. Of several keys it takes all or none, in one
-   * round trip when all are free, and without a deadlock in whatever order callers name them.
+   * round trip when all are free, and without a deadlock in whatever order callers name them (a key that is held already
+   * is apart from that: whoever takes locks inside of locks sees to their order).
    * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError when Redis fails; the reason of
    * `options.signal` when that aborts; LockKeyError, LockConfigError for a key or an option that cannot be used
    */
@@ -114,8 +115,9 @@ export class LockService {
 
   /**
    * A lock that many may hold for reading, or one for writing. Who comes is served in order: readers together, up to the
-   * next writer. The writer may read, too, and go on reading when it has stopped writing (downgrade); a reader that wants
-   * to write gets an error instead of a deadlock. The write lock of a key is its exclusive lock.
+   * next writer. Inside `run`, or with an `owner`, the writer may read, too, and go on reading when it has stopped writing
+   * (downgrade), and a reader that wants to write gets an error instead of a deadlock. The write lock of a key is its
+   * exclusive lock.
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
@@ -157,7 +159,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new CountDownLatchObject(latches, assertKey(key), this.defaults.waitTimeout);
+    return new CountDownLatchObject(latches, assertKey(key));
   }
 
   /**

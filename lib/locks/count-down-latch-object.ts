@@ -1,3 +1,4 @@
+import type { Duration } from '../common/duration.js';
 import type { Latches } from '../engine/latches.js';
 import type { CountDownLatch, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
 import { readCount, readLease, readSignal, readWaitTimeout, refuseUnknownOptions } from './option-readers.js';
@@ -13,8 +14,6 @@ export class CountDownLatchObject implements CountDownLatch {
   constructor(
     private readonly latches: Latches,
     readonly key: string,
-    /** ms */
-    private readonly waitTimeout: number,
   ) {}
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
@@ -31,12 +30,12 @@ export class CountDownLatchObject implements CountDownLatch {
     return this.latches.count(this.key);
   }
 
-  async await(options: LatchWaitOptions = {}): Promise<boolean> {
+  async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
+    const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
     refuseUnknownOptions('await', options, WAIT_OPTIONS);
-    const { waitTimeout, signal } = options;
     return this.latches.wait(this.key, {
-      waitTimeout: waitTimeout === undefined ? this.waitTimeout : readWaitTimeout('waitTimeout', waitTimeout),
-      signal: readSignal(signal),
+      waitTimeout: readWaitTimeout('waitTimeout', options.waitTimeout ?? Infinity),
+      signal: readSignal(options.signal),
     });
   }
 }

@@ -10,7 +10,7 @@ import type { Duration } from '../common/duration.js';
  *
  * await parts.countDown(); // each worker, at the end of its file
  *
- * if (await parts.await({ waitTimeout: '10m' })) await publish(id); // whoever goes on when all is done
+ * if (await parts.await('10m')) await publish(id); // whoever goes on when all is done
  * ```
  */
 export interface CountDownLatch {
@@ -33,12 +33,12 @@ export interface CountDownLatch {
    */
   getCount(): Promise<number>;
   /**
-   * Waits until the latch is open. `false`: it was still closed when `waitTimeout` was over. Wakes at once, and however
-   * many wait in a process, they cost as much as one.
+   * Waits until the latch is open, for ever unless it is told how long: `await('10m')`, or with options. `false`: it was
+   * still closed when that was over. Wakes at once, and however many wait in a process, they cost as much as one.
    * @throws LockStoreError when Redis fails, or when the application shuts down; the reason of `options.signal` when
    * that aborts; LockConfigError
    */
-  await(options?: LatchWaitOptions): Promise<boolean>;
+  await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
 
 /** How a latch is set. */
@@ -52,7 +52,7 @@ export interface LatchOptions {
 
 /** How a latch is awaited. */
 export interface LatchWaitOptions {
-  /** How long to wait, in milliseconds or `'5s'`; default: the module's, 10 s. 0: only look. `Infinity`: for ever. */
+  /** How long to wait, in milliseconds or `'5s'`. 0: only look. Default `Infinity`: until it opens. */
   waitTimeout?: Duration;
   /** Ends the wait; the call rejects with the signal's own reason. */
   signal?: AbortSignal;
