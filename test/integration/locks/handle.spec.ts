@@ -156,7 +156,8 @@ describe('a handle', () => {
   });
 
   it('that is forgotten is renewed no more, with one warning', async () => {
-    const [process, service] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
+    // Long enough to outlive the collections below, which stall the process.
+    const [process, service] = [await bench.service({ lockWatchdogTimeout: 1_500 }), await bench.service()];
     const forget = async () => {
       await process.acquire('a');
     };
