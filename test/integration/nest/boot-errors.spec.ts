@@ -240,7 +240,7 @@ describe('B10 options of the module that cannot be used', () => {
     ],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
     ['isGlobal', { isGlobal: 'yes' }, ['isGlobal must be true or false']],
-    ['several masters', { connection: ['redis://a'] }, ['not supported yet']],
+    ['too few masters', { connection: ['redis://a'] }, ['Redlock takes 3 or more independent masters']],
     ['prefix with braces', { keyPrefix: '{a}' }, ['keyPrefix must be']],
     ['watchdog in seconds', { lockWatchdogTimeout: 30 }, ["lockWatchdogTimeout is in milliseconds: write '30s'"]],
     ['watchdog off', { lockWatchdogTimeout: 0 }, ['lockWatchdogTimeout is too short']],
