@@ -55,6 +55,7 @@ async function takeInOrder(
       held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: left, signal }));
     }
     await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+    held.forEach(refuseLost); // the last answer may have come late for the others
     const now = environment.clock.now();
     for (const { key, holdAtLeast } of set) keepFrom(now, held.get(key)!, holdAtLeast);
   } catch (error) {
@@ -71,8 +72,13 @@ const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
   hold.terms = { ...terms, holdAtLeast: 0 };
   hold.renewals = 0;
-  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, { key: hold.key });
+  refuseLost(hold);
   if (!terms.renews || terms.maxRenewTimes > 0) await environment.extend(hold, terms.lease);
+}
+
+/** @throws LockLostError */
+function refuseLost(hold: Hold): void {
+  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, { key: hold.key });
 }
 
 /** What is kept for some time counts from the acquisition of the last one; a hold counts from its own. */
