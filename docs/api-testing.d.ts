@@ -56,3 +56,36 @@ export declare class ManualClock implements Clock {
     clearTimer(timer: unknown): void;
     advance(ms: number): Promise<void>;
 }
+
+export declare function lockStoreContract(harness: LockStoreHarness): ContractCase[];
+
+export interface ContractCase {
+    readonly name: string;
+    run(): Promise<void>;
+}
+
+export type LockClientOptions = Pick<RedisLockModuleOptions, 'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'shutdownTimeout' | 'defaults'>;
+
+export interface LockStoreHarness {
+    client(options: LockClientOptions): Promise<LockService>;
+    store(): Promise<LockStore>;
+    truth(key: string): Promise<StoreTruth>;
+    sleep(ms: number): Promise<void>;
+    now(): number;
+    stop(): Promise<void>;
+}
+
+export interface StoreTruth {
+    readonly holds: ReadonlyArray<{
+        readonly id: string;
+        readonly left: number;
+    }>;
+    readonly waiting: readonly string[];
+}
+
+export declare function createLockClient(options?: RedisLockModuleOptions, { clock, logger }?: LockClientParts): Promise<LockService>;
+
+export interface LockClientParts {
+    clock?: ManualClock;
+    logger?: LockLogger;
+}

@@ -25,6 +25,22 @@ export interface LockStoreParts {
     readonly commandTimeout: number;
 }
 
+export interface RedisLockModuleOptions {
+    name?: string;
+    connection?: RedisConnectionOption | readonly RedisConnectionOption[];
+    store?: LockStoreChoice;
+    keyPrefix?: string;
+    lockWatchdogTimeout?: Duration;
+    defaults?: LockDefaults;
+    commandTimeout?: Duration;
+    shutdownTimeout?: Duration;
+    grantTimeout?: Duration;
+}
+
+export interface RedisLockRootOptions extends RedisLockModuleOptions {
+    isGlobal?: boolean;
+}
+
 export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
     name?: string;
     isGlobal?: boolean;
@@ -38,25 +54,11 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
     extraProviders?: Provider[];
 }
 
-export interface RedisLockModuleOptions {
-    name?: string;
-    connection?: RedisConnectionOption | readonly RedisConnectionOption[];
-    store?: LockStoreChoice;
-    keyPrefix?: string;
-    lockWatchdogTimeout?: Duration;
-    defaults?: LockDefaults;
-    commandTimeout?: Duration;
-    shutdownTimeout?: Duration;
-    grantTimeout?: Duration;
-}
-
 export interface RedisLockOptionsFactory {
     createRedisLockOptions(): Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
 }
 
-export interface RedisLockRootOptions extends RedisLockModuleOptions {
-    isGlobal?: boolean;
-}
+export type RedisConnectionOption = string | RedisOptions | Redis;
 
 export type Duration = number | string;
 
@@ -258,7 +260,7 @@ export interface CountDownLatch {
     trySetCount(count: number, options?: LatchOptions): Promise<boolean>;
     countDown(): Promise<number>;
     getCount(): Promise<number>;
-    await(options?: LatchWaitOptions): Promise<boolean>;
+    await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
 
 export interface LatchOptions {

@@ -5,11 +5,11 @@ export type {
   LockStoreChoice,
   LockStoreFactory,
   LockStoreParts,
-  RedisLockModuleAsyncOptions,
   RedisLockModuleOptions,
-  RedisLockOptionsFactory,
   RedisLockRootOptions,
 } from './redis-lock.options.js';
+export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './redis-lock.async-options.js';
+export type { RedisConnectionOption } from './redis-lock.connection.js';
 export type { Duration } from './common/duration.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';

@@ -7,12 +7,14 @@ import { createLockService } from './redis-lock.composition.js';
 import { LockExplorer } from './redis-lock.explorer.js';
 import { LockLifecycle } from './redis-lock.lifecycle.js';
 import {
-  readInstanceName,
-  readIsGlobal,
   refuseUnknownAsyncOptions,
-  resolveModuleOptions,
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
+} from './redis-lock.async-options.js';
+import {
+  readInstanceName,
+  readIsGlobal,
+  resolveModuleOptions,
   type RedisLockRootOptions,
   type ResolvedModuleOptions,
 } from './redis-lock.options.js';

@@ -1,5 +1,4 @@
-import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
 import type { Clock } from './common/clock.js';
 import { describe, quote } from './common/describe.js';
 import type { Duration } from './common/duration.js';
@@ -7,7 +6,7 @@ import type { LockLogger } from './common/logger.js';
 import type { ReplicaTerms } from './engine/hold.js';
 import type { OnContended, OnLost, ReplicaOptions } from './locks/acquire-options.js';
 import { readReplicas } from './locks/resolve-acquire-options.js';
-import { isLockConfigError, LockConfigError } from './errors/index.js';
+import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
 import {
   readChoice,
@@ -18,6 +17,7 @@ import {
   readWaitTimeout,
   refuseUnknownOptions,
 } from './locks/option-readers.js';
+import { readConnections, type RedisConnectionOption } from './redis-lock.connection.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 import type { LockStore } from './store/lock-store.js';
 
@@ -54,9 +54,6 @@ export interface RedisLockModuleOptions {
   grantTimeout?: Duration;
 }
 
-/** One Redis: a URL, ioredis options, or a client. */
-export type RedisConnectionOption = string | RedisOptions | Redis;
-
 /** What keeps the locks: Redis, this process's memory, or what a function makes. */
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
 
@@ -84,30 +81,10 @@ export interface LockDefaults {
   onLost?: OnLost;
 }
 
-/** A class that makes the options of `forRootAsync`. */
-export interface RedisLockOptionsFactory {
-  createRedisLockOptions(): Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
-}
-
 /** The options of `RedisLockModule.forRoot`. */
 export interface RedisLockRootOptions extends RedisLockModuleOptions {
   /** Whether every module can inject the service without importing this one. Default `true`. */
   isGlobal?: boolean;
-}
-
-/** The options of `RedisLockModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
-export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** The instance's name; it has to be known before the options are made. */
-  name?: string;
-  /** Whether every module can inject the service without importing this one. Default `true`. */
-  isGlobal?: boolean;
-  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** Called with what `inject` names. */
-  useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
-  useClass?: Type<RedisLockOptionsFactory>;
-  useExisting?: InjectionToken<RedisLockOptionsFactory>;
-  /** Providers that the factory needs and nobody else. */
-  extraProviders?: Provider[];
 }
 
 /** The options as they are used: complete, checked, in milliseconds. */
@@ -156,7 +133,8 @@ export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
   }),
 });
 
-const MODULE_OPTIONS = [
+/** The names of all options. */
+export const MODULE_OPTIONS = [
   'name',
   'connection',
   'store',
@@ -232,32 +210,6 @@ export function readIsGlobal(isGlobal: unknown = true): boolean {
   throw new LockConfigError('isGlobal must be true or false.');
 }
 
-const ASYNC_OPTIONS = [
-  'name',
-  'isGlobal',
-  'imports',
-  'inject',
-  'useFactory',
-  'useClass',
-  'useExisting',
-  'extraProviders',
-] satisfies Array<keyof RedisLockModuleAsyncOptions>;
-
-/** @throws LockConfigError for what would be passed over silently */
-export function refuseUnknownAsyncOptions(written: unknown): void {
-  if (typeof written === 'object' && written !== null) {
-    const early = Object.keys(written).find(
-      (name) => (MODULE_OPTIONS as string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
-    );
-    if (early !== undefined) {
-      throw new LockConfigError(
-        `RedisLockModule.forRootAsync: ${early} is made by the factory: return { ${early} } there.`,
-      );
-    }
-  }
-  refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
-}
-
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
   refuseUnknownOptions('defaults', written, LOCK_DEFAULTS);
   const onContended = written.onContended ?? DEFAULTS.defaults.onContended;
@@ -299,76 +251,4 @@ function readStore(store: unknown = DEFAULTS.store): LockStoreChoice {
   if (typeof store === 'function') return store as LockStoreFactory;
   const given = typeof store === 'string' ? quote(store) : describe(store);
   throw new LockConfigError(`store is ${given}; write 'redis', 'memory', or a function that makes a store.`);
-}
-
-const REDIS_URL = /^rediss?:\/\//i;
-
-/** Fewer masters do not survive the loss of one. */
-const FEWEST_MASTERS = 3;
-
-function readConnections(connection: unknown): RedisConnectionOption | readonly RedisConnectionOption[] {
-  if (!Array.isArray(connection)) return readConnection(connection);
-  const masters = connection.map((each, i) => readMaster(each, i));
-  if (masters.length < FEWEST_MASTERS) {
-    throw new LockConfigError(
-      `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
-        'so that a majority is left when one fails; for one server write it without the array.',
-    );
-  }
-  masters.forEach((each, i) => {
-    const first = masters.indexOf(each);
-    if (first === i) return;
-    throw new LockConfigError(
-      `connection[${i}] is the same as connection[${first}]: each master has to be a server of its own.`,
-    );
-  });
-  return Object.freeze(masters);
-}
-
-/** Names the one of several that cannot be used. */
-function readMaster(connection: unknown, place: number): RedisConnectionOption {
-  try {
-    return readConnection(connection);
-  } catch (error) {
-    if (!isLockConfigError(error)) throw error;
-    throw new LockConfigError(`connection[${place}]: ${error.message}`);
-  }
-}
-
-function readConnection(connection: unknown): RedisConnectionOption {
-  if (typeof connection === 'string') return readConnectionUrl(connection);
-  if (connection === undefined) {
-    throw new LockConfigError(
-      'connection is undefined: is a variable such as process.env.REDIS_URL not set? ' +
-        'Leave the option out for a Redis on this machine.',
-    );
-  }
-  if (Array.isArray(connection)) {
-    throw new LockConfigError('connection is an array within an array: give the masters one beside the other.');
-  }
-  if (typeof connection !== 'object' || connection === null) {
-    throw new LockConfigError(
-      "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
-    );
-  }
-  if ('isCluster' in connection && connection.isCluster === true) {
-    throw new LockConfigError('connection is a Cluster, which is not supported yet: give a client of one server.');
-  }
-  return connection;
-}
-
-/** Passwords stay out of messages, so the URL itself is not repeated. */
-function readConnectionUrl(url: string): string {
-  if (!REDIS_URL.test(url)) {
-    throw new LockConfigError(
-      "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; " +
-        "for a socket write { path: '/tmp/redis.sock' }.",
-    );
-  }
-  if (!URL.canParse(url)) {
-    throw new LockConfigError(
-      "connection is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded.",
-    );
-  }
-  return url;
 }
