@@ -153,7 +153,11 @@ export class MemoryLock implements Fading {
       this.settle(holds, ended);
       return { outcome: 'left', time: now };
     }
-    if (upgrades(holds, request)) return { outcome: 'upgrade', time: now };
+    if (upgrades(holds, request)) {
+      // It may wait already, from before its own reader got in.
+      if (this.queue.drop(request.id)) this.settle(holds, ended);
+      return { outcome: 'upgrade', time: now };
+    }
     if (reenters(holds, request)) {
       this.queue.drop(request.id);
       return this.held(this.grant(holds, request, request.lease));

@@ -44,8 +44,8 @@ export class MemoryQueue {
     else this.sort();
   }
 
-  drop(id: string): void {
-    this.tickets.delete(id);
+  drop(id: string): boolean {
+    return this.tickets.delete(id);
   }
 
   /** In turn; also those that are stale. Those that come up may be dropped. */

@@ -1,0 +1,327 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { AcquireReply, AcquireRequest, LockMode, LockStore, StoredLock } from '../../lib/store/lock-store.js';
+import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
+import { MemoryStore } from '../../lib/store/memory/memory-store.js';
+import { RedisStore } from '../../lib/store/redis/redis-store.js';
+import { eventuallyPasses } from '../support/eventually.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const CLIENTS = 3;
+const KEYS = ['a', 'b'];
+const IDS = 6;
+const SEED = Number(process.env['SEED'] ?? 20_261_121);
+/** A lease that ends within a sequence, and how long a sequence waits for that. */
+const SHORT = 1_000;
+const LONG = 100_000;
+/** By how many ms times of the two may differ. */
+const TOLERANCE = 500;
+const MOST_PASSES = 2;
+
+interface Ask {
+  client: number;
+  key: string;
+  number: number;
+  mode: LockMode;
+  owner: string | undefined;
+  lease: number;
+  waits: boolean;
+  period: number;
+}
+
+type Op =
+  | { op: 'acquire'; ask: Ask }
+  | { op: 'acquireAll'; client: number; asks: [Ask, Ask] }
+  | { op: 'release'; client: number; key: string; number: number; remember: number; keep: number; next?: Ask }
+  | { op: 'renew' | 'extend'; client: number; key: string; number: number; lease: number }
+  | { op: 'setLimit'; client: number; key: string; permits: number }
+  | { op: 'forceRelease'; client: number; key: string }
+  | { op: 'pass' };
+
+const client = fc.nat(CLIENTS - 1);
+const key = fc.constantFrom(...KEYS);
+const number = fc.integer({ min: 1, max: IDS });
+const mode: fc.Arbitrary<LockMode> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({ kind: 'exclusive' as const }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('permits' as const),
+      units: fc.integer({ min: 1, max: 2 }),
+      limit: fc.constant(3),
+    }),
+  },
+);
+const ask: fc.Arbitrary<Ask> = fc.record({
+  client,
+  key,
+  number,
+  mode,
+  owner: fc.option(fc.constantFrom('x', 'y'), { nil: undefined }),
+  lease: fc.oneof({ weight: 6, arbitrary: fc.constant(LONG) }, { weight: 1, arbitrary: fc.constant(SHORT) }),
+  waits: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  period: fc.constantFrom(20_000, 90_000),
+});
+const op: fc.Arbitrary<Op> = fc.oneof(
+  { weight: 12, arbitrary: fc.record({ op: fc.constant('acquire' as const), ask }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('acquireAll' as const),
+      client,
+      asks: fc.tuple(ask, ask).map(([a, b]): [Ask, Ask] => [
+        { ...a, key: KEYS[0]!, waits: false },
+        { ...b, key: KEYS[1]!, waits: false },
+      ]),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record(
+      {
+        op: fc.constant('release' as const),
+        client,
+        key,
+        number,
+        remember: fc.constantFrom(0, 0, 0, LONG),
+        keep: fc.constantFrom(0, 0, 0, LONG, SHORT),
+        next: ask,
+      },
+      { requiredKeys: ['op', 'client', 'key', 'number', 'remember', 'keep'] },
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constantFrom('renew' as const, 'extend' as const),
+      client,
+      key,
+      number,
+      lease: fc.constantFrom(LONG / 2, LONG, 2 * LONG),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('setLimit' as const),
+      client,
+      key,
+      permits: fc.integer({ min: 1, max: 5 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('forceRelease' as const), client, key }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('pass' as const) }) },
+);
+
+/** One store under test: its clients, what they were told, and names for what is random. */
+class Side {
+  readonly told: string[][] = Array.from({ length: CLIENTS }, () => []);
+  readonly times: number[] = [];
+  private readonly names = new Map<string, string>();
+  private readonly tokens = new Map<string, number>();
+
+  private constructor(
+    private readonly clients: readonly LockStore[],
+    private readonly prefix: string,
+  ) {
+    clients.forEach((each, i) => {
+      this.names.set(each.clientId, `client${i}`);
+      const told = this.told[i]!;
+      each.listen({
+        granted: (grant) => told.push(`granted ${this.id(grant.id)} ${this.short(grant.key)}`),
+        askIn: (id) => told.push(`ask ${this.id(id)}`),
+        revoked: (id) => told.push(`revoked ${this.id(id)}`),
+        opened: () => undefined,
+        restored: () => undefined,
+      });
+    });
+  }
+
+  static async start(prefix: string, make: () => LockStore): Promise<Side> {
+    const clients = Array.from({ length: CLIENTS }, make);
+    const side = new Side(clients, prefix);
+    await Promise.all(clients.map((each) => each.start()));
+    return side;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((each) => each.close()));
+  }
+
+  async play(op: Op): Promise<unknown> {
+    switch (op.op) {
+      case 'acquire':
+        return this.answer(op.ask.key, await this.clients[op.ask.client]!.acquire(this.request(op.ask)));
+      case 'acquireAll': {
+        const requests = op.asks.map((each) => this.request({ ...each, client: op.client }));
+        const replies = await this.clients[op.client]!.acquireAll(requests);
+        return replies?.map((reply, i) => this.answer(op.asks[i]!.key, reply));
+      }
+      case 'release': {
+        const { remember, keep } = op;
+        const id = this.idOf(op.client, op.key, op.number);
+        const asks = op.next && { ...op.next, client: op.client, key: op.key, number: op.next.number + IDS };
+        const next = asks && this.request(asks);
+        const reply = await this.clients[op.client]!.release({ key: this.key(op.key), id, remember, keep, next });
+        return { released: reply.released, next: reply.next && this.answer(op.key, reply.next) };
+      }
+      case 'renew':
+      case 'extend': {
+        const request = { key: this.key(op.key), id: this.idOf(op.client, op.key, op.number), lease: op.lease };
+        const store = this.clients[op.client]!;
+        const left = op.op === 'renew' ? (await store.renew([request]))[0] : await store.extend(request);
+        return typeof left === 'number' ? this.time(left) : left;
+      }
+      case 'setLimit':
+        return this.clients[op.client]!.setLimit(this.key(op.key), op.permits);
+      case 'forceRelease':
+        return this.clients[op.client]!.forceRelease(this.key(op.key));
+      case 'pass':
+        return undefined;
+    }
+  }
+
+  /** What each client was told; a script tells in any order, since Redis keeps holds in any. */
+  get sorted(): string[][] {
+    return this.told.map((messages) => [...messages].sort());
+  }
+
+  async look(): Promise<unknown> {
+    const states: unknown[] = [];
+    for (const each of KEYS) states.push(this.state(each, await this.clients[0]!.inspect(this.key(each))));
+    return states;
+  }
+
+  /** Times are compared roughly, apart from the rest. */
+  private time(ms: number): string {
+    this.times.push(ms);
+    return 'ms';
+  }
+
+  private state(key: string, { lastToken, holds, waiters, limit }: StoredLock): unknown {
+    return {
+      grown: this.grown(key, lastToken),
+      limit,
+      holds: [...holds]
+        .sort((a, b) => (this.id(a.id) < this.id(b.id) ? -1 : 1))
+        .map(({ kept, ttl, token, ...hold }) => ({
+          ...this.named(hold),
+          kept,
+          ttl: this.time(ttl),
+          isLast: token === lastToken,
+        })),
+      waiters: waiters.map((waiter) => this.named(waiter)),
+    };
+  }
+
+  private answer(key: string, reply: AcquireReply): unknown {
+    switch (reply.outcome) {
+      case 'held':
+        return { outcome: 'held', lease: this.time(reply.lease), token: this.grown(key, reply.token) };
+      case 'queued':
+      case 'busy': {
+        // Of more than four it names any four.
+        const holders = reply.holders.length < 4 ? reply.holders.map((id) => this.id(id)) : [];
+        return {
+          outcome: reply.outcome,
+          askIn: this.time(reply.askIn),
+          holders: holders.sort(),
+          last: this.grown(key, reply.lastToken),
+        };
+      }
+      default:
+        return reply.outcome;
+    }
+  }
+
+  /** Whether a token of a key is larger than, or as large as, the last one that was seen. */
+  private grown(key: string, token: number): string {
+    const last = this.tokens.get(key) ?? 0;
+    this.tokens.set(key, Math.max(last, token));
+    return token > last ? 'larger' : token === last ? 'same' : 'smaller';
+  }
+
+  private request({ client, key, number, ...ask }: Ask): AcquireRequest {
+    return {
+      ...ask,
+      key: this.key(key),
+      id: this.idOf(client, key, number),
+      patience: 10 * LONG,
+      grantTimeout: 30_000,
+    };
+  }
+
+  private idOf(client: number, key: string, number: number): string {
+    return `${this.clients[client]!.clientId}:${key}${number}`;
+  }
+
+  private readonly key = (key: string): string => `${this.prefix}${key}`;
+  private readonly short = (key: string): string => key.slice(this.prefix.length);
+
+  private id(id: string): string {
+    const client = id.slice(0, 32);
+    return (this.names.get(client) ?? client) + id.slice(32);
+  }
+
+  private named({ id, owner, mode }: { id: string; owner: string; mode: LockMode }) {
+    return { id: this.id(id), owner: this.id(owner), mode };
+  }
+}
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+let lastRun = 0;
+
+async function compare(ops: readonly Op[]): Promise<void> {
+  const prefix = `run${++lastRun}:`;
+  const options = { connection: redis.url, keyPrefix: 'lock', commandTimeout: 5_000 };
+  const backend = new MemoryBackend();
+  const sides = [
+    await Side.start(prefix, () => new RedisStore(options, quiet)),
+    await Side.start(prefix, () => new MemoryStore(backend)),
+  ] as const;
+  const done: string[] = [];
+  let since = performance.now();
+  let passes = 0;
+  try {
+    for (const op of ops) {
+      // Beyond this the leases that are short may have ended in one of the two; and the times are far from round.
+      if (op.op !== 'pass' && performance.now() - since > SHORT / 2) continue;
+      if (op.op === 'pass') {
+        if (++passes > MOST_PASSES) continue;
+        await sleep(SHORT + 50);
+        since = performance.now();
+      }
+      done.push(JSON.stringify(op));
+      const [expected, actual] = [await sides[0].play(op), await sides[1].play(op)];
+      expect({ done, reply: actual }).toEqual({ done, reply: expected });
+      const [truth, memory] = [await sides[0].look(), await sides[1].look()];
+      expect({ done, state: memory }).toEqual({ done, state: truth });
+      const apart = sides[0].times.map((ms, i) => Math.abs(ms - sides[1].times[i]!));
+      const worst = apart.findIndex((ms) => ms >= TOLERANCE);
+      const times = sides.map((side) => (worst < 0 ? [] : side.times[worst]));
+      expect({ done, times: times[1] }).toEqual({ done, times: times[0] });
+      await eventuallyPasses(() => expect({ done, told: sides[1].sorted }).toEqual({ done, told: sides[0].sorted }), {
+        within: 1_000,
+      });
+    }
+  } finally {
+    await Promise.all(sides.map((side) => side.close()));
+  }
+}
+
+it('the memory store does what Redis does, whatever comes (SEED, RUNS and SHRINK in the environment)', async () => {
+  await fc.assert(fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 40, size: 'max' }), compare), {
+    seed: SEED,
+    numRuns: Number(process.env['RUNS'] ?? 40),
+    endOnFailure: process.env['SHRINK'] === undefined,
+    interruptAfterTimeLimit: 20_000,
+  });
+}, 120_000);
