@@ -41,7 +41,8 @@ async function runAll({ host, port }, options) {
     for (const variant of variants) variant.version = versionOf((await loadLibrary(variant.library)).module);
     for (const name of options.scenarios) {
       const scenario = await loadScenario(name);
-      const included = variants.filter((variant) => scenario.includes(variant));
+      const chosen = variants.filter((variant) => scenario.includes(variant));
+      const included = scenario.expand?.(chosen, options.timing) ?? chosen;
       if (included.length === 0) continue;
       const results = await interleave(scenario, { context, variants: included, timing: options.timing, say });
       loads.push(loadavg()[0]);
@@ -62,7 +63,10 @@ async function runAll({ host, port }, options) {
       date: new Date().toISOString().slice(0, 10),
     };
     say();
-    console.log(writeResults({ machine, run, scenarios, variants }));
+    const measured = variants.filter(({ library, variant }) =>
+      scenarios.some(({ results }) => results.some((of) => of.library === library && of.variant === variant)),
+    );
+    console.log(writeResults({ machine, run, scenarios, variants: measured }));
     return scenarios.some(({ results }) => results.some(({ medians }) => medians.violations > 0)) ? 1 : 0;
   } finally {
     view.close();

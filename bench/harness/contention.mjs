@@ -14,16 +14,18 @@ export const CONTENTION_COLUMNS = [
 ];
 
 /** A scenario in which `processes × waiters` callers want one key all the time. */
-export function contention({ name, title, processes, waiters, sectionMs, pauseMs, ...rest }) {
+export function contention({ name, title, processes, waiters, sectionMs, pauseMs, extraColumns = [], more, ...rest }) {
   return {
     name,
     title,
-    columns: CONTENTION_COLUMNS,
+    columns: [...CONTENTION_COLUMNS, ...extraColumns],
     charts: ['throughput', 'waits', 'fairness', 'commands'],
     includes: ({ waits }) => waits,
     async measure(context, { library, variant }, timing) {
       const terms = { key: 'hot', waiters, sectionMs, pauseMs };
-      return contentionMetrics(await measure(context, { processes, library, variant, loop: 'contend', terms, timing }));
+      const measured = await measure(context, { processes, library, variant, loop: 'contend', terms, timing });
+      const metrics = contentionMetrics(measured);
+      return { ...metrics, ...more?.(metrics, context) };
     },
     ...rest,
   };

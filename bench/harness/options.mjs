@@ -16,7 +16,7 @@ export const USAGE = `npm run bench -- [options]
 `;
 
 const TIMINGS = {
-  full: { warmUp: 700, window: 2_000, rounds: 5 },
+  full: { warmUp: 700, window: 2_500, rounds: 5 },
   quick: { warmUp: 150, window: 300, rounds: 1 },
 };
 

@@ -1,21 +1,27 @@
 // A thread that stands for a process: it shares nothing with the others but SharedState, and has connections of its own.
-import { parentPort } from 'node:worker_threads';
 import { Redis } from 'ioredis';
 import { loadLibrary } from '../libraries/index.mjs';
 import { LOOPS } from './loops.mjs';
+import { serve } from './serve.mjs';
 import { SharedState } from './shared-state.mjs';
 
 let state;
 let slot;
 let client;
 let loop;
+let sent = 0;
 
 // All that goes through ioredis, whoever sends it, on whatever connection.
 const send = Redis.prototype.sendCommand;
 Redis.prototype.sendCommand = function (...args) {
-  state?.countCommands(slot, 1);
+  count(1);
   return send.apply(this, args);
 };
+
+function count(n) {
+  sent += n;
+  state?.countCommands(slot, n);
+}
 
 const methods = {
   async open(terms) {
@@ -44,7 +50,7 @@ const methods = {
   /** Work of a scenario that measures in its own way: its module exports functions for that. */
   async work(module, name, terms) {
     const functions = await import(module);
-    return functions[name]({ ...terms, connectionTo, loadLibrary });
+    return functions[name]({ ...terms, connectionTo, loadLibrary, sent: () => sent });
   },
 
   async ready() {},
@@ -58,14 +64,8 @@ function connectionTo({ host = '127.0.0.1', port }) {
       redis.on('error', () => undefined);
       return redis;
     },
-    counted: (n) => state?.countCommands(slot, n),
+    counted: count,
   };
 }
 
-parentPort.on('message', async ({ id, method, args }) => {
-  try {
-    parentPort.postMessage({ id, result: await methods[method](...args) });
-  } catch (error) {
-    parentPort.postMessage({ id, error: { name: error?.name, message: error?.message, stack: error?.stack } });
-  }
-});
+serve(methods);

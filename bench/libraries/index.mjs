@@ -16,7 +16,8 @@ export const LIBRARIES = [
  *
  * - `title`, `module` (the package whose version is told; none for what is not a package)
  * - `waits`: whether it can wait for a lock that others hold
- * - `variants`: name → `{ about, settings }`. `defaults` comes first; `once` tries once, for the test of the adapters
+ * - `variants`: name → `{ about, settings }`. `defaults` comes first. With `only: 'waiting'` it is
+ *   measured only where locks are waited for; `hidden` ones are for other ends, as `once`, which tries once, is for tests
  * - `open({ connection, settings })`: resolves to a client, `{ acquire(key), release(handle), close() }`. `acquire`
  *   resolves to a handle, or to `undefined` when the library gave up because others held the key; all else is an error
  *
@@ -32,8 +33,8 @@ export async function loadVariants(names = LIBRARIES) {
   const variants = [];
   for (const library of LIBRARIES.filter((name) => names.includes(name))) {
     const { variants: all, title, waits } = await loadLibrary(library);
-    for (const [variant, { about, only }] of Object.entries(all)) {
-      if (variant === 'once') continue;
+    for (const [variant, { about, only, hidden }] of Object.entries(all)) {
+      if (hidden) continue;
       const label = variant === 'defaults' ? title : `${title}, ${variant}`;
       variants.push({ library, variant, label, about, waits, isForWaiting: only === 'waiting' });
     }

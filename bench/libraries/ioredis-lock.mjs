@@ -11,7 +11,7 @@ export default {
       settings: { retries: Infinity, delay: 10 },
       only: 'waiting',
     },
-    once: { settings: { retries: 0 } },
+    once: { hidden: true, settings: { retries: 0 } },
   },
 
   async open({ connection, settings }) {

@@ -19,7 +19,7 @@ export default {
       settings: { blocking: true, wait: 10, maxAttempts: 3 },
       only: 'waiting',
     },
-    once: { settings: { wait: 1, maxAttempts: 1 } },
+    once: { hidden: true, settings: { wait: 1, maxAttempts: 1 } },
   },
 
   async open({ connection, settings }) {

@@ -2,16 +2,21 @@ import 'reflect-metadata';
 
 const DIST = new URL('../../dist/esm/index.js', import.meta.url);
 
+const load = () => import(DIST);
+
 export default {
   title: 'nestjs-redis-locks',
   waits: true,
   variants: {
     defaults: { about: 'defaults: lease 30 s with renewal, no polling, `waitTimeout` 10 s' },
-    once: { settings: { waitTimeout: 0 } },
+    patient: { hidden: true, settings: { waitTimeout: Infinity } },
+    once: { hidden: true, settings: { waitTimeout: 0 } },
   },
 
+  load,
+
   async open({ connection, settings = {}, module = {}, providers = [] }) {
-    const { RedisLockModule, LockService } = await import(DIST);
+    const { RedisLockModule, LockService } = await load();
     const { NestFactory } = await importOfRoot('@nestjs/core');
     const redis = connection.redis();
     const root = {

@@ -26,7 +26,7 @@ export default {
   waits: false,
   variants: {
     defaults: { about: 'the two bare scripts over ioredis; cannot wait' },
-    once: {},
+    once: { hidden: true },
   },
 
   async open({ connection }) {

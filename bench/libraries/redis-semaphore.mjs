@@ -11,7 +11,7 @@ export default {
       settings: { retryInterval: 1 },
       only: 'waiting',
     },
-    once: { settings: { acquireAttemptsLimit: 1 } },
+    once: { hidden: true, settings: { acquireAttemptsLimit: 1 } },
   },
 
   async open({ connection, settings }) {

@@ -10,7 +10,7 @@ export default {
       about: "`performance: 'lean'`, `retryAttempts: 1e6`, `retryDelay: 10`",
       settings: { performance: 'lean', retryAttempts: 1_000_000, retryDelay: 10 },
     },
-    once: { settings: { retryAttempts: 0 } },
+    once: { hidden: true, settings: { retryAttempts: 0 } },
   },
 
   async open({ connection, settings }) {

@@ -18,7 +18,7 @@ export default {
       settings: { retryCount: -1, retryDelay: 1, retryJitter: 0 },
       only: 'waiting',
     },
-    once: { settings: { retryCount: 0 } },
+    once: { hidden: true, settings: { retryCount: 0 } },
   },
 
   async open({ connection, settings }) {

@@ -15,7 +15,7 @@ export default {
       settings: { retryCount: -1, retryDelay: 10, retryJitter: 5 },
       only: 'waiting',
     },
-    once: { settings: { retryCount: 0 } },
+    once: { hidden: true, settings: { retryCount: 0 } },
   },
 
   async open({ connection, settings }) {

@@ -8,7 +8,7 @@ export default {
   variants: {
     defaults: { about: 'defaults: tries every 250 ms, for ever; lease 30 s' },
     tuned: { about: '`retry: { delay: 10 }`', settings: { retry: { delay: 10 } }, only: 'waiting' },
-    once: { settings: { retry: { attempts: 1 } } },
+    once: { hidden: true, settings: { retry: { attempts: 1 } } },
   },
 
   async open({ connection, settings }) {

@@ -1,8 +1,18 @@
 /** The scenarios of a complete run, in its order. Each is a file of this directory, by its name. */
-export const SCENARIOS = ['sequential', 'concurrent', 'hot-1x64', 'hot-4x16', 'hot-16x1'];
+export const SCENARIOS = [
+  'sequential',
+  'concurrent',
+  'hot-1x64',
+  'hot-4x16',
+  'hot-16x1',
+  'slow-network',
+  'held-locks',
+  're-entry',
+  'decorator',
+];
 
 /** Those that take long and are asked for by a flag of their own. */
-export const EXTRAS = {};
+export const EXTRAS = { memory: 'memory', growth: 'growth' };
 
 /**
  * What a scenario's file exports as default:
@@ -13,7 +23,9 @@ export const EXTRAS = {};
  * - `measure(context, variant, timing)`: one measurement, as numbers by name, and a Histogram `waits` where there is one
  * - `columns`: which numbers the table shows: `{ key, title, digits }`
  * - `charts`: in which charts it is shown
- * - `rounds`, `timing`: where they are not those of the run
+ * - `rounds(timing)`: how many, where not as many as the run has
+ * - `expand(variants)`: what is measured in the place of the variants, such as several sizes of each
+ * - `notes(results)`: lines below the table
  */
 export async function loadScenario(name) {
   return (await import(`./${name}.mjs`)).default;

@@ -1,0 +1,77 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const ROUNDS_OF_RENEWAL = 2;
+const RESOLUTION = 5;
+const AT_A_TIME = 200;
+
+const SIZES = {
+  full: { count: 10_000, lease: 30_000 },
+  quick: { count: 1_000, lease: 1_500 },
+};
+
+export default {
+  name: 'held-locks',
+  title: '10 000 held locks',
+  about:
+    'What it costs one process to hold 10 000 locks with leases of 30 s, which are renewed at every third of it. The share ' +
+    'is that of one core, all threads of the benchmark counted; the delay is how much later timers fire than they should.',
+  columns: [
+    { key: 'commands', title: 'commands per renewal round', digits: 1 },
+    { key: 'core', title: '% of a core', digits: 2 },
+    { key: 'delay', title: 'event loop delay p99 ms', digits: 2 },
+    { key: 'idleDelay', title: 'the same before, with none held', digits: 2 },
+    { key: 'longestDelay', title: 'longest delay ms', digits: 1 },
+    { key: 'held', title: 'still held', digits: 0 },
+  ],
+  charts: [],
+  includes: ({ library }) => library === 'ours',
+  rounds: ({ rounds }) => Math.min(rounds, 3),
+
+  async measure({ threads, server, target }, _variant, { isQuick }) {
+    await server.clear();
+    const [thread] = await threads.take(1);
+    return thread.call('work', import.meta.url, 'hold', { target, ...SIZES[isQuick ? 'quick' : 'full'] });
+  },
+};
+
+/** In a thread. */
+export async function hold({ target, count, lease, connectionTo, loadLibrary, sent }) {
+  const { open } = await loadLibrary('ours');
+  const client = await open({ connection: connectionTo(target), module: { lockWatchdogTimeout: lease } });
+  const idle = watchDelay();
+  await sleep(lease / 10);
+  const { delay: idleDelay } = idle.stop();
+  const handles = [];
+  while (handles.length < count) {
+    const keys = Array.from({ length: AT_A_TIME }, (_, i) => `held:${handles.length + i}`);
+    handles.push(...(await Promise.all(keys.map((key) => client.acquire(key)))));
+  }
+  const delay = watchDelay();
+  const [commands, cpu, began] = [sent(), process.cpuUsage(), performance.now()];
+  await sleep((ROUNDS_OF_RENEWAL * lease) / 3);
+  const used = process.cpuUsage(cpu);
+  const elapsed = performance.now() - began;
+  const result = {
+    commands: (sent() - commands) / ROUNDS_OF_RENEWAL,
+    core: ((used.user + used.system) / 1_000 / elapsed) * 100,
+    ...delay.stop(),
+    idleDelay,
+    held: handles.filter(({ isHeld }) => isHeld).length,
+  };
+  while (handles.length > 0) await Promise.all(handles.splice(0, AT_A_TIME).map((handle) => client.release(handle)));
+  await client.close();
+  return result;
+}
+
+function watchDelay() {
+  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
+  histogram.enable();
+  const late = (ns) => Math.max(0, ns / 1e6 - RESOLUTION);
+  return {
+    stop() {
+      histogram.disable();
+      return { delay: late(histogram.percentile(99)), longestDelay: late(histogram.max) };
+    },
+  };
+}
