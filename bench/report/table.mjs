@@ -1,14 +1,18 @@
+import { ratios } from './ratios.mjs';
+
 /** The results as Markdown: what was measured on, one table for each scenario, and how each library was configured. */
-export function toMarkdown({ machine, run, scenarios, variants }) {
+export function toMarkdown({ machine, run, scenarios, variants, charts }) {
   return [
     '# Results',
     '',
     `${run.isComplete ? 'One complete run' : '**Not a complete run**: these figures say whether it works, and nothing else'}; ` +
-      `all libraries in turn, medians of ${run.rounds} rounds of ${run.windowMs} ms each. ${run.date}.`,
+      `all libraries in turn, medians of ${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${run.windowMs} ms each. ${run.date}.`,
     '',
     `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis}, ${machine.cores} cores (${machine.cpu}), ` +
       `load while it ran ${machine.load.map((load) => load.toFixed(1)).join(' to ')}.`,
     '',
+    ...charts.flatMap((name) => [`![${name}](${name}.svg)`, '']),
+    ...summary(scenarios),
     ...scenarios.flatMap(section),
     '## How each is configured',
     '',
@@ -17,6 +21,21 @@ export function toMarkdown({ machine, run, scenarios, variants }) {
     ...variants.map(({ label, version, about }) => `| ${label} | ${version ?? ''} | ${about} |`),
     '',
   ].join('\n');
+}
+
+function summary(scenarios) {
+  const rows = ratios(scenarios);
+  if (rows.length === 0) return [];
+  return [
+    '## nestjs-redis-locks against the others',
+    '',
+    'Ratios within each round, and of these the median. Of a peer, whichever of its variants is the best is taken.',
+    '',
+    '| measure | ratio |',
+    '|---|---|',
+    ...rows.map(({ measure, value }) => `| ${measure} | ${value} |`),
+    '',
+  ];
 }
 
 function section({ title, about, columns, results, notes = [] }) {

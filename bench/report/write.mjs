@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CHARTS, draw } from './charts.mjs';
 import { toMarkdown } from './table.mjs';
 
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
@@ -12,9 +13,12 @@ export function writeResults(report) {
   const directory = report.run.isComplete ? RESULTS : PARTIAL;
   if (!report.run.isComplete) rmSync(PARTIAL, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  const table = toMarkdown(report);
+  const charts = Object.keys(CHARTS).map((name) => [name, draw(name, report.scenarios)]);
+  const drawn = charts.filter(([, chart]) => chart !== undefined);
+  for (const [name, chart] of drawn) writeFileSync(join(directory, `${name}.svg`), chart);
+  const table = toMarkdown({ ...report, charts: drawn.map(([name]) => name) });
   writeFileSync(join(directory, 'results.md'), table);
-  writeFileSync(join(directory, 'results.json'), `${JSON.stringify(toJson(report), undefined, 1)}\n`);
+  writeFileSync(join(directory, 'results.json'), `${JSON.stringify(toJson(report), shorten, 1)}\n`);
   return table;
 }
 
@@ -26,8 +30,15 @@ function toJson({ machine, run, scenarios }) {
       ...{ name, title, about },
       results: results.map(({ library, variant, label, version, errors, medians, rounds, waits }) => ({
         ...{ library, variant, label, version, errors, medians, rounds },
-        waits: waits && { count: waits.count, max: waits.max, mean: waits.mean, upperEdges: waits.classes },
+        waits: waits && {
+          count: waits.count,
+          max: waits.max,
+          mean: waits.mean,
+          upperEdges: Object.fromEntries(waits.classes),
+        },
       })),
     })),
   };
 }
+
+const shorten = (_key, value) => (typeof value === 'number' ? Number(value.toPrecision(6)) : value);

@@ -1,0 +1,58 @@
+import { median } from '../harness/statistics.mjs';
+
+/**
+ * Ours against the floor and against the others, as ratios: those of each round, in which they took turns, and of these
+ * the median. `{ measure, value }`, value as text.
+ */
+export function ratios(scenarios) {
+  const of = Object.fromEntries(scenarios.map((scenario) => [scenario.name, new Field(scenario)]));
+  return [
+    ...compare(of['sequential'], (field) => [
+      ['Sequential: latency against raw', field.against(field.raw, 'mean')],
+      ['Sequential: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
+    ]),
+    ...compare(of['concurrent'], (field) => [
+      ['64 concurrent: throughput against raw', field.against(field.raw, 'throughput')],
+      ['64 concurrent: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
+    ]),
+    ...['hot-1x64', 'hot-4x16', 'hot-16x1', 'slow-network'].flatMap((name) => compare(of[name], contended)),
+  ].filter(({ value }) => value !== undefined);
+}
+
+function contended(field) {
+  const fair = field.best('throughput', ({ medians }) => medians.jain >= 0.95);
+  const { title } = field;
+  return [
+    [`${title}: throughput against the fastest peer`, field.against(field.best('throughput'), 'throughput')],
+    [`${title}: throughput against the fastest peer with Jain ≥ 0.95`, field.against(fair, 'throughput')],
+    [`${title}: p99 of the wait against the lowest of a peer`, field.against(field.best('p99'), 'p99')],
+    [`${title}: longest wait against the lowest of a peer`, field.against(field.best('longest'), 'longest')],
+    [`${title}: commands against the lowest of a peer`, field.against(field.best('commands'), 'commands')],
+  ];
+}
+
+const compare = (field, rows) =>
+  field?.ours === undefined ? [] : rows(field).map(([measure, value]) => ({ measure, value }));
+
+class Field {
+  constructor({ title, results }) {
+    this.title = title;
+    const measured = results.filter(({ rounds }) => rounds.length > 0);
+    this.ours = measured.find(({ library }) => library === 'ours');
+    this.raw = measured.find(({ library }) => library === 'raw');
+    this.peers = measured.filter((result) => result !== this.ours && result !== this.raw);
+  }
+
+  /** The peer with the most throughput, or with the least of anything else. */
+  best(key, where = () => true) {
+    const sign = key === 'throughput' ? -1 : 1;
+    return this.peers.filter(where).sort((a, b) => sign * (a.medians[key] - b.medians[key]))[0];
+  }
+
+  against(other, key) {
+    if (other === undefined) return undefined;
+    const pairs = this.ours.rounds.map((round, i) => round[key] / other.rounds[i]?.[key]);
+    const ratio = median(pairs);
+    return Number.isFinite(ratio) ? `${Number(ratio.toPrecision(3))} × (${other.label})` : undefined;
+  }
+}
