@@ -1,0 +1,97 @@
+// What measures has to notice what it looks for.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
+import { contentionMetrics } from '../harness/contention.mjs';
+import { LOOPS } from '../harness/loops.mjs';
+import { SharedState } from '../harness/shared-state.mjs';
+import { Histogram, jain, median } from '../harness/statistics.mjs';
+
+/** Runs callers for 50 ms. */
+async function contend(client, terms) {
+  const state = new SharedState();
+  const loop = LOOPS.contend({ client, state, slot: 0, key: 'hot', ...terms });
+  state.start();
+  await sleep(50);
+  state.stop();
+  const parts = [await loop];
+  const nothing = { commands: 0, serverCalls: 0, serverCpu: 0 };
+  return contentionMetrics({ parts, window: state.window, violations: state.violations, ...nothing });
+}
+
+/** A lock in this process, in the order of arrival. */
+function mutex() {
+  let last = Promise.resolve();
+  return {
+    async acquire() {
+      const before = last;
+      let release;
+      last = new Promise((resolve) => (release = resolve));
+      await before;
+      return release;
+    },
+    async release(release) {
+      release();
+    },
+  };
+}
+
+test('a lock that lets in everybody is found out', async () => {
+  const open = { acquire: async () => ({}), release: async () => sleep(0) };
+  assert.ok((await contend(open, { waiters: 4 })).violations > 0);
+  assert.ok((await contend(open, { waiters: 2, sectionMs: 1 })).violations > 0);
+});
+
+test('a lock that lets in two is found out', async () => {
+  const two = [mutex(), mutex()];
+  let count = 0;
+  const leaky = {
+    async acquire() {
+      const which = two[count++ % 2];
+      return { which, held: await which.acquire() };
+    },
+    release: async ({ which, held }) => which.release(held),
+  };
+  assert.ok((await contend(leaky, { waiters: 4, sectionMs: 1 })).violations > 0);
+});
+
+test('a lock that excludes has no violations, is fair, and its gap is small', async () => {
+  const metrics = await contend(mutex(), { waiters: 4, sectionMs: 1 });
+  assert.equal(metrics.violations, 0);
+  assert.ok(metrics.jain > 0.9, `${metrics.jain}`);
+  assert.ok(metrics.gap < 1, `${metrics.gap}`);
+});
+
+test('who starves has waited until the end, and gave up as often as it was told', async () => {
+  let taken = false;
+  const greedy = {
+    async acquire() {
+      if (!taken) return (taken = true);
+      await sleep(5);
+      return undefined;
+    },
+    // Never free again: the first one comes back, and waits like the others.
+    release: async () => undefined,
+  };
+  const metrics = await contend(greedy, { waiters: 3 });
+  assert.equal(metrics.violations, 0);
+  assert.ok(metrics.gaveUp > 3);
+  assert.ok(metrics.longest >= 45, `${metrics.longest}`);
+  assert.equal(metrics.unserved, 3);
+});
+
+test('medians, fairness and quantiles are right', () => {
+  assert.equal(median([3, 1, 2]), 2);
+  assert.equal(median([4, 1, 2, 3]), 2.5);
+  assert.equal(median([NaN, 5]), 5);
+  assert.equal(jain([1, 1, 1, 1]), 1);
+  assert.equal(jain([1, 0, 0, 0]), 0.25);
+  const histogram = new Histogram();
+  for (let ms = 1; ms <= 1_000; ms++) histogram.add(ms);
+  for (const q of [0.1, 0.5, 0.99]) {
+    const error = histogram.quantile(q) / (q * 1_000);
+    assert.ok(error > 0.97 && error < 1.03, `${q}: ${error}`);
+  }
+  assert.equal(histogram.max, 1_000);
+  assert.equal(Histogram.merged([histogram, histogram]).count, 2_000);
+});
