@@ -23,7 +23,7 @@ for place = 1, #KEYS / 6 do
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
-    local left = redis.call('ZSCORE', GONE, request.id)
+    local left = tonumber(redis.call('ZSCORE', GONE, request.id) or 0) > now
     local queued = redis.call('ZCARD', QUEUE) > 0
     if left or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
   end

@@ -70,10 +70,13 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     this.watchdog.abandon(hold);
   }
 
-  /** How often the owner of a hold has its key in this client. */
+  /** How often the owner of a hold has its key in this client, in the same way. */
   countOf({ terms, key, owner, handles }: Hold): number {
     if (terms.owner === undefined) return handles;
-    const same = this.all().filter((other) => other.key === key && other.owner === owner && other.isHeld);
+    const { kind } = terms.mode;
+    const same = this.all().filter(
+      (other) => other.key === key && other.owner === owner && other.terms.mode.kind === kind && other.isHeld,
+    );
     return same.reduce((count, other) => count + other.handles, 0);
   }
 

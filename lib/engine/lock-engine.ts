@@ -234,15 +234,18 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     signal?.throwIfAborted();
   }
 
-  /** @throws LockStoreError, with the hold given back, when too few replicas have it */
+  /** @throws LockStoreError or LockLostError, with the hold given back, when too few replicas have it, or have it too late */
   private async replicated(hold: Hold, { min, timeout }: ReplicaTerms): Promise<void> {
     const { key, id } = hold;
     try {
       const replicas = await this.store.replicate({ key, id, min, timeout });
+      if (!hold.isHeld) throw hold.loss!;
       if (replicas >= min) return;
       const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was given back`;
       throw new LockStoreError(message, { key, transient: true });
     } catch (error) {
+      // Nobody has done anything under it, so there is nothing to keep it for.
+      hold.terms = { ...hold.terms, holdAtLeast: 0 };
       await this.release(hold).catch(() => undefined);
       throw error;
     }

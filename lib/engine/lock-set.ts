@@ -1,7 +1,7 @@
 import { listenToAbort } from '../common/abort.js';
 import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
-import { isLockStoreError, LockLostError, LockStoreError } from '../errors/index.js';
+import { isLockStoreError, LockLostError, LockStoreError, LockTimeoutError } from '../errors/index.js';
 import type { HeldReply, LockStore } from '../store/lock-store.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { acquireRequest, type RequestEnvironment } from './acquire-request.js';
@@ -49,7 +49,10 @@ async function takeInOrder(
   try {
     for (const terms of [...set].sort(byKey)) {
       const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
-      if (left < 0) throw unanswered(set);
+      if (left < 0) {
+        const message = `${named(set)} were not all free within the waitTimeout of ${waitTimeout} ms`;
+        throw new LockTimeoutError(message, { key: terms.key });
+      }
       // Renewed while the others are waited for, and not kept if they are waited for in vain.
       const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
       held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: left, signal }));
@@ -137,7 +140,6 @@ function takeAtOnce(
 }
 
 const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
-  new LockStoreError(`Redis has not answered yet whether ${set.map(({ key }) => `'${key}'`).join(', ')} are free`, {
-    key: set[0]?.key,
-    transient: true,
-  });
+  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, { transient: true });
+
+const named = (set: readonly HoldTerms[]): string => set.map(({ key }) => `'${key}'`).join(', ');

@@ -45,7 +45,7 @@ export interface Semaphore {
   getPermits(): Promise<number>;
   /**
    * Changes the number of permits for all machines, at run time; 0 lets nobody in. What is held stays held. It counts
-   * more than what the objects and decorators say, until nobody has asked for a permit in a week.
+   * more than what the objects and decorators say, until nobody has had a permit in a week.
    */
   setPermits(permits: number): Promise<void>;
 }

@@ -30,6 +30,7 @@ local function ask(request, from)
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+    drop_ended(ended)
     return held(grant(holds, request, request.lease))
   end
   if has_left(request.id) then

@@ -21,6 +21,10 @@ local function read_holds()
   return holds, ended
 end
 
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+end
+
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
     if hold.id == id then return hold end

@@ -10,7 +10,7 @@ local HEAD_SLACK = 1000
 -- `asker` is known to be there, and gets its grant as the reply instead of a message. Returns where to go on when
 -- there is more to look at, and the first ticket that nothing but the holds keeps out.
 local function settle(holds, ended, asker, from)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  drop_ended(ended)
 
   local present = {}
   local function is_there(id)

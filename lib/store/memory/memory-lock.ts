@@ -17,7 +17,7 @@ import { clientOf, type MemoryServer } from './memory-server.js';
 
 /** A head that asks this long after the first lease before it ends need not be told. */
 const HEAD_SLACK = 1_000;
-/** A number of permits that was set at run time is forgotten when nobody has asked for one in so many ms: a week. */
+/** A number of permits that was set at run time is forgotten when nobody has had one in so many ms: a week. */
 const LIMIT_MEMORY = 604_800_000;
 /** How many holders a reply names, and how many waiters `inspect` tells at most. */
 const MOST_HOLDERS = 4;

@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: 'b268651380e9a07d556a6535a1e4a88e7b068dfc',
+    sha1: 'c91558d2fd2f3ed2c539c80bcde13b0828deb827',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -102,6 +102,9 @@ local function read_holds()
   end
   return holds, ended
 end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
     if hold.id == id then return hold end
@@ -145,7 +148,7 @@ for place = 1, #KEYS / 6 do
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
-    local left = redis.call('ZSCORE', GONE, request.id)
+    local left = tonumber(redis.call('ZSCORE', GONE, request.id) or 0) > now
     local queued = redis.call('ZCARD', QUEUE) > 0
     if left or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
   end
@@ -161,7 +164,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '8325795c461864fb761e24fc0331eabd9478851c',
+    sha1: '13058a8aaa0131e9d9341c7fe78abc08cbbe9171',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -251,6 +254,9 @@ local function read_holds()
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
   end
   return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -355,7 +361,7 @@ end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  drop_ended(ended)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
@@ -427,6 +433,7 @@ local function ask(request, from)
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+    drop_ended(ended)
     return held(grant(holds, request, request.lease))
   end
   if has_left(request.id) then
@@ -472,7 +479,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '73993dc3aed5f0bb4dd1bff9b7e62159fbf288be',
+    sha1: '9a0f5b0518fcf402cf4aacc833f191fbf0ff08ca',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -561,6 +568,9 @@ local function read_holds()
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
   end
   return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -651,7 +661,7 @@ end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  drop_ended(ended)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
@@ -709,7 +719,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '10414471e85672ba8716b4e2f9b87963aa140c2b',
+    sha1: '8630794317f760f6df9b8bbb0d8940311150a2a3',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -798,6 +808,9 @@ local function read_holds()
   end
   return holds, ended
 end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
     if hold.id == id then return hold end
@@ -837,7 +850,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '39e044aa486e0c2b13c2ca5bdcbc006c1c15f961',
+    sha1: '4a88fed84de2b1b9fd24b91a9679a0ea5eab866e',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -926,6 +939,9 @@ local function read_holds()
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
   end
   return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1016,7 +1032,7 @@ end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  drop_ended(ended)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
@@ -1075,7 +1091,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'a484261590fe14638fab6f4070148a8cd54819fd',
+    sha1: 'a7247fcee8666fe55e743c14b02db590b9b8a5ed',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1163,6 +1179,9 @@ local function read_holds()
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
   end
   return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1391,7 +1410,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'a0c4b3759aa190dc024f7866d6a113786884f98f',
+    sha1: '8df147acd5e9961b1fdde31361b39bbb1418e486',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1406,7 +1425,7 @@ use_lock(1)
 local id, remember, keep = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local kept = keep > 0 and redis.call('HGET', STATE, id)
 local released = redis.call('HDEL', STATE, id)
-if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', STATE, QUEUE) == 0 then
+if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', QUEUE) == 0 then
   return { 1, -1 }
 end
 local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
@@ -1487,6 +1506,9 @@ local function read_holds()
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
   end
   return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1586,7 +1608,7 @@ end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  drop_ended(ended)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
@@ -1658,6 +1680,7 @@ local function ask(request, from)
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+    drop_ended(ended)
     return held(grant(holds, request, request.lease))
   end
   if has_left(request.id) then
@@ -1752,7 +1775,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'e462dcdb7de93a2cb82da0967bea64a49bc80c39',
+    sha1: 'cf7f94056bd8babb41a2637a090fde8a99aebfcc',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1841,6 +1864,9 @@ local function read_holds()
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
   end
   return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1931,7 +1957,7 @@ end
 local MOST_TICKETS = 100
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+  drop_ended(ended)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)

@@ -224,7 +224,7 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   // Waits for a fix in LockEngine.replicated: what was never given to anybody is kept for holdAtLeast.
-  it.failing('A20 C15 what is given back for lack of replicas is not kept for holdAtLeast', async () => {
+  it('A20 C15 what is given back for lack of replicas is not kept for holdAtLeast', async () => {
     const service = await bench.service();
     await withoutReplica(async () => {
       const { error } = await timed(() => service.acquire('a', { ...REPLICAS, holdAtLeast: '10s' }));
@@ -234,7 +234,7 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   // Waits for a fix in LockEngine.replicated: it looks at the replicas only, not at the hold.
-  it.failing('C15 E7 a lock whose lease ended while the replicas were waited for is not given out', async () => {
+  it('C15 E7 a lock whose lease ended while the replicas were waited for is not given out', async () => {
     const service = await bench.service();
     await replica.pause();
     const acquiring = timed(() => service.acquire('a', { expire: 100, replicas: { min: 1, timeout: '5s' } }));
