@@ -138,7 +138,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
     const keys = requests.flatMap(({ key }) => this.keysOf(key));
     return readAcquireAllReply(
-      (await this.scripts.run('acquireAll', keys, requests.flatMap((request) => requestArgs(request)))) as unknown[],
+      (await this.scripts.run(
+        'acquireAll',
+        keys,
+        requests.flatMap((request) => requestArgs(request)),
+      )) as unknown[],
     );
   }
 
@@ -225,7 +229,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   /** Asks until all of the queue has been looked at. */
   private async ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
     for (let from = place; ;) {
-      const { reply, more } = readAcquireReply(await this.run('acquire', request.key, [from, ...requestArgs(request, request.age)]));
+      const { reply, more } = readAcquireReply(
+        await this.run('acquire', request.key, [from, ...requestArgs(request, request.age)]),
+      );
       if (more === undefined) return reply;
       from = more;
     }
