@@ -17,7 +17,7 @@ export async function interleave(scenario, { context, variants, timing, say }) {
         try {
           const load = loadavg()[0];
           const measured = await scenario.measure(setting?.context ?? context, result, timing);
-          result.rounds.push({ ...measured, load });
+          result.rounds.push({ round, ...measured, load });
         } catch (error) {
           result.errors.push(error.message);
           if (result.library === 'ours') throw error;
@@ -32,7 +32,9 @@ export async function interleave(scenario, { context, variants, timing, say }) {
 
 /** The median of each number, the sum of violations, and all waiting times together. */
 function summarize({ rounds, ...result }) {
-  const names = [...new Set(rounds.flatMap((round) => Object.keys(round)))].filter((name) => name !== 'waits');
+  const names = [...new Set(rounds.flatMap((round) => Object.keys(round)))].filter(
+    (name) => !['round', 'waits'].includes(name),
+  );
   const medians = Object.fromEntries(names.map((name) => [name, median(rounds.map((round) => round[name]))]));
   if (names.includes('violations')) medians.violations = rounds.reduce((sum, { violations }) => sum + violations, 0);
   const waits = Histogram.merged(rounds.flatMap((round) => round.waits ?? []));

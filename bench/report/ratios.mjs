@@ -8,7 +8,8 @@ export function ratios(scenarios) {
   const of = Object.fromEntries(scenarios.map((scenario) => [scenario.name, new Field(scenario)]));
   return [
     ...compare(of['sequential'], (field) => [
-      ['Sequential: latency against raw', field.against(field.raw, 'mean')],
+      ['Sequential: median latency against raw', field.against(field.raw, 'p50')],
+      ['Sequential: mean latency against raw', field.against(field.raw, 'mean')],
       ['Sequential: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
     ]),
     ...compare(of['concurrent'], (field) => [
@@ -51,7 +52,9 @@ class Field {
 
   against(other, key) {
     if (other === undefined) return undefined;
-    const pairs = this.ours.rounds.map((round, i) => round[key] / other.rounds[i]?.[key]);
+    const pairs = this.ours.rounds.map(
+      (mine) => mine[key] / other.rounds.find(({ round }) => round === mine.round)?.[key],
+    );
     const ratio = median(pairs);
     return Number.isFinite(ratio) ? `${Number(ratio.toPrecision(3))} × (${other.label})` : undefined;
   }
