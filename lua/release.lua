@@ -16,7 +16,7 @@ local CHANNELS, KEY = ARGV[1], ARGV[2]
 local id, remember, keep = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local kept = keep > 0 and redis.call('HGET', STATE, id)
 local released = redis.call('HDEL', STATE, id)
-if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', QUEUE) == 0 then
+if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', STATE, QUEUE) == 0 then
   return { 1, -1 }
 end
 

@@ -1410,7 +1410,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '8df147acd5e9961b1fdde31361b39bbb1418e486',
+    sha1: 'cfc73d0755de10c6a3f13833ef22407708ce5547',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1425,7 +1425,7 @@ use_lock(1)
 local id, remember, keep = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local kept = keep > 0 and redis.call('HGET', STATE, id)
 local released = redis.call('HDEL', STATE, id)
-if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', QUEUE) == 0 then
+if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', STATE, QUEUE) == 0 then
   return { 1, -1 }
 end
 local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
