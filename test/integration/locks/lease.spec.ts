@@ -39,7 +39,7 @@ describe('the watchdog', () => {
   });
 
   it('A6 keeps many locks at once, with few commands', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 600 });
+    const service = await bench.service({ lockWatchdogTimeout: 1_500 });
     const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
     const renewals = record(service);
     await bench.redis.resetCommandStats();

@@ -50,7 +50,7 @@ it('D4 every key has a TTL at every moment of a random workload, and lives under
   expect([...foreign]).toEqual([]);
   expect(longest).toBeLessThanOrEqual(LONGEST_TTL);
   // It was a workload worth looking at.
-  expect(samples).toBeGreaterThan(1_000);
+  expect(samples).toBeGreaterThan(200);
   expect([...roles].sort()).toEqual(expect.arrayContaining(['fence', 'queue', 'state', 'waiters']));
   expect(sections.flatMap((each) => each.report().surprises)).toEqual([]);
   await nothingLeftBehind(redis, 6_000);
