@@ -54,6 +54,7 @@ export declare class ManualClock implements Clock {
     wall(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
+    stayAwake(): () => void;
     advance(ms: number): Promise<void>;
 }
 

@@ -474,6 +474,7 @@ export interface LockStore {
     readonly listening: boolean;
     readonly epoch: number;
     readonly unreachable: LockStoreError | undefined;
+    readonly keepsPermits: boolean;
     readonly latches: LatchStore | undefined;
     start(): Promise<void>;
     close(): Promise<void>;
@@ -492,7 +493,7 @@ export interface LockStore {
 export interface LockStoreListener {
     granted(grant: PushedGrant): void;
     askIn(id: string, delay: number): void;
-    revoked(id: string): void;
+    revoked(id: string, token?: number): void;
     opened(key: string, latch: string): void;
     restored(): void;
 }
@@ -570,6 +571,7 @@ export interface Clock {
     wall(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
+    stayAwake(): () => void;
 }
 
 export interface LockLogger {

@@ -17,7 +17,7 @@ import type { LockInfo } from './locks/lock-info.js';
 import { readLockInfo } from './locks/read-lock-info.js';
 import { LockObject, type LockObjectService, type LockObjectTerms } from './locks/lock-object.js';
 import { withinScope } from './locks/lock-scope.js';
-import { LockTaker, readKeys } from './locks/lock-taker.js';
+import { LockTaker, readKeys, refuseWithoutPermits } from './locks/lock-taker.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 import { readOwner, type AcquireDefaults } from './locks/resolve-acquire-options.js';
 import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
@@ -128,15 +128,19 @@ export class LockService {
 
   /** Several locks as one: all are held, or none. */
   getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
+    if (!Array.isArray(keys))
+      throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
     return this.lockObject('getMultiLock', readKeys(keys), {}, options);
   }
 
   /**
    * At most `permits` at a time, on all machines.
-   * @throws LockKeyError, LockConfigError for a key or a number of permits that cannot be used
+   * @throws LockKeyError, LockConfigError for a key or a number of permits that cannot be used, and on a store that cannot
+   * count them (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
     refuseUnknownOptions('getSemaphore', options, ['permits']);
+    refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
       acquire: async (name, terms, units) => (await this.taker.take(name, terms, units)).guardAgainstDropping(),
       tryAcquire: (name, terms, units) => nullOnTimeout(service.acquire(name, terms, units)),

@@ -18,7 +18,7 @@ if #holds + #ended > 0 then redis.call('DEL', STATE) end
 local told = 0
 for _, hold in ipairs(holds) do
   if is_present(hold.id) then told = told + 1 end
-  tell_revoked(hold.id)
+  tell_revoked(hold)
 end
 local more = settle({}, {}, nil, 0)
 return { #holds, told, more or -1 }

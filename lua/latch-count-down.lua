@@ -12,7 +12,8 @@ local CHANNELS, KEY = ARGV[1], ARGV[2]
 local id, memory = ARGV[3], tonumber(ARGV[4])
 local left = count_left()
 if has_counted(id) or left == 0 then return left end
-remember(id, memory)
+-- What got no reply is sent again when the network is back, however late that is.
+remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
 if left > 1 then
   redis.call('HSET', LATCH, 'count', integer(left - 1))
   redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))

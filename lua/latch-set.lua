@@ -16,5 +16,5 @@ if left > 0 then return 0 end
 -- Before the rest: refused for lack of memory it leaves nothing behind.
 redis.call('HSET', LATCH, 'count', count, 'name', id, 'lifetime', lifetime)
 redis.call('PEXPIRE', LATCH, lifetime)
-remember(id, memory)
+remember(id, math.max(memory, tonumber(lifetime)))
 return 1

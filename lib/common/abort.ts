@@ -22,3 +22,13 @@ function addListener(signal: AbortSignal) {
   signal.addEventListener('abort', listener, { once: true });
   return added;
 }
+
+/** `work`, or the reason of `signal` when that aborts before it is done. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    const stopListening = listenToAbort(signal, () => reject(signal.reason as Error));
+    work.finally(stopListening).then(resolve, reject);
+  });
+}

@@ -9,6 +9,27 @@ export interface Clock {
   /** Calls back once, at the earliest after `delay` milliseconds. Does not keep the process alive. */
   setTimer(delay: number, callback: () => void): unknown;
   clearTimer(timer: unknown): void;
+  /** Keeps the process alive, for somebody who waits, until what it answers is called. */
+  stayAwake(): () => void;
+}
+
+/** How many want the process to stay alive, and the timer that does it. */
+let awake = 0;
+let keeper: NodeJS.Timeout | undefined;
+const LONG = 2 ** 30;
+
+function stayAwake(): () => void {
+  awake += 1;
+  keeper ??= outside(() => setInterval(() => undefined, LONG));
+  let over = false;
+  return () => {
+    if (over) return;
+    over = true;
+    awake -= 1;
+    if (awake > 0) return;
+    clearInterval(keeper);
+    keeper = undefined;
+  };
 }
 
 export const systemClock: Clock = {
@@ -17,4 +38,5 @@ export const systemClock: Clock = {
   // From outside, so that a timer does not keep the context of whoever set it.
   setTimer: (delay, callback) => outside(() => setTimeout(callback, delay).unref()),
   clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  stayAwake,
 };

@@ -116,13 +116,14 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   idle(timeout: number): Promise<void> {
     if (this.holds.size === 0) return Promise.resolve();
     const { agenda, clock } = this.environment;
-    return new Promise((resolve) => {
+    const sleep = clock.stayAwake();
+    return new Promise<void>((resolve) => {
       const limit = agenda.add(clock.now() + timeout, resolve);
       this.onIdle = () => {
         agenda.cancel(limit);
         resolve();
       };
-    });
+    }).finally(sleep);
   }
 
   lost(hold: Hold, error: LockLostError): void {

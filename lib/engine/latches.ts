@@ -51,9 +51,11 @@ export class Latches {
         (left) => waiter.answered(left === 0),
         (error: unknown) => waiter.refused(error),
       );
+    const sleep = clock.stayAwake();
     try {
       return await waiter.promise;
     } finally {
+      sleep();
       stopListening?.();
       agenda.cancel(deadline);
       watch?.quit(waiter);

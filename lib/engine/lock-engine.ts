@@ -1,3 +1,4 @@
+import { orAborted } from '../common/abort.js';
 import { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
@@ -48,6 +49,8 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   readonly grantTimeout: number;
   readonly agenda: Agenda;
   readonly announcer: Announcer;
+  /** Whether the store can count permits. */
+  readonly keepsPermits: boolean;
   /** `undefined`: the store keeps none. */
   readonly latches: Latches | undefined;
 
@@ -57,6 +60,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   private readonly waiting: WaitingRoom;
   private lastId = 0;
   private closing: LockStoreError | undefined;
+  private readonly closed = new AbortController();
 
   constructor({ store, clock, random, logger, events, commandTimeout, grantTimeout }: LockEngineParts) {
     this.store = store;
@@ -70,6 +74,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     this.releases = new Releases(store, clock, this.agenda, logger);
     this.holds = new HoldKeeper(this);
     this.waiting = new WaitingRoom(this);
+    this.keepsPermits = store.keepsPermits;
     this.latches = store.latches && new Latches(store.latches, this);
     store.listen(this);
   }
@@ -81,7 +86,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   async acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
     this.refuseAtOnce(wait.signal);
     const hold = await this.waiting.wait(terms, wait);
-    if (terms.replicas !== undefined) await this.replicated(hold, terms.replicas);
+    if (terms.replicas !== undefined) await this.replicated(hold, terms.replicas, wait.signal);
     return hold;
   }
 
@@ -154,6 +159,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   /** Refuses new acquisitions and dismisses all who wait. */
   stopWaiting(): void {
     this.closing ??= new LockStoreError('the application is shutting down: no lock is given any more');
+    this.closed.abort(this.closing);
     this.waiting.dismissAll(this.closing);
     this.latches?.stopWaiting(this.closing);
   }
@@ -184,8 +190,10 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     this.waiting.ticket(id)?.askIn(delay);
   }
 
-  revoked(id: string): void {
-    this.holds.get(id)?.lose('it was released by force');
+  revoked(id: string, token = Infinity): void {
+    const hold = this.holds.get(id);
+    // Word of an earlier grant of this acquisition may come late.
+    if (hold !== undefined && token >= hold.token) hold.lose('it was released by force');
     this.waiting.ticket(id)?.revoked();
   }
 
@@ -220,6 +228,10 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     this.send({ key, id, remember, keep: 0, next: undefined });
   }
 
+  get closingSignal(): AbortSignal {
+    return this.closed.signal;
+  }
+
   adopt(terms: HoldTerms, grant: Grant): Hold {
     const hold = this.holds.add(undefined, terms, grant);
     this.announcer.acquired(hold, grant.from);
@@ -235,10 +247,10 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   }
 
   /** @throws LockStoreError or LockLostError, with the hold given back, when too few replicas have it, or have it too late */
-  private async replicated(hold: Hold, { min, timeout }: ReplicaTerms): Promise<void> {
+  private async replicated(hold: Hold, { min, timeout }: ReplicaTerms, signal: AbortSignal | undefined): Promise<void> {
     const { key, id } = hold;
     try {
-      const replicas = await this.store.replicate({ key, id, min, timeout });
+      const replicas = await orAborted(this.store.replicate({ key, id, min, timeout }), signal);
       if (!hold.isHeld) throw hold.loss!;
       if (replicas >= min) return;
       const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was given back`;

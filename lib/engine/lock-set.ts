@@ -13,6 +13,8 @@ export interface LockSetEnvironment extends RequestEnvironment {
   readonly store: LockStore;
   readonly clock: Clock;
   readonly agenda: Agenda;
+  /** Aborts when nobody is given a lock any more. */
+  readonly closingSignal: AbortSignal;
   nextId(): string;
   acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold>;
   release(hold: Hold): Promise<boolean>;
@@ -49,13 +51,14 @@ async function takeInOrder(
   try {
     for (const terms of [...set].sort(byKey)) {
       const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
-      if (left < 0) {
+      // Once something is held the time may have gone by for replicas: the rest may be free, so one try.
+      if (left < 0 && held.size === 0) {
         const message = `${named(set)} were not all free within the waitTimeout of ${waitTimeout} ms`;
         throw new LockTimeoutError(message, { key: terms.key });
       }
       // Renewed while the others are waited for, and not kept if they are waited for in vain.
       const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: left, signal }));
+      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), signal }));
     }
     await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
     held.forEach(refuseLost); // the last answer may have come late for the others
@@ -105,7 +108,7 @@ function takeAtOnce(
     const finish = (tell: () => void): void => {
       if (over) return;
       over = true;
-      stopListening?.();
+      for (const stop of stopListening) stop();
       agenda.cancel(deadline);
       tell();
     };
@@ -116,7 +119,9 @@ function takeAtOnce(
         tell();
       });
 
-    const stopListening = signal && listenToAbort(signal, () => giveUp(() => reject(signal.reason)));
+    const stopListening = [environment.closingSignal, ...(signal ? [signal] : [])].map((each) =>
+      listenToAbort(each, () => giveUp(() => reject(each.reason as Error))),
+    );
     const deadline =
       waitTimeout > 0 ? agenda.add(sent + waitTimeout, () => giveUp(() => reject(unanswered(set)))) : undefined;
 

@@ -125,8 +125,9 @@ export class Ticket {
     this.finish();
     if (this.firstEpoch === undefined) return;
     const { environment, terms } = this;
-    // A refusal is an answer; only what may be executed yet has to be remembered.
-    const unanswered = this.asking > 0 || this.lastError?.transient === true;
+    // A refusal is an answer; only what may be executed yet has to be remembered, or once more after a reconnect.
+    const resent = this.firstEpoch !== environment.store.epoch;
+    const unanswered = resent || this.asking > 0 || this.lastError?.transient === true;
     environment.leave(terms.key, this.id, unanswered ? 2 * environment.commandTimeout : 0);
   }
 

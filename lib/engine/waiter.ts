@@ -1,5 +1,6 @@
 import { listenToAbort } from '../common/abort.js';
 import type { Appointment } from '../common/agenda.js';
+import type { Clock } from '../common/clock.js';
 import type { Hold, HoldTerms } from './hold.js';
 
 /** What an acquisition may be given beside the terms of its hold. */
@@ -16,6 +17,7 @@ export class Waiter {
   private resolve!: (hold: Hold) => void;
   private reject!: (reason: unknown) => void;
   private stopListening: (() => void) | undefined;
+  private sleep: (() => void) | undefined;
 
   constructor(
     readonly terms: HoldTerms,
@@ -34,13 +36,23 @@ export class Waiter {
     this.stopListening = listenToAbort(signal, onAbort);
   }
 
+  /** Keeps the process alive until it is served or refused: nothing else may, where no connection does. */
+  stayAwake(clock: Clock): void {
+    this.sleep ??= clock.stayAwake();
+  }
+
   served(hold: Hold): void {
-    this.stopListening?.();
+    this.settled();
     this.resolve(hold);
   }
 
   refused(reason: unknown): void {
-    this.stopListening?.();
+    this.settled();
     this.reject(reason);
+  }
+
+  private settled(): void {
+    this.stopListening?.();
+    this.sleep?.();
   }
 }

@@ -106,7 +106,8 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   contended(queue: LocalQueue, waiter: Waiter): void {
     this.announcer.contended(waiter);
-    if (!queue.waits) this.timedOut(queue, waiter);
+    if (queue.waits) waiter.stayAwake(this.clock);
+    else this.timedOut(queue, waiter);
   }
 
   dismiss(waiter: Waiter, reason: unknown): void {

@@ -59,7 +59,7 @@ export interface LeaderElection extends AsyncDisposable {
    */
   start(): this;
   /**
-   * Leaves for good, leading or not; resolves when leadership has been given up, and never rejects. When Redis does not
+   * Leaves, leading or not, until `start()` is called again; resolves when leadership has been given up, and never rejects. When Redis does not
    * hear of it the lease ends by itself. The module does this for all elections when the application shuts down.
    */
   stop(): Promise<void>;

@@ -1,6 +1,7 @@
 import type { Duration } from '../common/duration.js';
 import { LockNotHeldError } from '../errors/index.js';
 import type { AcquireOptions } from './acquire-options.js';
+import { refuseUnknownOptions } from './option-readers.js';
 import type { LockHandle } from './lock-handle.js';
 import type { LockHolderInfo, LockInfo } from './lock-info.js';
 import type { Lock, LockCallOptions } from './lock.js';
@@ -24,6 +25,17 @@ export interface LockObjectTerms {
   readonly fair: boolean;
   readonly owner: string | undefined;
 }
+
+const CALL_OPTIONS = [
+  'expire',
+  'maxRenewTimes',
+  'waitTimeout',
+  'signal',
+  'reentrant',
+  'holdAtLeast',
+  'replicas',
+  'onLost',
+] satisfies Array<keyof LockCallOptions>;
 
 /**
  * The `RLock` shape over the service. Without an owner it keeps the handles that it gave out, so as to know what
@@ -53,7 +65,8 @@ export class LockObject implements Lock {
     return this.keys[0]!;
   }
 
-  lock(options: LockCallOptions = {}): Promise<LockHandle> {
+  async lock(options: LockCallOptions = {}): Promise<LockHandle> {
+    refuseUnknownOptions('lock', options, CALL_OPTIONS);
     const { type, fair, owner } = this.terms;
     return this.remember(this.service.acquire(this.keys, { ...options, type, fair, owner }));
   }

@@ -1,7 +1,7 @@
 import type { Hold, HoldTerms } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
-import { LockKeyError } from '../errors/index.js';
+import { LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import type { AcquireOptions } from './acquire-options.js';
 import { HeldLock } from './held-lock.js';
@@ -36,6 +36,7 @@ export class LockTaker {
   async take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
     const names = readKeys(keys);
     const terms = resolveAcquireOptions(options, this.defaults, units);
+    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     terms.signal?.throwIfAborted();
     const steps = names.map((key) => this.stepFor(key, terms, options.reentrant !== false));
     const lock = handleOf(await this.go(steps, terms));
@@ -123,4 +124,13 @@ export function readKeys(keys: unknown): readonly string[] {
   if (!Array.isArray(keys)) return [assertKey(keys)];
   if (keys.length === 0) throw new LockKeyError('There is no key to lock: the list of keys is empty.');
   return [...new Set(keys.map(assertKey))];
+}
+
+/** @throws LockConfigError where the locks are kept by several independent masters */
+export function refuseWithoutPermits({ keepsPermits }: LockEngine): void {
+  if (keepsPermits) return;
+  throw new LockConfigError(
+    'Permits need one Redis that counts, and here the locks are kept by several independent ones (Redlock): set up a second ' +
+      'instance on one of them, RedisLockModule.forRoot({ name, connection }), and take the permits there.',
+  );
 }

@@ -41,7 +41,7 @@ export interface Lock {
   unlock(): Promise<void>;
   /** Frees the key, whoever holds it, and tells the holder. `true`: it was held. */
   forceUnlock(): Promise<boolean>;
-  /** Whether anybody holds the key: reading, if this is a read lock, and else alone. */
+  /** Whether anybody holds the key (of several keys: each of them): reading, if this is a read lock, and else alone. */
   isLocked(): Promise<boolean>;
   /** Whether this scope, or this object, holds the key. No I/O. */
   isHeldByCurrentContext(): boolean;

@@ -1,10 +1,20 @@
 import type { Duration } from '../common/duration.js';
 import type { StoredLock } from '../engine/lock-engine.js';
-import { LockNotHeldError } from '../errors/index.js';
+import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireOptions, RunOptions } from './acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
-import { readCount } from './option-readers.js';
+import { readCount, refuseUnknownOptions } from './option-readers.js';
 import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
+
+const CALL_OPTIONS = [
+  'expire',
+  'maxRenewTimes',
+  'waitTimeout',
+  'signal',
+  'holdAtLeast',
+  'replicas',
+  'onLost',
+] satisfies Array<keyof SemaphoreCallOptions>;
 
 /** What a `Semaphore` object asks of the service. */
 export interface SemaphoreService {
@@ -17,9 +27,6 @@ export interface SemaphoreService {
 
 /** The semaphore shape over the service: holds that are permits. */
 export class SemaphoreObject implements Semaphore {
-  /** Handles of permits that this object gave out. */
-  private readonly given = new WeakSet<LockHandle>();
-
   constructor(
     private readonly service: SemaphoreService,
     readonly key: string,
@@ -27,30 +34,33 @@ export class SemaphoreObject implements Semaphore {
   ) {}
 
   async acquire(permits = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
-    const terms = { ...options, permits: await this.mostFor(permits) };
-    return this.remember(await this.service.acquire(this.key, terms, permits));
+    refuseUnknownOptions('semaphore.acquire', options, CALL_OPTIONS);
+    return this.service.acquire(this.key, { ...options, permits: await this.mostFor(permits) }, permits);
   }
 
   async tryAcquire(permits = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
     const options = { waitTimeout: waitTime, expire: leaseTime, permits: await this.mostFor(permits) };
-    const handle = await this.service.tryAcquire(this.key, options, permits);
-    return handle && this.remember(handle);
+    return this.service.tryAcquire(this.key, options, permits);
   }
 
   async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
+    if (typeof task !== 'function') {
+      throw new LockConfigError(
+        'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
+      );
+    }
+    refuseUnknownOptions('semaphore.run', options, [...CALL_OPTIONS, 'units']);
     const { units = 1, ...rest } = options;
-    const guarded = (handle: LockHandle): T | Promise<T> => task(this.remember(handle));
-    return this.service.run(this.key, guarded, { ...rest, permits: await this.mostFor(units) }, units);
+    return this.service.run(this.key, task, { ...rest, permits: await this.mostFor(units) }, units);
   }
 
   async release(handle: LockHandle): Promise<void> {
-    const why = this.given.has(handle)
-      ? handle.isHeld && (await handle.release())
-        ? undefined
-        : 'they are not held any more'
-      : 'they are not of this semaphore';
-    if (why === undefined) return;
-    throw new LockNotHeldError(`these permits of '${this.key}' cannot be released: ${why}`, { key: this.key });
+    if (typeof handle !== 'object' || handle === null || typeof handle.release !== 'function') {
+      throw new LockConfigError('semaphore.release takes the handle that acquire gave.');
+    }
+    const { key, type, isHeld } = handle;
+    if (key !== this.key || type !== 'permits') throw this.notHeld('they are not of this semaphore');
+    if (!isHeld || !(await handle.release())) throw this.notHeld('they are not held any more');
   }
 
   async availablePermits(): Promise<number> {
@@ -74,8 +84,7 @@ export class SemaphoreObject implements Semaphore {
     return units > this.permits ? Math.max(this.permits, await this.getPermits()) : this.permits;
   }
 
-  private remember(handle: LockHandle): LockHandle {
-    this.given.add(handle);
-    return handle;
+  private notHeld(why: string): LockNotHeldError {
+    return new LockNotHeldError(`these permits of '${this.key}' cannot be released: ${why}`, { key: this.key });
   }
 }

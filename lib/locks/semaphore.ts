@@ -35,7 +35,7 @@ export interface Semaphore {
   /** Runs `task` with one permit, or as many as `units` says. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**
-   * Gives permits back by the handle that `acquire` gave.
+   * Gives permits back by the handle that `acquire` gave, of this object or another one of the same key.
    * @throws LockNotHeldError when they are not held (any more), or are those of another semaphore
    */
   release(handle: LockHandle): Promise<void>;

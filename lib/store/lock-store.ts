@@ -18,6 +18,8 @@ export interface LockStore {
   /** Why it is no use to ask now: it has been out of reach for so long that what is sent would only pile up. */
   readonly unreachable: LockStoreError | undefined;
 
+  /** Whether it can count permits. Several masters cannot: that each hold has a majority says nothing of how many there are. */
+  readonly keepsPermits: boolean;
   /** Keeps count-down latches; `undefined`: this store cannot. */
   readonly latches: LatchStore | undefined;
 
@@ -57,8 +59,8 @@ export interface LockStoreListener {
   granted(grant: PushedGrant): void;
   /** A waiter is to ask again in `delay` ms. */
   askIn(id: string, delay: number): void;
-  /** A hold was ended by force. */
-  revoked(id: string): void;
+  /** A hold was ended by force; `token`: the one that had this, not one that the same acquisition got later. */
+  revoked(id: string, token?: number): void;
   /** A latch has come to 0: the one of that name (see `LatchCount`). */
   opened(key: string, latch: string): void;
   /** The store hears again, after it could not for a while. */

@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { merge, type Subscription } from 'rxjs';
 import { systemClock } from '../common/clock.js';
 import { declaredConnections } from '../decorators/lock-metadata.js';
 import { LockConfigError } from '../errors/index.js';
@@ -15,7 +17,10 @@ import { Acquisitions } from './acquisitions.js';
 import { ManualClock } from './manual-clock.js';
 import { RecordingEngine } from './recording-engine.js';
 
-/** The options of `LockTesting`: those of the module, and the clock. Nothing is kept in Redis, so `connection` is not used. */
+/**
+ * The options of `LockTesting`: those of the module, and the clock. Nothing is kept in Redis, so `connection` is not used;
+ * `shutdownTimeout` is 0 unless it is given.
+ */
 export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
   /** `'system'` (default): time passes. `'manual'`: it passes when the test calls `clock.advance(ms)`. */
   clock?: 'system' | 'manual';
@@ -49,8 +54,8 @@ export class LockTesting implements AsyncDisposable {
     this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
     const time = this.manualClock ?? systemClock;
     const backend = new MemoryBackend(time);
-    // Nobody waits at the end for holders whose time stands still.
-    const { shutdownTimeout } = clock === 'manual' ? { shutdownTimeout: 0 } : written;
+    // Nobody waits at the end for what a test has left held.
+    const shutdownTimeout = clock === 'manual' ? 0 : (written.shutdownTimeout ?? 0);
     const options = resolveModuleOptions({ ...written, shutdownTimeout, store: () => new MemoryStore(backend) });
     this.outsider = createLockService({ ...options, shutdownTimeout: 0 }, logger, { clock: time });
     this.service = createLockService(options, logger, {
@@ -80,8 +85,25 @@ export class LockTesting implements AsyncDisposable {
   }
 
   /** Ends whoever holds a key: their `signal` aborts, and they get the `LockLostError`. `false`: nobody held it. */
-  lose(key: string): Promise<boolean> {
-    return this.outsider.forceRelease(key);
+  async lose(key: string): Promise<boolean> {
+    const events = merge(this.service.events, this.outsider.events);
+    let subscription: Subscription | undefined;
+    const told = new Promise<void>((resolve) => {
+      subscription = events.subscribe((event) => event.type === 'lost' && event.key === key && resolve());
+    });
+    try {
+      const held = await this.outsider.forceRelease(key);
+      // Until its holder has heard, and not a moment longer: what fails of that is for the test to expect.
+      await Promise.race([told, this.moment()]);
+      return held;
+    } finally {
+      subscription?.unsubscribe();
+    }
+  }
+
+  private async moment(): Promise<void> {
+    await this.manualClock?.advance(0);
+    await setImmediate();
   }
 
   /**

@@ -31,6 +31,11 @@ export class ManualClock implements Clock {
     this.timers.delete(timer as ManualTimer);
   }
 
+  /** Time that a test moves keeps nothing alive. */
+  stayAwake(): () => void {
+    return () => undefined;
+  }
+
   /**
    * Lets so many milliseconds pass: every timer that falls due is called at its time, one after the other, and what it
    * brings about by promises happens before the next one. Resolves when all that has happened.

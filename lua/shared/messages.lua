@@ -17,8 +17,8 @@ local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
 
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 
 local function tell_opened(client, latch)

@@ -30,6 +30,10 @@ export class FakeClock implements Clock {
     this.timers.delete(timer as FakeTimer);
   }
 
+  stayAwake(): () => void {
+    return () => undefined;
+  }
+
   /** Lets time pass, and has every timer that falls due called at its time. */
   advance(ms: number): void {
     const end = this.time + ms;

@@ -124,7 +124,7 @@ export class MemoryLock implements Fading {
     const { holds } = this.holds.read(this.server.now);
     this.holds.clear();
     const told = holds.filter(({ id }) => this.server.isPresent(id)).length;
-    for (const { id } of holds) this.server.tell(id, (client) => client.revoked(id));
+    for (const { id, token } of holds) this.server.tell(id, (client) => client.revoked(id, token));
     this.settle([], []);
     return { holds: holds.length, told };
   }

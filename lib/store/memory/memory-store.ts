@@ -25,6 +25,7 @@ export class MemoryStore implements LockStore {
   /** No connection can be lost. */
   readonly epoch = 0;
   readonly unreachable = undefined;
+  readonly keepsPermits = true;
   readonly latches: LatchStore = {
     setCount: (key, count, lifetime) => this.withLatch(key, (latch) => latch.set(this.latchName(), count, lifetime)),
     countDown: (key, id) => this.withLatch(key, (latch) => latch.countDown(id)),

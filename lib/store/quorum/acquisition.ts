@@ -92,7 +92,8 @@ export class Acquisition {
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
   expect(seat: Seat, question: () => Promise<AcquireReply>, sent = this.environment.clock.now()): void {
-    const { epoch } = seat.member.store;
+    const { epoch, unreachable } = seat.member.store;
+    seat.wasSent ||= unreachable === undefined;
     seat.asking += 1;
     question().then(
       (reply) => {
@@ -234,8 +235,9 @@ export class Acquisition {
   private giveBack(seat: Seat, remember = 0): void {
     const { key, id } = this.request;
     seat.clear();
+    if (!seat.wasSent) return;
     // Where that fails the grant ends with its lease.
-    seat.member.ask((store) => store.release({ key, id, remember, keep: 0, next: undefined })).catch(() => undefined);
+    seat.member.tell((store) => store.release({ key, id, remember, keep: 0, next: undefined })).catch(() => undefined);
   }
 
   private answered(seat: Seat, reply: AcquireReply, sent: number, epoch: number): void {
@@ -317,7 +319,8 @@ export class Acquisition {
     const { clock, random } = this.environment;
     const { waits } = this.request;
     const now = clock.now();
-    let askIn = Math.min(...this.seats.map(({ askAt }) => askAt)) - now;
+    // A question on its way is asked already: when its master was to be asked is over, and no reason to hurry.
+    let askIn = Math.min(...this.seats.filter(({ isOpen }) => !isOpen).map(({ askAt }) => askAt)) - now;
     if (unsettled > 0) {
       askIn = Math.min(askIn, AFTER_SPLIT * 2 ** (unsettled - 1) * (0.5 + random()), LONGEST_AFTER_SPLIT);
     }

@@ -76,10 +76,14 @@ export class Member {
    * @throws LockStoreError, without asking, while it has been out of reach for so long that it would only pile up
    */
   ask<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
+    const { unreachable } = this.store;
+    return unreachable === undefined ? this.tell(question) : Promise.reject(unreachable);
+  }
+
+  /** As `ask`, also while it is out of reach: to give back what it was asked before, behind which this goes. */
+  tell<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
     const { refusal } = this.membership;
     if (refusal !== undefined) return Promise.reject(refusal);
-    const { unreachable } = this.store;
-    if (unreachable !== undefined) return Promise.reject(unreachable);
     return this.admitted ? question(this.store) : this.admit().then(() => question(this.store));
   }
 }

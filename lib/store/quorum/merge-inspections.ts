@@ -12,7 +12,10 @@ export function mergeInspections(replies: readonly StoredLock[], quorum: number,
   const held = new Set(holds.map(({ id }) => id));
   const limits = replies.flatMap(({ limit }) => limit ?? []);
   return {
-    lastToken: Math.max(...replies.map(({ lastToken }) => lastToken)),
+    // A master that granted late has had tokens that nobody was given.
+    lastToken: Math.max(
+      ...(holds.length > 0 ? holds.map(({ token }) => token) : replies.map((each) => each.lastToken)),
+    ),
     holds,
     waiters: mergeWaiters(replies).filter(({ id }) => !held.has(id)),
     limit: limits.length >= enough ? nthLargest(limits, enough) : undefined,

@@ -46,6 +46,7 @@ export interface QuorumStoreOptions {
  */
 export class QuorumStore implements LockStore, AcquisitionEnvironment {
   readonly clientId: string;
+  readonly keepsPermits = false;
   readonly latches = undefined;
   readonly members: readonly Member[];
   readonly quorum: number;
@@ -123,16 +124,12 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
     const replies = this.members.map((member, i) => {
       // An answer that was not waited for may come behind the release.
-      const remember = given?.seats[i]?.isOpen === true ? 2 * this.commandTimeout : 0;
-      return member.ask((store) =>
-        store.release({
-          key,
-          id,
-          remember: Math.max(request.remember, remember),
-          keep,
-          next: next?.requestFor(member),
-        }),
-      );
+      const open = given?.seats[i]?.isOpen === true ? 2 * this.commandTimeout : 0;
+      const release = { key, id, remember: Math.max(request.remember, open), keep, next: undefined };
+      if (member.store.unreachable !== undefined && given?.seats[i]?.wasSent === true) {
+        member.tell((store) => store.release(release)).catch(() => undefined);
+      }
+      return member.ask((store) => store.release({ ...release, next: next?.requestFor(member) }));
     });
     next?.seats.forEach((seat, i) => {
       next.expect(seat, () => replies[i]!.then((reply) => reply.next!), called);

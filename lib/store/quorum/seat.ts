@@ -12,6 +12,8 @@ export class Seat {
   standing: Standing = 'none';
   /** How many questions are on their way. */
   asking = 0;
+  /** Whether it was ever asked when it could be reached: that may be carried out yet. */
+  wasSent = false;
   /** A grant was pushed that no answer has confirmed yet. */
   pushed = false;
   /** Until when the hold is believed here, counted from the sending of the question. */

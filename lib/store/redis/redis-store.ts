@@ -49,6 +49,7 @@ export interface RedisStoreOptions {
 /** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
+  readonly keepsPermits = true;
   readonly latches: RedisLatches;
   private readonly connection: RedisConnection;
   private readonly scripts: ScriptRunner;
@@ -222,7 +223,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const message = readMessage(text);
     if (message?.word === 'granted') this.listener?.granted(message.grant);
     else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
-    else if (message?.word === 'revoked') this.listener?.revoked(message.id);
+    else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 

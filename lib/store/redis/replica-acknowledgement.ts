@@ -91,7 +91,7 @@ export class ReplicaAcknowledgement {
     unwritten.forEach((confirmation, i) => {
       const [error, isHeld] = replies[i] ?? [waitError];
       if (error) this.fail(confirmation, error);
-      else if (isHeld !== 1) this.answer(confirmation, 0);
+      else if (Number(isHeld) !== 1) this.answer(confirmation, 0);
     });
     if (waitError) throw waitError;
     const now = performance.now();

@@ -75,12 +75,12 @@ export function readReleaseReply([released, more, ...next]: readonly unknown[]):
 export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant }
   | { readonly word: 'ask'; readonly id: string; readonly delay: number }
-  | { readonly word: 'revoked'; readonly id: string }
+  | { readonly word: 'revoked'; readonly id: string; readonly token: number }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
 const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (.+)$/s;
 const ASK = /^ask (\S+) (\d+) /;
-const REVOKED = /^revoked (\S+) /;
+const REVOKED = /^revoked (\S+) (\d+) /;
 const OPENED = /^opened (\S+) (.+)$/s;
 
 /** Reads what `lua/shared/messages.lua` writes. */
@@ -91,7 +91,8 @@ export function readMessage(message: string): ClientMessage | undefined {
     return { word: 'granted', grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time) } };
   }
   if ((found = ASK.exec(message)) !== null) return { word: 'ask', id: found[1] as string, delay: Number(found[2]) };
-  if ((found = REVOKED.exec(message)) !== null) return { word: 'revoked', id: found[1] as string };
+  if ((found = REVOKED.exec(message)) !== null)
+    return { word: 'revoked', id: found[1] as string, token: Number(found[2]) };
   if ((found = OPENED.exec(message)) !== null) {
     return { word: 'opened', latch: found[1] as string, key: found[2] as string };
   }

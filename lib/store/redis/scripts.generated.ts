@@ -164,7 +164,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '13058a8aaa0131e9d9341c7fe78abc08cbbe9171',
+    sha1: 'a14f20a7a7e4825b86a5487b42a783f26a05c740',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -310,8 +310,8 @@ end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -479,7 +479,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '9a0f5b0518fcf402cf4aacc833f191fbf0ff08ca',
+    sha1: 'c83fe65bee28376d723edc56346a8f8abca6a003',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -610,8 +610,8 @@ end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -850,7 +850,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '4a88fed84de2b1b9fd24b91a9679a0ea5eab866e',
+    sha1: '736d701baa21b1ecc14f3a8aeb67fade7bbf662d',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -981,8 +981,8 @@ end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -1084,7 +1084,7 @@ if #holds + #ended > 0 then redis.call('DEL', STATE) end
 local told = 0
 for _, hold in ipairs(holds) do
   if is_present(hold.id) then told = told + 1 end
-  tell_revoked(hold.id)
+  tell_revoked(hold)
 end
 local more = settle({}, {}, nil, 0)
 return { #holds, told, more or -1 }`,
@@ -1263,7 +1263,7 @@ return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -
   },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: 'd944b95ac789c3e318e3049918bfeb056f2bd162',
+    sha1: '570ae4a58bccd341139289fe2cb3dc55fabbc311',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local function server_time()
   local time = redis.call('TIME')
@@ -1295,7 +1295,7 @@ end
 local id, memory = ARGV[3], tonumber(ARGV[4])
 local left = count_left()
 if has_counted(id) or left == 0 then return left end
-remember(id, memory)
+remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
 if left > 1 then
   redis.call('HSET', LATCH, 'count', integer(left - 1))
   redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
@@ -1314,8 +1314,8 @@ end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -1371,7 +1371,7 @@ return { left, redis.call('HGET', LATCH, 'name') }`,
   },
   latchSet: {
     name: 'latch-set',
-    sha1: '780377a3266897759f6a12195a99baec9b95f52a',
+    sha1: '0a1e182f2698c21130c0ed78a66454cbde3ce795',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1405,12 +1405,12 @@ if has_counted(id) then return 1 end
 if left > 0 then return 0 end
 redis.call('HSET', LATCH, 'count', count, 'name', id, 'lifetime', lifetime)
 redis.call('PEXPIRE', LATCH, lifetime)
-remember(id, memory)
+remember(id, math.max(memory, tonumber(lifetime)))
 return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'cfc73d0755de10c6a3f13833ef22407708ce5547',
+    sha1: '3e597587c787a44780cdff45bc90e4d5cd963cac',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1557,8 +1557,8 @@ end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -1775,7 +1775,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'cf7f94056bd8babb41a2637a090fde8a99aebfcc',
+    sha1: '473aa0e2b3e5dc4794931ae57da3c5b6dca8fde2',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1906,8 +1906,8 @@ end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
-local function tell_revoked(id)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'revoked', id, KEY }, ' '))
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))

@@ -283,6 +283,13 @@ describe('a ticket that is given up', () => {
     expect(told).toContain(`left a ${ID} 10000`);
   });
 
+  it('has its leave remembered when a question may be executed once more after a reconnect', async () => {
+    const { ticket, store, told } = await waiting();
+    store.epoch += 1;
+    ticket.leave();
+    expect(told).toContain(`left a ${ID} 10000`);
+  });
+
   it('has nothing to leave before it has asked', () => {
     const { ticket, told } = setUp();
     ticket.leave();

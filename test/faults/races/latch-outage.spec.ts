@@ -1,0 +1,40 @@
+import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../support/eventually.js';
+import { LockBench } from '../../support/locks.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+
+const bench = new LockBench();
+const commandTimeout = 200;
+
+it('a count-down whose reply was lost counts once, however long the network is away', async () => {
+  const proxy = await RespProxy.start({ port: bench.redis.port });
+  const service = await bench.service({ connection: proxy.url, commandTimeout });
+  const near = (await bench.service()).getCountDownLatch('job');
+  const far = service.getCountDownLatch('job');
+  await near.trySetCount(1);
+  await near.countDown();
+  expect(await near.trySetCount(2)).toBe(true);
+  await far.getCount();
+  const cut = proxy.cutAfterCommand(({ name }) => name === 'eval' || name === 'evalsha');
+  proxy.refuse();
+  const counting = far.countDown().catch((error: Error) => error.message);
+  await cut.happened;
+  await counting;
+  // The script may not be known yet: then this was its first try, and the second is sent later.
+  await sleep(7 * commandTimeout);
+  const before = await near.getCount();
+  await proxy.accept();
+  await eventually(
+    async () =>
+      far.getCount().then(
+        () => true,
+        () => false,
+      ),
+    { within: 5_000 },
+  );
+  await sleep(300);
+  const after = await near.getCount();
+  await proxy.close();
+  expect(after).toBe(before);
+});

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { LockBench, timed } from '../../support/locks.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+const bench = new LockBench();
+let replica: RedisServer;
+beforeAll(async () => {
+  await bench.redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+  replica = await startRedis({ args: ['--replicaof', bench.redis.host, String(bench.redis.port)] });
+  await eventually(async () => (await bench.redis.admin.info('replication')).includes('state=online'), {
+    within: 10_000,
+  });
+  await bench.redis.admin.set('lock:probe', '1', 'PX', 60_000);
+  await eventually(async () => (await bench.redis.admin.wait(1, 100)) === 1, { within: 10_000 });
+});
+afterAll(() => replica.stop());
+
+it('the time that replicas take for the first of two free keys comes on top of waitTimeout', async () => {
+  const service = await bench.service();
+  await replica.pause();
+  setTimeout(() => void replica.resume(), 600);
+  const lock = await service.acquire(['a', 'b'], { waitTimeout: 300, replicas: { min: 1, timeout: 2_000 } });
+  expect(await lock.release()).toBe(true);
+});
+
+it('replicas are counted also where ioredis gives numbers as strings', async () => {
+  const { host, port } = bench.redis;
+  const service = await bench.service({ connection: { host, port, stringNumbers: true } });
+  const lock = await service.acquire('a', { replicas: { min: 1, timeout: 2_000 } });
+  expect(await lock.release()).toBe(true);
+});
+
+it('who aborts while replicas are waited for is told at once, and nothing is kept', async () => {
+  const service = await bench.service();
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new Error('enough')), 100);
+  const { error, took } = await timed(() =>
+    service.acquire('a', { replicas: { min: 2, timeout: 2_000 }, signal: controller.signal }),
+  );
+  expect(error).toBe(controller.signal.reason);
+  expect(took).toBeLessThan(600);
+  await bench.untilNothingIsLeft();
+});

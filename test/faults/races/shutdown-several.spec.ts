@@ -1,0 +1,28 @@
+import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockBench } from '../../support/locks.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+
+const bench = new LockBench();
+
+it.each([
+  ['one key', 'a'],
+  ['several keys', ['a', 'b']],
+])('%s that are asked for at shutdown are not kept', async (_name, keys) => {
+  const proxy = await RespProxy.start({ port: bench.redis.port });
+  const service = await bench.service({ connection: `redis://127.0.0.1:${proxy.port}`, shutdownTimeout: 1_000 });
+  await (await service.acquire('warm')).release();
+  await (await service.acquire(['warm', 'warm2'])).release();
+  proxy.delay({ reply: 100 });
+  const acquiring = service.acquire(keys).then(
+    () => 'acquired',
+    (error: Error) => error.message,
+  );
+  await sleep(30);
+  await service.close();
+  const said = await acquiring;
+  const left = await bench.redis.admin.keys('lock:state:*');
+  await proxy[Symbol.asyncDispose]();
+  expect(left).toEqual([]);
+  expect(said).toContain('shutting down');
+});

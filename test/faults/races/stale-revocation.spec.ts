@@ -1,0 +1,26 @@
+import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockBench } from '../../support/locks.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+
+const bench = new LockBench();
+
+it('a late word of the end of an earlier grant does not end a later one', async () => {
+  const proxy = await RespProxy.start({ port: bench.redis.port });
+  const one = await bench.service();
+  const two = await bench.service({ connection: proxy.url, grantTimeout: 300 });
+  const lock = await one.acquire('a');
+  const waiting = two.acquire('a');
+  await bench.untilWaiting('a', 1);
+  proxy.holdReplies(({ isSubscriber }) => isSubscriber);
+  await lock.release();
+  expect(await one.forceRelease('a')).toBe(true);
+  const second = await waiting;
+  expect(second.isHeld).toBe(true);
+  proxy.heal();
+  await sleep(100);
+  const { isHeld } = second;
+  await second.release();
+  await proxy.close();
+  expect(isHeld).toBe(true);
+});

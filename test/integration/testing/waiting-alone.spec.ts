@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+
+const LIBRARY = new URL('../../../dist/esm/testing/index.js', import.meta.url).href;
+
+/** What a script prints that has nothing else to do than to wait for locks in memory. */
+async function printed(script: string): Promise<string> {
+  const source = `import { LockTesting } from '${LIBRARY}'; const testing = new LockTesting(); const { service } = testing; ${script}`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source]);
+  return stdout;
+}
+
+it('a wait keeps the process alive, where no connection does', async () => {
+  expect(
+    await printed(`
+      const first = await testing.hold('a', { holdAtLeast: 200 });
+      await first.release();
+      const next = await service.acquire('a');
+      console.log('next', await next.release());`),
+  ).toBe('next true\n');
+});
+
+it('a latch that is awaited keeps the process alive', async () => {
+  expect(
+    await printed(`
+      const latch = service.getCountDownLatch('a');
+      await latch.trySetCount(1);
+      console.log(await latch.await(200));`),
+  ).toBe('false\n');
+});
+
+it('nothing is kept alive by locks that are held, nor by nobody who waits', async () => {
+  expect(await printed(`await service.acquire('a'); console.log('held');`)).toBe('held\n');
+});
