@@ -11,6 +11,24 @@ async function printed(script: string): Promise<string> {
   return stdout;
 }
 
+it('the memory store warns once in a process that is no test', async () => {
+  const index = new URL('../../../dist/esm/index.js', import.meta.url).href;
+  const source = `
+    import 'reflect-metadata';
+    import { NestFactory } from '@nestjs/core';
+    import { RedisLockModule } from '${index}';
+    for (const name of ['one', 'two']) {
+      const imports = [RedisLockModule.forRoot({ name, store: 'memory' })];
+      const app = await NestFactory.createApplicationContext({ module: class {}, imports }, { logger: ['warn', 'error'] });
+      await app.close();
+    }`;
+  const { JEST_WORKER_ID: _, ...environment } = process.env;
+  const env = { ...environment, NODE_ENV: 'development', NO_COLOR: '1' };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], { env });
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  expect(lines).toEqual([expect.stringMatching(/WARN \[RedisLock\] .*process/)]);
+});
+
 it('a wait keeps the process alive, where no connection does', async () => {
   expect(
     await printed(`
