@@ -353,12 +353,12 @@ describe('downgrade and upgrade', () => {
 
 describe('each reader has a lease of its own', () => {
   it('A16 a fixed lease of one reader ends, and the watchdog of another does not keep it alive', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 300 });
-    const fixed = await one!.acquire('a', { ...READ, expire: 200 });
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900 });
+    const fixed = await one!.acquire('a', { ...READ, expire: 600 });
     const renewed = await other!.acquire('a', READ);
     const { holders } = (await other!.inspect('a'))!;
     expect(holders).toHaveLength(2);
-    await eventually(async () => (await other!.inspect('a'))!.holds === 1, { within: 1_000 });
+    await eventually(async () => (await other!.inspect('a'))!.holds === 1, { within: 3_000 });
     expect(fixed.isHeld).toBe(false);
     expect(fixed.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
     await renewed.verify();
