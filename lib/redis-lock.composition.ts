@@ -36,6 +36,7 @@ export function createLockService(
     events,
     commandTimeout,
     grantTimeout,
+    localTurns: { most: options.localHandoffs, time: options.localHandoffTime },
   });
   return new LockService(engine, events.asObservable(), {
     name,

@@ -10,6 +10,7 @@ import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
 import {
   readChoice,
+  readCount,
   readDuration,
   readExpire,
   readLease,
@@ -52,6 +53,13 @@ export interface RedisLockModuleOptions {
    * others that dies in the moment of its turn. Default 3 s.
    */
   grantTimeout?: Duration;
+  /**
+   * How many of one process's waiters for a key have it in turn, without a round trip, before others get it. Default 16;
+   * 1: none, each waiter of each process in the order in which all came.
+   */
+  localHandoffs?: number;
+  /** For how long they may have it in turn. Default 50 ms. */
+  localHandoffTime?: Duration;
 }
 
 /** What keeps the locks: Redis, this process's memory, or what a function makes. */
@@ -97,6 +105,8 @@ export interface ResolvedModuleOptions {
   readonly commandTimeout: number;
   readonly shutdownTimeout: number;
   readonly grantTimeout: number;
+  readonly localHandoffs: number;
+  readonly localHandoffTime: number;
   readonly defaults: ResolvedLockDefaults;
 }
 
@@ -122,6 +132,8 @@ export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
   commandTimeout: 5_000,
   shutdownTimeout: 10_000,
   grantTimeout: 3_000,
+  localHandoffs: 16,
+  localHandoffTime: 50,
   defaults: Object.freeze({
     expire: 0,
     maxRenewTimes: 0,
@@ -144,6 +156,8 @@ export const MODULE_OPTIONS = [
   'commandTimeout',
   'shutdownTimeout',
   'grantTimeout',
+  'localHandoffs',
+  'localHandoffTime',
   'isGlobal',
 ] satisfies Array<keyof RedisLockRootOptions>;
 
@@ -173,6 +187,8 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     commandTimeout: readTimeout('commandTimeout', written.commandTimeout ?? DEFAULTS.commandTimeout),
     shutdownTimeout: readDuration('shutdownTimeout', written.shutdownTimeout ?? DEFAULTS.shutdownTimeout),
     grantTimeout: readLease('grantTimeout', written.grantTimeout ?? DEFAULTS.grantTimeout),
+    localHandoffs: readCount('localHandoffs', written.localHandoffs ?? DEFAULTS.localHandoffs, 1),
+    localHandoffTime: readDuration('localHandoffTime', written.localHandoffTime ?? DEFAULTS.localHandoffTime),
     defaults: resolveLockDefaults(written.defaults ?? {}),
   });
 }

@@ -2,7 +2,7 @@
 --
 -- KEYS  for each lock: state, queue, waiters, fence, gone, limit
 -- ARGV  for each lock: request (see shared/request.lua)
--- Reply for each lock: HELD, now, token, lease left; or nothing, when not all were free
+-- Reply for each lock: HELD, now, token, lease left, turns; or nothing, when not all were free
 --
 -- May arrive twice or late. Everything is read before anything is written: a foreign key in the way of one lock leaves
 -- nothing behind in another.
@@ -10,11 +10,11 @@
 --- @include "shared/replies"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"
 
-local REQUEST_SIZE = 8
 local locks = {}
 for place = 1, #KEYS / 6 do
   use_lock(place)

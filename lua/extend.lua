@@ -1,12 +1,12 @@
 -- Sets the lease of one hold anew, longer or shorter than it was.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 channel prefix, 2 key, 3 hold id, 4 lease
+-- ARGV  1 address, 2 hold id, 3 lease
 -- Reply ms left; -1 it is not held
-local CHANNELS, KEY = ARGV[1], ARGV[2]
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/messages"
@@ -14,9 +14,9 @@ local CHANNELS, KEY = ARGV[1], ARGV[2]
 --- @include "shared/settle"
 
 local holds, ended = read_holds()
-local hold = find_hold(holds, ARGV[3])
+local hold = find_hold(holds, ARGV[2])
 if not hold or hold.kept then return -1 end
-hold.ends = now + tonumber(ARGV[4])
+hold.ends = now + tonumber(ARGV[3])
 set_state_ttl(holds)
 write_hold(hold)
 settle(holds, ended, nil, 0)

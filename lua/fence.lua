@@ -1,7 +1,7 @@
 -- Raises the fencing token of a hold that stands on several masters, so that the next holder's is larger on each of them.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 hold id, 2 token
+-- ARGV  1 hold id, 2 token, 3 how many tokens from that one on nobody else is to get
 -- Reply 1, ms left: the token is the hold's now; or 0, ms left, last token: somebody has had this one or a larger one;
 --       or -1: it is not held
 --
@@ -9,18 +9,21 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 
 local token = tonumber(ARGV[2])
+local last_of_all = token + ARGV[3] - 1
 local hold = find_hold(read_holds(), ARGV[1])
 if not hold or hold.kept then return { -1 } end
 local left = hold.ends - now
 local last = last_token()
-if last == token and hold.token == token then return { 1, left } end
-if last >= token then return { 0, left, last } end
+if last >= token and not (hold.token == token and last <= last_of_all) then return { 0, left, last } end
 
-redis.call('SET', FENCE, integer(token), 'PX', integer(math.max(redis.call('PTTL', FENCE), FENCE_MEMORY + left)))
-hold.token = token
-write_hold(hold)
+redis.call('SET', FENCE, integer(last_of_all), 'PX', integer(math.max(redis.call('PTTL', FENCE), FENCE_MEMORY + left)))
+if hold.token ~= token then
+  hold.token = token
+  write_hold(hold)
+end
 return { 1, left }

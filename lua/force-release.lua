@@ -1,12 +1,12 @@
 -- Ends all holds of a lock, whoever has them, and tells those who had them.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 channel prefix, 2 key
+-- ARGV  1 address
 -- Reply holds ended, clients of theirs that were there to be told, place to go on from or -1
-local CHANNELS, KEY = ARGV[1], ARGV[2]
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/messages"

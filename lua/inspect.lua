@@ -7,6 +7,7 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
+--- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/queue"

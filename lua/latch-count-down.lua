@@ -1,15 +1,14 @@
 -- Counts a latch down by one. At 0 the latch is gone, and each client that waits for it is told.
 --
 -- KEYS  latch, counted
--- ARGV  1 channel prefix, 2 key, 3 id of this call, 4 ms to remember the id
+-- ARGV  1 address, 2 id of this call, 3 ms to remember the id
 -- Reply how much is left
 --
 -- May arrive twice or late: its effect is that of arriving once.
-local CHANNELS, KEY = ARGV[1], ARGV[2]
 --- @include "shared/clock"
 --- @include "shared/latch"
 
-local id, memory = ARGV[3], tonumber(ARGV[4])
+local id, memory = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
 if has_counted(id) or left == 0 then return left end
 -- What got no reply is sent again when the network is back, however late that is.

@@ -7,6 +7,9 @@ export interface TicketTerms {
   readonly owner: string | undefined;
   readonly lease: number;
   readonly waits: boolean;
+  /** How many of this client are to have it in turn. */
+  readonly turns: number;
+  readonly fair: boolean;
 }
 
 /** What decides how often an acquisition asks again, and for how long its place is kept. */
@@ -21,7 +24,7 @@ export interface RequestEnvironment {
 export function acquireRequest(
   { store, random, commandTimeout, grantTimeout }: RequestEnvironment,
   id: string,
-  { key, mode, owner, lease, waits }: TicketTerms,
+  { key, mode, owner, lease, waits, turns, fair }: TicketTerms,
 ): AcquireRequest {
   const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
   return {
@@ -34,5 +37,7 @@ export function acquireRequest(
     period,
     patience: 2 * period + commandTimeout,
     grantTimeout,
+    turns,
+    fair,
   };
 }

@@ -36,7 +36,18 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
 
   /** Makes the hold of a grant, and watches over it; `origin`: who is to take it over after this hold. */
   add(origin: Origin | undefined, terms: HoldTerms, grant: Grant): Hold {
-    const hold = new Hold(terms, grant, this.environment.clock, this);
+    return this.keep(origin, new Hold(terms, grant, this.environment.clock, this));
+  }
+
+  /** Makes the hold of the next one in turn, under the grant of a hold that has been removed. */
+  succeed(origin: Origin, previous: Hold, terms: HoldTerms): Hold {
+    const hold = this.keep(origin, previous.passTo(terms));
+    // A lease that is not renewed is to be all of it; the section begins meanwhile.
+    if (!terms.renews) this.watchdog.askNow([hold]);
+    return hold;
+  }
+
+  private keep(origin: Origin | undefined, hold: Hold): Hold {
     this.holds.set(hold.id, { hold, origin });
     this.watchdog.watch(hold);
     return hold;
@@ -44,6 +55,11 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
 
   get(id: string): Hold | undefined {
     return this.holds.get(id)?.hold;
+  }
+
+  /** Where the hold of an acquisition came from. */
+  originOf(id: string): Origin | undefined {
+    return this.holds.get(id)?.origin;
   }
 
   /** Whether somebody in this client holds a key. */

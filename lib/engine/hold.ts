@@ -16,6 +16,8 @@ export interface Grant {
   readonly token: number;
   readonly lease: number;
   readonly from: number;
+  /** How many may have it in turn, with the tokens from `token` on. */
+  readonly turns: number;
   /** The store's epoch when it was first asked for: a question from before a reconnect may be executed twice. */
   readonly epoch: number;
 }
@@ -63,8 +65,12 @@ export interface HoldObserver {
 export class Hold {
   readonly id: string;
   readonly token: number;
+  /** The token of the first who had it under this grant. */
+  firstToken: number;
   readonly epoch: number;
   readonly owner: string;
+  /** Somebody was told the owner, and may hold the key elsewhere under that name. */
+  ownerIsKnown = false;
   readonly acquiredAt: number;
   state: 'held' | 'released' | 'lost' = 'held';
   /** Handles that share this hold by re-entry. */
@@ -100,6 +106,7 @@ export class Hold {
   ) {
     this.id = grant.id;
     this.token = grant.token;
+    this.firstToken = grant.token;
     this.epoch = grant.epoch;
     this.owner = terms.owner ?? grant.id;
     this.acquiredAt = clock.now();
@@ -140,9 +147,13 @@ export class Hold {
   /** @throws LockLostError */
   assertHeld(): void {
     if (!this.isHeld) throw this.loss ?? this.lostError('it has been released');
-    if (this.clock.wall() - this.clock.now() - this.wallOffset < SLEPT) return;
+    if (!this.hasSlept) return;
     this.observer.doubted(this);
     throw this.lostError('the clock has jumped as if the machine had slept, and Redis has not confirmed the hold yet');
+  }
+
+  private get hasSlept(): boolean {
+    return this.clock.wall() - this.clock.now() - this.wallOffset >= SLEPT;
   }
 
   /** ms of lease, from now on, that make a pushed grant a full lease; 0 when it is one. */
@@ -165,6 +176,28 @@ export class Hold {
     this.fullFrom = sent;
     this.fullLease = lease;
     this.until = Math.min(this.until, validUntil(sent, lease));
+  }
+
+  /**
+   * Whether its lease does for the next one in turn without a word to the store: half of what a lease begins with is
+   * ahead, no more than what that one asks for, and nothing speaks against it.
+   */
+  lastsFor(terms: HoldTerms, grantTimeout: number): boolean {
+    const ahead = this.until - this.clock.now();
+    const { lease } = terms;
+    return ahead >= Math.min(lease, grantTimeout) / 2 && ahead <= lease && !this.hasSlept;
+  }
+
+  /** The hold of the next one in turn, under the same grant: its lease has begun already. */
+  passTo(terms: HoldTerms): Hold {
+    const { id, token, epoch, clock } = this;
+    const grant = { id, token: token + 1, turns: 1, lease: terms.lease, from: clock.now(), epoch };
+    const next = new Hold(terms, grant, clock, this.observer);
+    next.firstToken = this.firstToken;
+    next.until = Math.min(next.until, this.until);
+    next.countsFrom = this.countsFrom;
+    next.wallOffset = this.wallOffset;
+    return next;
   }
 
   /** Ends the hold as given back; answers whether it was held until now. */

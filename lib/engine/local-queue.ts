@@ -1,16 +1,27 @@
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
-import type { Grant, Hold } from './hold.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
 
+/** How long a client may keep a key among its own before it goes on to others. */
+export interface LocalTurns {
+  /** How many of them have it in turn; 1: each asks the store. */
+  readonly most: number;
+  /** ms */
+  readonly time: number;
+}
+
 /** What a local queue needs from its surroundings. */
 export interface LocalQueueEnvironment extends TicketEnvironment {
+  readonly localTurns: LocalTurns;
   readonly announcer: Announcer;
   /** Makes the hold of a grant and watches over it. */
   hold(queue: LocalQueue, waiter: Waiter, grant: Grant): Hold;
+  /** Makes the hold of a waiter that has it in turn after another one. */
+  succeed(queue: LocalQueue, previous: Hold, waiter: Waiter): Hold;
   /** Somebody has to wait, or (with `waitTimeout: 0`) cannot. */
   contended(queue: LocalQueue, waiter: Waiter): void;
   /** The waiter is not in the queue any more. */
@@ -21,8 +32,9 @@ export interface LocalQueueEnvironment extends TicketEnvironment {
 
 /**
  * The waiters of this client for one key, first come first served, behind one ticket in the store: however many wait
- * here, the store sees one. While one of them holds the key the others wait for it without a ticket; the release takes
- * the next one in the same step.
+ * here, the store sees one. While one of them holds the key the others wait for it without a ticket. They have it in
+ * turn, each with a token of its own, for as long as the grant's turns and `localTurns` allow; then a release gives it on
+ * and takes a place for the next of them in the same step (cohort locking: Dice, Marathe, Shavit).
  */
 export class LocalQueue implements TicketHolder {
   private readonly waiters = new Set<Waiter>();
@@ -30,6 +42,9 @@ export class LocalQueue implements TicketHolder {
   private holding: Hold | undefined;
   /** Who found nobody here, and may have the key at once; all others were told that they wait when they came. */
   private hopeful: Waiter | undefined;
+  /** How many more may have it under the grant that stands, and until when. */
+  private turnsLeft = 0;
+  private turnsEnd = 0;
   /** When the key was last known to be held by somebody. */
   private lastTaken = -Infinity;
 
@@ -38,6 +53,8 @@ export class LocalQueue implements TicketHolder {
     private readonly environment: LocalQueueEnvironment,
     /** Whether those who come wait; `false`: one try. */
     readonly waits: boolean,
+    /** Whether several may come. */
+    private readonly isShared: boolean,
   ) {}
 
   /**
@@ -86,6 +103,26 @@ export class LocalQueue implements TicketHolder {
     return this.openTicket();
   }
 
+  /** Whether the hold that is being released goes on to the next waiter here, without a word to the store. */
+  hasTurnAfter(hold: Hold): boolean {
+    const { first, environment } = this;
+    if (this.holding !== hold || this.turnsLeft === 0 || first === undefined) return false;
+    if (environment.clock.now() >= this.turnsEnd || hold.ownerIsKnown) return false;
+    return takesTurns(hold.terms) && takesTurns(first.terms) && hold.lastsFor(first.terms, environment.grantTimeout);
+  }
+
+  /** The next waiter has it now. */
+  passOn(previous: Hold): void {
+    const first = this.first!;
+    this.turnsLeft -= 1;
+    this.serve(first, this.environment.succeed(this, previous, first));
+  }
+
+  /** Somebody waits for it who is to be served in the order in which all came. */
+  endTurns(): void {
+    this.turnsLeft = 0;
+  }
+
   /** The hold has ended without a release. */
   lost(hold: Hold): void {
     this.releasing(hold)?.ask();
@@ -102,13 +139,9 @@ export class LocalQueue implements TicketHolder {
       else this.dismissAll(this.tooLate(lease));
       return;
     }
-    this.waiters.delete(first);
-    const hold = this.environment.hold(this, first, grant);
-    this.holding = hold;
-    this.seenTaken();
-    first.served(hold);
-    // Only now: whoever hears of it finds everything in order.
-    this.environment.announcer.acquired(hold, first.since);
+    this.turnsLeft = grant.turns - 1;
+    this.turnsEnd = this.environment.clock.now() + this.environment.localTurns.time;
+    this.serve(first, this.environment.hold(this, first, grant));
   }
 
   contended(): void {
@@ -122,6 +155,15 @@ export class LocalQueue implements TicketHolder {
   failed(_ticket: Ticket, error: LockError): void {
     this.ticket = undefined;
     this.dismissAll(error);
+  }
+
+  private serve(waiter: Waiter, hold: Hold): void {
+    this.waiters.delete(waiter);
+    this.holding = hold;
+    this.seenTaken();
+    waiter.served(hold);
+    // Only now: whoever hears of it finds everything in order.
+    this.environment.announcer.acquired(hold, waiter.since);
   }
 
   private get first(): Waiter | undefined {
@@ -155,6 +197,11 @@ export class LocalQueue implements TicketHolder {
   }
 
   private termsOf({ terms }: Waiter): TicketTerms {
-    return { key: this.key, mode: terms.mode, owner: terms.owner, lease: terms.lease, waits: this.waits };
+    const { mode, owner, lease, fair } = terms;
+    const turns = this.isShared && takesTurns(terms) ? this.environment.localTurns.most : 1;
+    return { key: this.key, mode, owner, lease, waits: this.waits, turns, fair };
   }
 }
+
+/** What the store has to do at each grant, or at each release, is not done for a turn that it does not hear of. */
+const takesTurns = ({ replicas, holdAtLeast }: HoldTerms): boolean => replicas === undefined && holdAtLeast === 0;

@@ -15,7 +15,7 @@ import { Announcer, type EventSink } from './announcer.js';
 import type { Grant, Hold, HoldTerms, ReplicaTerms } from './hold.js';
 import { HoldKeeper } from './hold-keeper.js';
 import { Latches } from './latches.js';
-import type { LocalQueue } from './local-queue.js';
+import type { LocalQueue, LocalTurns } from './local-queue.js';
 import { acquireSet, type LockSetEnvironment } from './lock-set.js';
 import { Releases } from './releases.js';
 import type { WaitTerms } from './waiter.js';
@@ -34,6 +34,7 @@ export interface LockEngineParts {
   readonly commandTimeout: number;
   /** ms */
   readonly grantTimeout: number;
+  readonly localTurns: LocalTurns;
 }
 
 /**
@@ -47,6 +48,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   readonly logger: LockLogger;
   readonly commandTimeout: number;
   readonly grantTimeout: number;
+  readonly localTurns: LocalTurns;
   readonly agenda: Agenda;
   readonly announcer: Announcer;
   /** Whether the store can count permits. */
@@ -62,13 +64,14 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   private closing: LockStoreError | undefined;
   private readonly closed = new AbortController();
 
-  constructor({ store, clock, random, logger, events, commandTimeout, grantTimeout }: LockEngineParts) {
+  constructor({ store, clock, random, logger, events, ...times }: LockEngineParts) {
     this.store = store;
     this.clock = clock;
     this.random = random;
     this.logger = logger;
-    this.commandTimeout = commandTimeout;
-    this.grantTimeout = grantTimeout;
+    this.commandTimeout = times.commandTimeout;
+    this.grantTimeout = times.grantTimeout;
+    this.localTurns = times.localTurns;
     this.agenda = new Agenda(clock);
     this.announcer = new Announcer(events, clock);
     this.releases = new Releases(store, clock, this.agenda, logger);
@@ -148,8 +151,13 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     return this.store.setLimit(key, permits);
   }
 
-  inspect(key: string): Promise<StoredLock> {
-    return this.store.inspect(key);
+  /** Of those who have it in turn the store knows the first one only; here it is known who has it now. */
+  async inspect(key: string): Promise<StoredLock> {
+    const stored = await this.store.inspect(key);
+    return {
+      ...stored,
+      holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
+    };
   }
 
   start(): Promise<void> {
@@ -193,8 +201,12 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   revoked(id: string, token = Infinity): void {
     const hold = this.holds.get(id);
     // Word of an earlier grant of this acquisition may come late.
-    if (hold !== undefined && token >= hold.token) hold.lose('it was released by force');
+    if (hold !== undefined && token >= hold.firstToken) hold.lose('it was released by force');
     this.waiting.ticket(id)?.revoked();
+  }
+
+  yield(id: string): void {
+    this.holds.originOf(id)?.endTurns();
   }
 
   opened(key: string, latch: string): void {
@@ -273,6 +285,11 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       // The store may have it still; what it says changes nothing for the caller, who is not kept waiting.
       this.leave(key, id, 0);
       return false;
+    }
+    if (queue?.hasTurnAfter(hold) === true) {
+      this.announcer.released(hold);
+      queue.passOn(hold);
+      return true;
     }
     const next = queue?.releasing(hold);
     // A question from before a reconnect may be executed yet, after its hold has been given back.

@@ -141,7 +141,7 @@ export class Ticket {
       // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
       const from = Math.min(base.sent + (grant.time - base.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
-        this.granted({ id: this.id, token: grant.token, lease: grant.lease, from });
+        this.granted({ id: this.id, token: grant.token, lease: grant.lease, turns: grant.turns, from });
         return;
       }
     }
@@ -177,7 +177,7 @@ export class Ticket {
     this.lastError = undefined;
     switch (reply.outcome) {
       case 'held':
-        this.granted({ id: this.id, token: reply.token, lease: reply.lease, from: sent });
+        this.granted({ id: this.id, token: reply.token, lease: reply.lease, turns: reply.turns, from: sent });
         break;
       case 'left':
         this.refused(new LockStoreError('the acquisition was given up', { key: this.terms.key }));

@@ -6,12 +6,13 @@ import type { RequestEnvironment } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldKeeper } from './hold-keeper.js';
-import { LocalQueue, type LocalQueueEnvironment } from './local-queue.js';
+import { LocalQueue, type LocalQueueEnvironment, type LocalTurns } from './local-queue.js';
 import type { Ticket } from './ticket.js';
 import { Waiter, type WaitTerms } from './waiter.js';
 
 /** What the waiting room needs from its surroundings. */
 export interface WaitingRoomEnvironment extends RequestEnvironment {
+  readonly localTurns: LocalTurns;
   readonly store: LockStore;
   readonly clock: Clock;
   readonly agenda: Agenda;
@@ -31,6 +32,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
   readonly random: () => number;
   readonly commandTimeout: number;
   readonly grantTimeout: number;
+  readonly localTurns: LocalTurns;
 
   private readonly holds: HoldKeeper<LocalQueue>;
   private readonly tickets = new Map<string, Ticket>();
@@ -46,6 +48,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
     this.random = environment.random;
     this.commandTimeout = environment.commandTimeout;
     this.grantTimeout = environment.grantTimeout;
+    this.localTurns = environment.localTurns;
     this.holds = environment.holds;
   }
 
@@ -104,6 +107,11 @@ export class WaitingRoom implements LocalQueueEnvironment {
     return this.holds.add(queue, waiter.terms, grant);
   }
 
+  succeed(queue: LocalQueue, previous: Hold, waiter: Waiter): Hold {
+    this.agenda.cancel(waiter.deadline);
+    return this.holds.succeed(queue, previous, waiter.terms);
+  }
+
   contended(queue: LocalQueue, waiter: Waiter): void {
     this.announcer.contended(waiter);
     if (queue.waits) waiter.stayAwake(this.clock);
@@ -122,9 +130,10 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
     const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
+    if (terms.fair) this.sharedQueues.get(terms.key)?.endTurns();
     let queue = shares ? this.sharedQueues.get(terms.key) : undefined;
     if (queue === undefined) {
-      queue = new LocalQueue(terms.key, this, waits);
+      queue = new LocalQueue(terms.key, this, waits, shares);
       this.queues.add(queue);
       if (shares) this.sharedQueues.set(terms.key, queue);
     }

@@ -40,6 +40,7 @@ export class HeldLock implements KeyHandle {
   }
 
   get owner(): string {
+    this.hold.ownerIsKnown = true;
     return this.hold.owner;
   }
 

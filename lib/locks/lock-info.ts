@@ -9,7 +9,10 @@ export interface LockInfo {
   readonly holds: number;
   /** Milliseconds until Redis frees the key if nobody is heard of; -2 when it is not held. */
   readonly ttl: number;
-  /** The fencing token given out last. */
+  /**
+   * The largest fencing token of those who hold it, else the last one that was set aside. Of those who have it in turn in
+   * another process it is the first one's.
+   */
   readonly fencingToken: number;
   /** Those who wait, first come first. */
   readonly waiters: readonly LockWaiterInfo[];

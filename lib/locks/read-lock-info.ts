@@ -15,7 +15,7 @@ export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: 
     owner: holds[0]?.owner,
     holds: holds.length,
     ttl: holds.length === 0 ? -2 : Math.max(...holds.map((hold) => hold.ttl)),
-    fencingToken: lastToken,
+    fencingToken: holds.length === 0 ? lastToken : Math.max(...holds.map(({ token }) => token)),
     holders: holds.map(({ id, owner, mode, token, ttl, kept, since }) => ({
       id,
       owner,

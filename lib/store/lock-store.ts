@@ -59,6 +59,8 @@ export interface LockStoreListener {
   granted(grant: PushedGrant): void;
   /** A waiter is to ask again in `delay` ms. */
   askIn(id: string, delay: number): void;
+  /** Somebody waits behind this hold who is to be served in the order in which all came: no more turns for others. */
+  yield(id: string): void;
   /** A hold was ended by force; `token`: the one that had this, not one that the same acquisition got later. */
   revoked(id: string, token?: number): void;
   /** A latch has come to 0: the one of that name (see `LatchCount`). */
@@ -89,6 +91,10 @@ export interface AcquireRequest {
   readonly patience: number;
   /** First lease of a pushed grant, in ms. */
   readonly grantTimeout: number;
+  /** How many of its client are to have it in turn under one grant, each with a token of its own: as many are reserved. */
+  readonly turns: number;
+  /** Whether it is to be served in the order in which all came: while it waits, others get no turns. */
+  readonly fair: boolean;
   /**
    * For how many ms it has been wanted: it gets the place of somebody who came so long ago, which is the same one with
    * several servers. Left out: it comes last.
@@ -102,6 +108,8 @@ export interface HeldReply {
   readonly token: number;
   /** ms of lease, counted from when the store was asked. */
   readonly lease: number;
+  /** How many may have it in turn: the tokens from `token` on. */
+  readonly turns: number;
 }
 
 export interface ContendedReply {
@@ -190,4 +198,6 @@ export interface PushedGrant {
   readonly lease: number;
   /** The store's clock at the grant, in ms. */
   readonly time: number;
+  /** As in `HeldReply`. */
+  readonly turns: number;
 }

@@ -12,6 +12,8 @@ export interface FenceRequest {
   readonly key: string;
   readonly id: string;
   readonly token: number;
+  /** How many tokens, from this one on, nobody else is to get. */
+  readonly turns: number;
 }
 
 /** `refused`: somebody has had this token, or a larger one. `lease`: ms that are left. */

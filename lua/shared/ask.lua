@@ -25,7 +25,8 @@ local function not_held(code, holds, delay, more)
   return reply
 end
 
-local function ask(request, from)
+local function ask(request)
+  local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
@@ -59,11 +60,15 @@ local function ask(request, from)
   take_place(request)
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
-    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
+    owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience)
   local more = settle(holds, ended, request.id, from)
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
+  if request.turns == 0 then
+    for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
+  end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
 end

@@ -1,9 +1,4 @@
 -- Holds: who has the lock, each with a lease end of its own.
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
-
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -46,10 +41,11 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 
--- Writes a new hold, with the next fencing token.
+-- Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give.
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)

@@ -6,16 +6,16 @@ local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, table.concat(
     { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
 end
 
 local function read_ticket(id)
   local text = redis.call('HGET', WAITERS, id)
   if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 
 local function drop_ticket(id)

@@ -1,13 +1,22 @@
 -- A request for the lock, as acquire and release carry it in ARGV:
--- id, mode, owner ('': its own id), lease, whether it waits (1 or 0), ask-again period, patience, grant timeout; times in ms
+--   id, mode, owner ('': its own id), lease,
+--   turns: how many of its client may have it in turn, each with a token of its own; 0: its own, and as soon as it
+--     waits others give up theirs (a fair one),
+--   the rest in one text, which most never need: place in the queue to go on from (0 at first), whether it waits (1 or 0),
+--     ask-again period, patience, grant timeout, ms since it came, for its place in the queue (left out: at the end)
+-- Times are in ms.
+local REQUEST_SIZE = 6
+
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
+  local from, waits, period, patience, grant_timeout, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
-    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
+    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
 end
 
--- { HELD, now, token, lease left }
+-- { HELD, now, token, lease left, turns }
 local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now }
+  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end

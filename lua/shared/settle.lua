@@ -19,7 +19,7 @@ local function settle(holds, ended, asker, from)
     return present[channel]
   end
 
-  local granted, head = {}, nil
+  local granted, head = {}, nil -- granted: the asker's hold, too
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
 
@@ -51,12 +51,15 @@ local function settle(holds, ended, asker, from)
     else
       drop_ticket(id)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
-      if id ~= asker then granted[#granted + 1] = hold end
+      granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
 
-  for _, hold in ipairs(granted) do tell_granted(hold) end
+  for _, hold in ipairs(granted) do
+    if head and head.turns == 0 then hold.turns = 1 end
+    if hold.id ~= asker then tell_granted(hold) end
+  end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END

@@ -8,8 +8,9 @@ local function last_token()
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
 
-local function next_token(lease)
+-- The first of so many tokens, none of which anybody else will get.
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end

@@ -130,8 +130,9 @@ class Side {
       this.names.set(each.clientId, `client${i}`);
       const told = this.told[i]!;
       each.listen({
-        granted: (grant) => told.push(`granted ${this.id(grant.id)} ${this.short(grant.key)}`),
+        granted: (grant) => told.push(`granted ${this.id(grant.id)} ${this.short(grant.key)} ${grant.turns} turns`),
         askIn: (id) => told.push(`ask ${this.id(id)}`),
+        yield: (id) => told.push(`yield ${this.id(id)}`),
         revoked: (id) => told.push(`revoked ${this.id(id)}`),
         opened: () => undefined,
         restored: () => undefined,
@@ -219,7 +220,7 @@ class Side {
   private answer(key: string, reply: AcquireReply): unknown {
     switch (reply.outcome) {
       case 'held':
-        return { outcome: 'held', lease: this.time(reply.lease), token: this.grown(key, reply.token) };
+        return { outcome: 'held', lease: this.time(reply.lease), token: this.grown(key, reply.token), turns: reply.turns };
       case 'queued':
       case 'busy': {
         // Of more than four it names any four.
@@ -248,6 +249,9 @@ class Side {
       ...ask,
       key: this.key(key),
       id: this.idOf(client, key, number),
+      // Some let others of their client have it in turn, and some want to be served in the order in which all came.
+      turns: number % 3 === 0 ? 16 : 1,
+      fair: number % 3 === 1,
       patience: 10 * LONG,
       grantTimeout: 30_000,
     };

@@ -106,10 +106,13 @@ export class MemoryBackend implements MemoryServer {
     return this.fences.get(key, this.now)?.token ?? 0;
   }
 
-  /** Tokens follow the clock and never fall below the last one, so that need not be remembered for ever. */
-  nextToken(key: string, lease: number): number {
+  /**
+   * The first of so many tokens. They follow the clock and never fall below the last one, so that need not be remembered
+   * for ever.
+   */
+  nextToken(key: string, lease: number, count: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
-    this.fences.set(key, new Fence(token, this.now + FENCE_MEMORY + lease), this.now);
+    this.fences.set(key, new Fence(token + count - 1, this.now + FENCE_MEMORY + lease), this.now);
     return token;
   }
 

@@ -71,7 +71,8 @@ export class MemoryLock implements Fading {
   take(written: AcquireRequest): HeldReply {
     const request = requestOf(written);
     const { holds } = this.holds.read(this.server.now);
-    return this.held(findHold(holds, request.id) ?? this.grant(holds, request, request.lease));
+    const mine = findHold(holds, request.id);
+    return mine === undefined ? this.grantNow(holds, request) : this.held(mine);
   }
 
   release({ id, remember, keep, next }: ReleaseRequest): ReleaseReply {
@@ -147,7 +148,7 @@ export class MemoryLock implements Fading {
     const mine = findHold(holds, request.id);
     if (mine !== undefined) return this.complete(holds, mine, request.lease);
     if (!this.queue.exists(now) && this.goneUntil <= now && admits(holds, request, this.limitNow)) {
-      return this.held(this.grant(holds, request, request.lease));
+      return this.grantNow(holds, request);
     }
     if (this.hasLeft(request.id)) {
       this.settle(holds, ended);
@@ -160,39 +161,47 @@ export class MemoryLock implements Fading {
     }
     if (reenters(holds, request)) {
       this.queue.drop(request.id);
-      return this.held(this.grant(holds, request, request.lease));
+      return this.grantNow(holds, request);
     }
     return request.waits ? this.wait(request, holds, ended) : this.tryOnce(request, holds, ended);
   }
 
   private tryOnce(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
-    const head = this.settle(holds, ended);
+    const { head } = this.settle(holds, ended);
     if (head === undefined && admits(holds, request, this.limitNow)) {
       this.queue.drop(request.id); // from when its client could hear: a ticket of somebody who holds would be granted again
-      return this.held(this.grant(holds, request, request.lease));
+      return this.grantNow(holds, request);
     }
     return this.notHeld('busy', holds, askTime(holds, 0, request, this.server.now));
   }
 
   private wait(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
     const { now } = this.server;
-    const { id, owner, mode, lease, grantTimeout } = request;
+    const { id, owner, mode, lease, grantTimeout, turns, fair } = request;
     const came = request.age === undefined ? undefined : this.server.micros - request.age * 1_000;
     const place = this.queue.placeFor(id, came, now);
     const askAt = askTime(holds, this.queue.before(place), request, now);
-    this.queue.write({ id, owner, mode, lease, grantTimeout, place, askAt, staleAt: now + request.patience });
-    this.queue.keepUntil(now + request.patience);
-    this.settle(holds, ended, id);
+    const staleAt = now + request.patience;
+    this.queue.write({ id, owner, mode, lease, grantTimeout, turns, fair, place, askAt, staleAt });
+    this.queue.keepUntil(staleAt);
+    const { turns: granted } = this.settle(holds, ended, id);
     const mine = findHold(holds, id);
-    return mine === undefined ? this.notHeld('queued', holds, askAt) : this.held(mine);
+    if (mine !== undefined) return this.held(mine, granted);
+    if (fair) for (const hold of holds.slice(0, MOST_HOLDERS)) this.server.tell(hold.id, (client) => client.yield(hold.id));
+    return this.notHeld('queued', holds, askAt);
   }
 
   /**
    * What ask, release, extension and force-release all end in. Grants to the head of the queue, and on to everybody whom
    * the holds admit, so that a lock is never free while somebody waits. `asker` is known to be there, and gets its grant
-   * as the reply instead of a message. Returns the first ticket that nothing but the holds keeps out.
+   * as the reply instead of a message. Returns the first ticket that nothing but the holds keeps out, and how many turns
+   * the asker has, should it have got it.
    */
-  private settle(holds: MemoryHold[], ended: readonly string[], asker?: string): MemoryTicket | undefined {
+  private settle(
+    holds: MemoryHold[],
+    ended: readonly string[],
+    asker?: string,
+  ): { readonly head: MemoryTicket | undefined; readonly turns: number } {
     const { server } = this;
     const { now } = server;
     for (const id of ended) this.holds.delete(id, now);
@@ -204,7 +213,8 @@ export class MemoryLock implements Fading {
       return present.get(client) === true;
     };
 
-    const granted: MemoryHold[] = [];
+    const granted: Array<{ readonly hold: MemoryHold; readonly turns: number }> = [];
+    let turns = 1;
     let head: MemoryTicket | undefined;
     let ownersMayFollow = false;
 
@@ -224,13 +234,18 @@ export class MemoryLock implements Fading {
         this.queue.drop(id);
         const lease = id === asker ? ticket.lease : Math.min(ticket.lease, ticket.grantTimeout);
         const hold = this.grant(holds, ticket, lease);
-        if (id !== asker) granted.push(hold);
+        if (id !== asker) granted.push({ hold, turns: ticket.turns });
+        else turns = ticket.turns;
         ownersMayFollow ||= ticket.owner !== id;
       } // else it keeps its place until it is stale: after a failover everybody is absent for a moment
     }
 
-    for (const { id, token, ends } of granted) {
-      const grant = { key: this.key, id, token, lease: ends - now, time: now };
+    const alone = head?.fair === true;
+    for (const {
+      hold: { id, token, ends },
+      turns,
+    } of granted) {
+      const grant = { key: this.key, id, token, lease: ends - now, time: now, turns: alone ? 1 : turns };
       server.tell(id, (client) => client.granted(grant));
     }
     const free = head === undefined ? undefined : freeAt(holds, head);
@@ -240,13 +255,17 @@ export class MemoryLock implements Fading {
       const delay = head.askAt - now;
       server.tell(id, (client) => client.askIn(id, delay));
     }
-    return head;
+    return { head, turns: alone ? 1 : turns };
   }
 
-  /** Writes a new hold, with the next fencing token. */
-  private grant(holds: MemoryHold[], { id, owner, mode }: Claimant, lease: number): MemoryHold {
+  private grantNow(holds: MemoryHold[], request: Request): HeldReply {
+    return this.held(this.grant(holds, request, request.lease), request.turns);
+  }
+
+  /** Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give. */
+  private grant(holds: MemoryHold[], { id, owner, mode, turns }: Claimant, lease: number): MemoryHold {
     const { now } = this.server;
-    const token = this.server.nextToken(this.key, lease);
+    const token = this.server.nextToken(this.key, lease, turns);
     const hold = { id, owner, mode, kept: false, token, since: now, ends: now + lease };
     holds.push(hold);
     this.holds.write(hold);
@@ -278,9 +297,9 @@ export class MemoryLock implements Fading {
     return (this.gone.get(id) ?? 0) > this.server.now;
   }
 
-  private held({ token, ends }: MemoryHold): HeldReply {
+  private held({ token, ends }: MemoryHold, turns = 1): HeldReply {
     const { now } = this.server;
-    return { outcome: 'held', time: now, token, lease: ends - now };
+    return { outcome: 'held', time: now, token, lease: ends - now, turns };
   }
 
   private notHeld(outcome: ContendedReply['outcome'], holds: readonly MemoryHold[], askAt: number): ContendedReply {
@@ -301,7 +320,7 @@ export class MemoryLock implements Fading {
   }
 }
 
-type Claimant = Pick<MemoryHold, 'id' | 'owner' | 'mode'>;
+type Claimant = Pick<MemoryTicket, 'id' | 'owner' | 'mode' | 'turns'>;
 
 const requestOf = (request: AcquireRequest): Request => ({ ...request, owner: request.owner ?? request.id });
 

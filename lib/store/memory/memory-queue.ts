@@ -14,6 +14,8 @@ export interface MemoryTicket extends Claim {
   readonly staleAt: number;
   readonly lease: number;
   readonly grantTimeout: number;
+  readonly turns: number;
+  readonly fair: boolean;
   askAt: number;
 }
 

@@ -8,7 +8,7 @@ export interface MemoryServer {
   readonly micros: number;
   /** The last fencing token of a key; 0: none is remembered. */
   lastToken(key: string): number;
-  nextToken(key: string, lease: number): number;
+  nextToken(key: string, lease: number, count: number): number;
   /** Whether the client of an acquisition hears. */
   isPresent(id: string): boolean;
   /** Has something told to the client of an acquisition, behind the answers. */

@@ -247,10 +247,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
       if (isOver) this.acquisitions.delete(id);
       return outcome.reply;
     }
-    const { token, until, from } = outcome.won;
+    const { token, turns, until, from } = outcome.won;
     // What has gone by before counts for the drift of the clocks as well.
     const drift = Math.max(0, called - from) * DRIFT;
-    return { outcome: 'held', time: this.clock.now(), token, lease: until - called - drift };
+    return { outcome: 'held', time: this.clock.now(), token, lease: until - called - drift, turns };
   }
 
   /** What a release answers about the next one, which may take longer than the release does. */
@@ -274,6 +274,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     member.store.listen({
       granted: (grant) => this.granted(member, grant),
       askIn: (id, delay) => this.listener?.askIn(id, delay),
+      yield: (id) => this.listener?.yield(id),
       revoked: (id) => this.revoked(member, id),
       opened: () => undefined,
       restored: () => this.listener?.restored(),

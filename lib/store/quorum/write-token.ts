@@ -1,7 +1,7 @@
 import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
-import type { FenceReply } from '../quorum-member.js';
+import type { FenceReply, FenceRequest } from '../quorum-member.js';
 import { heldAt } from './ballot.js';
 import { gather, nthLargest, type Answers } from './gather.js';
 import type { Seat } from './seat.js';
@@ -13,6 +13,8 @@ const RAISE = 8;
 /** A majority holds it, and has its token. */
 export interface Won {
   readonly token: number;
+  /** As many tokens as that, from `token` on, nobody else will get. */
+  readonly turns: number;
   /** Until when, on our clock. */
   until: number;
   /** The earliest moment from which one of its leases is counted. */
@@ -33,7 +35,7 @@ export interface TokenEnvironment {
  */
 export async function writeToken(
   environment: TokenEnvironment,
-  { key, id }: AcquireRequest,
+  { key, id, turns }: AcquireRequest,
   seats: readonly Seat[],
   isWanted: () => boolean,
 ): Promise<Won | undefined> {
@@ -42,8 +44,8 @@ export async function writeToken(
   for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
     const held = heldAt(seats, clock.now());
     if (held.length < quorum || !isWanted()) return undefined;
-    const decided = await write(environment, { key, id, token }, held);
-    if (decided === 'written') return counted(environment, seats, token);
+    const decided = await write(environment, { key, id, token, turns }, held);
+    if (decided === 'written') return counted(environment, seats, { token, turns });
     if (decided === 'failed') return undefined;
     // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
     token = decided + 1 + Math.floor(random() * RAISE ** raises);
@@ -53,7 +55,7 @@ export async function writeToken(
 
 function write(
   { quorum, clock }: TokenEnvironment,
-  request: { readonly key: string; readonly id: string; readonly token: number },
+  request: FenceRequest,
   held: readonly Seat[],
 ): Promise<'written' | 'failed' | number> {
   const sent = clock.now();
@@ -71,12 +73,16 @@ function write(
 }
 
 /** Until when those hold it that have the token; the validity is looked at once more. */
-function counted({ quorum, clock }: TokenEnvironment, seats: readonly Seat[], token: number): Won | undefined {
+function counted(
+  { quorum, clock }: TokenEnvironment,
+  seats: readonly Seat[],
+  { token, turns }: Pick<Won, 'token' | 'turns'>,
+): Won | undefined {
   const now = clock.now();
   const having = heldAt(seats, now).filter((seat) => seat.token === token);
   const ends = having.map((seat) => seat.until);
   const until = nthLargest(ends, quorum);
-  return until === undefined ? undefined : { token, until, from: Math.min(...having.map((seat) => seat.from)) };
+  return until === undefined ? undefined : { token, turns, until, from: Math.min(...having.map((seat) => seat.from)) };
 }
 
 /** Whether a majority has taken the token; the largest that anybody has had, where that has refused too many. */

@@ -126,12 +126,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, remember, keep, ...(next === undefined ? [] : requestArgs(next, next.age))];
-    const { reply, more, asked } = readReleaseReply(await this.run('release', key, [0, ...what]));
-    // The queue is longer than one script looks at: the rest is seen to by asking again for what is done already.
-    for (let from = more; from !== undefined;) {
-      from = readReleaseReply(await this.run('release', key, [from, id, 0, 0])).more;
-    }
+    const what = [id, `${remember} ${keep} 0`, ...(next === undefined ? [] : requestArgs(next))];
+    const { reply, more, asked } = readReleaseReply(await this.run('release', key, what));
+    if (more !== undefined) await this.settle(key, id, more);
     if (next === undefined || asked?.more === undefined) return reply;
     return { ...reply, next: await this.ask(next, asked.more) };
   }
@@ -169,14 +166,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async forceRelease(key: string): Promise<ForceReleaseReply> {
     const [holds, told, more] = (await this.run('forceRelease', key, [])) as [number, number, number];
-    for (let from: number | undefined = Number(more) >= 0 ? Number(more) : undefined; from !== undefined;) {
-      from = readReleaseReply(await this.run('release', key, [from, `${this.clientId}:0`, 0, 0])).more;
-    }
+    if (Number(more) >= 0) await this.settle(key, `${this.clientId}:0`, Number(more));
     return { holds: Number(holds), told: Number(told) };
   }
 
-  async fence({ key, id, token }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.scripts.run('fence', this.keysOf(key), [id, token])) as number[];
+  async fence({ key, id, token, turns }: FenceRequest): Promise<FenceReply> {
+    const reply = (await this.scripts.run('fence', this.keysOf(key), [id, token, turns])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
@@ -223,6 +218,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const message = readMessage(text);
     if (message?.word === 'granted') this.listener?.granted(message.grant);
     else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
+    else if (message?.word === 'yield') this.listener?.yield(message.id);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
@@ -231,10 +227,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   private async ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
     for (let from = place; ;) {
       const { reply, more } = readAcquireReply(
-        await this.run('acquire', request.key, [from, ...requestArgs(request, request.age)]),
+        (await this.run('acquire', request.key, requestArgs(request, from))) as readonly unknown[],
       );
       if (more === undefined) return reply;
       from = more;
+    }
+  }
+
+  /** The queue is longer than one script looks at: the rest is seen to by giving back again what has been already. */
+  private async settle(key: string, id: string, place: number): Promise<void> {
+    for (let from: number | undefined = place; from !== undefined;) {
+      from = readReleaseReply(await this.run('release', key, [id, `0 0 ${from}`])).more;
     }
   }
 
@@ -256,8 +259,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     script: 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit',
     key: string,
     args: ReadonlyArray<string | number>,
-  ): Promise<readonly unknown[]> {
-    return this.scripts.run(script, this.keysOf(key), [this.channels, key, ...args]) as Promise<readonly unknown[]>;
+  ): Promise<unknown> {
+    return this.scripts.run(script, this.keysOf(key), [`${this.channels} ${key}`, ...args]);
   }
 
   /** In the order of lua/shared/keys.lua. */
@@ -271,10 +274,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 export const newClientId = (): string => randomBytes(16).toString('hex');
 
 /** In the order of lua/shared/request.lua. */
-function requestArgs(request: AcquireRequest, age?: number): Array<string | number> {
-  const { id, mode, owner, lease, waits, period, patience, grantTimeout } = request;
-  const args = [id, writeMode(mode), owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
-  return age === undefined ? args : [...args, age];
+function requestArgs(request: AcquireRequest, from = 0): Array<string | number> {
+  const { id, mode, owner, lease, turns, fair, waits, period, patience, grantTimeout, age } = request;
+  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${age ?? ''}`;
+  return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : turns, rest];
 }
 
 function leaseLeft(reply: unknown): RenewReply {

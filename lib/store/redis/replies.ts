@@ -5,6 +5,8 @@ const QUEUED = 0;
 const HELD = 1;
 const BUSY = 2;
 const UPGRADE = 4;
+/** Of how many elements a reply consists that says 'held'. */
+const HELD_PARTS = 5;
 
 /** A script's reply, and the place in the queue from which it has to be run again, when it could not see to all. */
 export interface Partial<Reply> {
@@ -34,14 +36,15 @@ export function readAcquireReply(raw: readonly unknown[]): Partial<AcquireReply>
 /** What `lua/acquire-all.lua` replies: nothing, or the grants one behind the other. */
 export function readAcquireAllReply(raw: readonly unknown[]): readonly HeldReply[] | undefined {
   if (raw.length === 0) return undefined;
-  return Array.from({ length: raw.length / 4 }, (_, i) => heldReply(raw.slice(4 * i, 4 * i + 4)));
+  return Array.from({ length: raw.length / HELD_PARTS }, (_, i) => heldReply(raw.slice(HELD_PARTS * i)));
 }
 
-const heldReply = ([, time, token, lease]: readonly unknown[]): HeldReply => ({
+const heldReply = ([, time, token, lease, turns]: readonly unknown[]): HeldReply => ({
   outcome: 'held',
   time: Number(time),
   token: Number(token),
   lease: Number(lease),
+  turns: Number(turns),
 });
 
 /** As `lua/shared/modes.lua` reads it. */
@@ -63,10 +66,14 @@ export function readMode(text: string): { readonly mode: LockMode; readonly kept
 
 const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+))?$/;
 
+const RELEASED = { reply: { released: true, next: undefined }, more: undefined, asked: undefined };
+
 /** `asked` is what became of the question in the same step: it may have to be asked on. */
-export function readReleaseReply([released, more, ...next]: readonly unknown[]): Partial<ReleaseReply> & {
+export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
   readonly asked: Partial<AcquireReply> | undefined;
 } {
+  if (!Array.isArray(raw)) return RELEASED;
+  const [released, more, ...next] = raw as readonly unknown[];
   const asked = next.length > 0 ? readAcquireReply(next) : undefined;
   return { reply: { released: Number(released) === 1, next: asked?.reply }, more: placeToGoOn(more), asked };
 }
@@ -75,11 +82,13 @@ export function readReleaseReply([released, more, ...next]: readonly unknown[]):
 export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant }
   | { readonly word: 'ask'; readonly id: string; readonly delay: number }
+  | { readonly word: 'yield'; readonly id: string }
   | { readonly word: 'revoked'; readonly id: string; readonly token: number }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
-const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (.+)$/s;
+const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (.+)$/s;
 const ASK = /^ask (\S+) (\d+) /;
+const YIELD = /^yield (\S+) /;
 const REVOKED = /^revoked (\S+) (\d+) /;
 const OPENED = /^opened (\S+) (.+)$/s;
 
@@ -87,10 +96,14 @@ const OPENED = /^opened (\S+) (.+)$/s;
 export function readMessage(message: string): ClientMessage | undefined {
   let found: RegExpExecArray | null;
   if ((found = GRANTED.exec(message)) !== null) {
-    const [, id, token, lease, time, key] = found as unknown as [string, string, string, string, string, string];
-    return { word: 'granted', grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time) } };
+    const [, id, token, lease, time, turns, key] = found as unknown as [string, string, ...string[]] & { 6: string };
+    return {
+      word: 'granted',
+      grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time), turns: Number(turns) },
+    };
   }
   if ((found = ASK.exec(message)) !== null) return { word: 'ask', id: found[1] as string, delay: Number(found[2]) };
+  if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };
   if ((found = REVOKED.exec(message)) !== null)
     return { word: 'revoked', id: found[1] as string, token: Number(found[2]) };
   if ((found = OPENED.exec(message)) !== null) {

@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: 'c91558d2fd2f3ed2c539c80bcde13b0828deb827',
+    sha1: '3037ead885466e9d4bb80fce23329191f6005f52',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -39,12 +39,17 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local function next_token(lease)
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
@@ -84,10 +89,6 @@ local function is_closed(holds)
   end
   return false
 end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -122,24 +123,27 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
+  local from, waits, period, patience, grant_timeout, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
-    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
+    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
 end
 local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now }
+  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
-local REQUEST_SIZE = 8
 local locks = {}
 for place = 1, #KEYS / 6 do
   use_lock(place)
@@ -164,9 +168,8 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'a14f20a7a7e4825b86a5487b42a783f26a05c740',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE
+    sha1: 'da7f32212769d097bfdb482ab2be8863487113f7',
+    source: `local STATE
 local QUEUE
 local WAITERS
 local FENCE
@@ -192,12 +195,25 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local function next_token(lease)
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+if ARGV[3] == EXCLUSIVE and redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
+  local id, lease, turns = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6])
+  local token = next_token(lease, turns)
+  write_hold({ id = id, mode = EXCLUSIVE, ends = now + lease, token = token, since = now,
+    owner = ARGV[4] == '' and id or ARGV[4] })
+  redis.call('PEXPIRE', STATE, ARGV[5])
+  return { HELD, now, token, lease, turns }
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
@@ -237,10 +253,6 @@ local function is_closed(holds)
   end
   return false
 end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -275,28 +287,28 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
+  local from, waits, period, patience, grant_timeout, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
-    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
+    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
 end
 local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now }
+  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
-local request = request_at(4)
-request.age = tonumber(ARGV[12])
-if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 and admits({}, request) then
-  return held(grant({}, request, request.lease))
-end
+local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
 local function channel_of(id)
   return CHANNELS .. string.match(id, '^[^:]+')
 end
@@ -305,13 +317,16 @@ local function is_present(id)
 end
 local function tell_granted(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
 end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
 local function tell_revoked(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+end
+local function tell_to_yield(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -320,15 +335,15 @@ local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, table.concat(
     { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
 end
 local function read_ticket(id)
   local text = redis.call('HGET', WAITERS, id)
   if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -395,11 +410,14 @@ local function settle(holds, ended, asker, from)
     else
       drop_ticket(id)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
-      if id ~= asker then granted[#granted + 1] = hold end
+      granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  for _, hold in ipairs(granted) do tell_granted(hold) end
+  for _, hold in ipairs(granted) do
+    if head and head.turns == 0 then hold.turns = 1 end
+    if hold.id ~= asker then tell_granted(hold) end
+  end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -428,7 +446,8 @@ local function not_held(code, holds, delay, more)
   end
   return reply
 end
-local function ask(request, from)
+local function ask(request)
+  local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
@@ -459,15 +478,19 @@ local function ask(request, from)
   take_place(request)
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
-    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
+    owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience)
   local more = settle(holds, ended, request.id, from)
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
+  if request.turns == 0 then
+    for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
+  end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
 end
-return ask(request, tonumber(ARGV[3]))`,
+return ask(request_at(2))`,
   },
   confirm: {
     name: 'confirm',
@@ -479,247 +502,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: 'c83fe65bee28376d723edc56346a8f8abca6a003',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
-local function server_time()
-  local time = redis.call('TIME')
-  local micros = time[1] * 1000000 + time[2]
-  return math.floor(micros / 1000), micros
-end
-local now, now_micros = server_time()
-local function integer(number)
-  return string.format('%.0f', number)
-end
-local FENCE_MEMORY = 600000
-local function last_token()
-  local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
-end
-local function next_token(lease)
-  local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
-  return token
-end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
-local LIMIT_MEMORY = 604800000
-local function with_mode(record, mode)
-  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
-  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
-  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
-  return record
-end
-local function owns(holds, request, kind)
-  for _, hold in ipairs(holds) do
-    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
-  end
-  return false
-end
-local function reenters(holds, request)
-  if request.kind == PERMITS then return false end
-  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
-end
-local function upgrades(holds, request)
-  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
-end
-local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
-end
-local function admits(holds, request)
-  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
-  if request.kind == EXCLUSIVE then return false end
-  local used = 0
-  for _, hold in ipairs(holds) do
-    if hold.kind ~= request.kind then return false end
-    used = used + (hold.units or 0)
-  end
-  return request.kind == READ or used + request.units <= limit_for(request)
-end
-local function is_closed(holds)
-  for _, hold in ipairs(holds) do
-    if hold.kind == EXCLUSIVE then return true end
-  end
-  return false
-end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
-local function read_hold(id, text)
-  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
-  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
-end
-local function read_holds()
-  local holds, ended = {}, {}
-  local fields = redis.call('HGETALL', STATE)
-  for i = 1, #fields, 2 do
-    local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
-  end
-  return holds, ended
-end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
-end
-local function find_hold(holds, id)
-  for _, hold in ipairs(holds) do
-    if hold.id == id then return hold end
-  end
-end
-local function free_at(holds, request)
-  local pick = request.kind == EXCLUSIVE and math.max or math.min
-  local ends
-  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
-  return ends
-end
-local function set_state_ttl(holds)
-  local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
-  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
-end
-local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
-  holds[#holds + 1] = hold
-  write_hold(hold)
-  set_state_ttl(holds)
-  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
-  return hold
-end
-local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
-end
-local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
-end
-local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
-end
-local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
-end
-local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
-end
-local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
-end
-local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
-local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
-end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
-end
-local function drop_ticket(id)
-  redis.call('HDEL', WAITERS, id)
-  return redis.call('ZREM', QUEUE, id)
-end
-local function take_place(request)
-  local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
-  if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
-  end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
-end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
-end
-local function ask_time(holds, place, request)
-  local free = free_at(holds, request)
-  if not free then return now + request.period end
-  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
-end
-local MOST_TICKETS = 100
-local HEAD_SLACK = 1000
-local function settle(holds, ended, asker, from)
-  drop_ended(ended)
-  local present = {}
-  local function is_there(id)
-    local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
-    return present[channel]
-  end
-  local granted, head = {}, nil
-  local owners_may_follow = false
-  local place, looked, more = from, 0, nil
-  while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
-    if looked == MOST_TICKETS then
-      if not head then more = place end
-      break
-    end
-    looked = looked + 1
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
-    elseif head and not reenters(holds, ticket) then
-      place = place + 1
-    elseif not admits(holds, ticket) then
-      if is_closed(holds) or is_there(id) then
-        head = ticket
-        if not owners_may_follow then break end
-      end
-      place = place + 1
-    elseif not is_there(id) then
-      place = place + 1
-    else
-      drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
-      if id ~= asker then granted[#granted + 1] = hold end
-      owners_may_follow = owners_may_follow or ticket.owner ~= id
-    end
-  end
-  for _, hold in ipairs(granted) do tell_granted(hold) end
-  local free = head and free_at(holds, head)
-  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
-    head.ask_at = free + AFTER_END
-    write_ticket(head)
-    tell_to_ask(head.id, head.ask_at - now)
-  end
-  return more, head
-end
-local holds, ended = read_holds()
-local hold = find_hold(holds, ARGV[3])
-if not hold or hold.kept then return -1 end
-hold.ends = now + tonumber(ARGV[4])
-set_state_ttl(holds)
-write_hold(hold)
-settle(holds, ended, nil, 0)
-return hold.ends - now`,
-  },
-  fence: {
-    name: 'fence',
-    sha1: '8630794317f760f6df9b8bbb0d8940311150a2a3',
+    sha1: '687102048a9d767206a0b025c59c76761b38f501',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -745,12 +528,17 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local function next_token(lease)
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
@@ -790,10 +578,6 @@ local function is_closed(holds)
   end
   return false
 end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -828,146 +612,16 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
-local token = tonumber(ARGV[2])
-local hold = find_hold(read_holds(), ARGV[1])
-if not hold or hold.kept then return { -1 } end
-local left = hold.ends - now
-local last = last_token()
-if last == token and hold.token == token then return { 1, left } end
-if last >= token then return { 0, left, last } end
-redis.call('SET', FENCE, integer(token), 'PX', integer(math.max(redis.call('PTTL', FENCE), FENCE_MEMORY + left)))
-hold.token = token
-write_hold(hold)
-return { 1, left }`,
-  },
-  forceRelease: {
-    name: 'force-release',
-    sha1: '736d701baa21b1ecc14f3a8aeb67fade7bbf662d',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
-local function server_time()
-  local time = redis.call('TIME')
-  local micros = time[1] * 1000000 + time[2]
-  return math.floor(micros / 1000), micros
-end
-local now, now_micros = server_time()
-local function integer(number)
-  return string.format('%.0f', number)
-end
-local FENCE_MEMORY = 600000
-local function last_token()
-  local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
-end
-local function next_token(lease)
-  local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
-  return token
-end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
-local LIMIT_MEMORY = 604800000
-local function with_mode(record, mode)
-  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
-  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
-  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
-  return record
-end
-local function owns(holds, request, kind)
-  for _, hold in ipairs(holds) do
-    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
-  end
-  return false
-end
-local function reenters(holds, request)
-  if request.kind == PERMITS then return false end
-  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
-end
-local function upgrades(holds, request)
-  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
-end
-local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
-end
-local function admits(holds, request)
-  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
-  if request.kind == EXCLUSIVE then return false end
-  local used = 0
-  for _, hold in ipairs(holds) do
-    if hold.kind ~= request.kind then return false end
-    used = used + (hold.units or 0)
-  end
-  return request.kind == READ or used + request.units <= limit_for(request)
-end
-local function is_closed(holds)
-  for _, hold in ipairs(holds) do
-    if hold.kind == EXCLUSIVE then return true end
-  end
-  return false
-end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
-local function read_hold(id, text)
-  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
-  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
-  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
-end
-local function read_holds()
-  local holds, ended = {}, {}
-  local fields = redis.call('HGETALL', STATE)
-  for i = 1, #fields, 2 do
-    local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
-  end
-  return holds, ended
-end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
-end
-local function find_hold(holds, id)
-  for _, hold in ipairs(holds) do
-    if hold.id == id then return hold end
-  end
-end
-local function free_at(holds, request)
-  local pick = request.kind == EXCLUSIVE and math.max or math.min
-  local ends
-  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
-  return ends
-end
-local function set_state_ttl(holds)
-  local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
-  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
-end
-local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
-  holds[#holds + 1] = hold
-  write_hold(hold)
-  set_state_ttl(holds)
-  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
-  return hold
-end
+local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
 local function channel_of(id)
   return CHANNELS .. string.match(id, '^[^:]+')
 end
@@ -976,13 +630,16 @@ local function is_present(id)
 end
 local function tell_granted(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
 end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
 local function tell_revoked(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+end
+local function tell_to_yield(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -991,15 +648,15 @@ local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, table.concat(
     { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
 end
 local function read_ticket(id)
   local text = redis.call('HGET', WAITERS, id)
   if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -1066,11 +723,397 @@ local function settle(holds, ended, asker, from)
     else
       drop_ticket(id)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
-      if id ~= asker then granted[#granted + 1] = hold end
+      granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  for _, hold in ipairs(granted) do tell_granted(hold) end
+  for _, hold in ipairs(granted) do
+    if head and head.turns == 0 then hold.turns = 1 end
+    if hold.id ~= asker then tell_granted(hold) end
+  end
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
+    head.ask_at = free + AFTER_END
+    write_ticket(head)
+    tell_to_ask(head.id, head.ask_at - now)
+  end
+  return more, head
+end
+local holds, ended = read_holds()
+local hold = find_hold(holds, ARGV[2])
+if not hold or hold.kept then return -1 end
+hold.ends = now + tonumber(ARGV[3])
+set_state_ttl(holds)
+write_hold(hold)
+settle(holds, ended, nil, 0)
+return hold.ends - now`,
+  },
+  fence: {
+    name: 'fence',
+    sha1: '928e4b385195943c06f3c1cb26751ab5c2eb9a4d',
+    source: `local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local FENCE_MEMORY = 600000
+local function last_token()
+  local last = redis.call('GET', FENCE)
+  if not last then return 0 end
+  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+end
+local function next_token(lease, count)
+  local token = math.max(last_token() + 1, now_micros)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  return token
+end
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local function read_hold(id, text)
+  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
+  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function read_holds()
+  local holds, ended = {}, {}
+  local fields = redis.call('HGETALL', STATE)
+  for i = 1, #fields, 2 do
+    local hold = read_hold(fields[i], fields[i + 1])
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+  end
+  return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+end
+local function find_hold(holds, id)
+  for _, hold in ipairs(holds) do
+    if hold.id == id then return hold end
+  end
+end
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
+end
+local function set_state_ttl(holds)
+  local ends = 0
+  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+local function grant(holds, request, lease)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
+  holds[#holds + 1] = hold
+  write_hold(hold)
+  set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  return hold
+end
+local token = tonumber(ARGV[2])
+local last_of_all = token + ARGV[3] - 1
+local hold = find_hold(read_holds(), ARGV[1])
+if not hold or hold.kept then return { -1 } end
+local left = hold.ends - now
+local last = last_token()
+if last >= token and not (hold.token == token and last <= last_of_all) then return { 0, left, last } end
+redis.call('SET', FENCE, integer(last_of_all), 'PX', integer(math.max(redis.call('PTTL', FENCE), FENCE_MEMORY + left)))
+if hold.token ~= token then
+  hold.token = token
+  write_hold(hold)
+end
+return { 1, left }`,
+  },
+  forceRelease: {
+    name: 'force-release',
+    sha1: 'db233ff9411a1331f4b60cdc3988e44eaf3f27ff',
+    source: `local STATE
+local QUEUE
+local WAITERS
+local FENCE
+local GONE
+local LIMIT
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
+use_lock(1)
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local FENCE_MEMORY = 600000
+local function last_token()
+  local last = redis.call('GET', FENCE)
+  if not last then return 0 end
+  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+end
+local function next_token(lease, count)
+  local token = math.max(last_token() + 1, now_micros)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  return token
+end
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_for(request)
+  return tonumber(redis.call('GET', LIMIT)) or request.limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local function read_hold(id, text)
+  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
+  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function read_holds()
+  local holds, ended = {}, {}
+  local fields = redis.call('HGETALL', STATE)
+  for i = 1, #fields, 2 do
+    local hold = read_hold(fields[i], fields[i + 1])
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+  end
+  return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+end
+local function find_hold(holds, id)
+  for _, hold in ipairs(holds) do
+    if hold.id == id then return hold end
+  end
+end
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
+end
+local function set_state_ttl(holds)
+  local ends = 0
+  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+local function grant(holds, request, lease)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
+  holds[#holds + 1] = hold
+  write_hold(hold)
+  set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  return hold
+end
+local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local function channel_of(id)
+  return CHANNELS .. string.match(id, '^[^:]+')
+end
+local function is_present(id)
+  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+end
+local function tell_granted(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat(
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+end
+local function tell_to_ask(id, delay)
+  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+end
+local function tell_revoked(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+end
+local function tell_to_yield(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+end
+local function tell_opened(client, latch)
+  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+end
+local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
+local function write_ticket(ticket)
+  redis.call('HSET', WAITERS, ticket.id, table.concat(
+    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+end
+local function read_ticket(id)
+  local text = redis.call('HGET', WAITERS, id)
+  if not text then return nil end
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function drop_ticket(id)
+  redis.call('HDEL', WAITERS, id)
+  return redis.call('ZREM', QUEUE, id)
+end
+local function take_place(request)
+  local id, age = request.id, request.age
+  redis.call('HEXISTS', WAITERS, id)
+  if redis.call('ZSCORE', QUEUE, id) then
+    redis.call('HDEL', WAITERS, id)
+    if not age then return end
+  end
+  if age then
+    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    return
+  end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+end
+local function keep_queue_for(patience)
+  for _, key in ipairs({ QUEUE, WAITERS }) do
+    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
+  end
+end
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+end
+local MOST_TICKETS = 100
+local HEAD_SLACK = 1000
+local function settle(holds, ended, asker, from)
+  drop_ended(ended)
+  local present = {}
+  local function is_there(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    return present[channel]
+  end
+  local granted, head = {}, nil
+  local owners_may_follow = false
+  local place, looked, more = from, 0, nil
+  while true do
+    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
+    if not id then break end
+    if looked == MOST_TICKETS then
+      if not head then more = place end
+      break
+    end
+    looked = looked + 1
+    local ticket = read_ticket(id)
+    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id)
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1
+    elseif not admits(holds, ticket) then
+      if is_closed(holds) or is_there(id) then
+        head = ticket
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not is_there(id) then
+      place = place + 1
+    else
+      drop_ticket(id)
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      granted[#granted + 1] = hold
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
+    end
+  end
+  for _, hold in ipairs(granted) do
+    if head and head.turns == 0 then hold.turns = 1 end
+    if hold.id ~= asker then tell_granted(hold) end
+  end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1091,7 +1134,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'a7247fcee8666fe55e743c14b02db590b9b8a5ed',
+    sha1: '62bb939bd279c724cf0caffacddf4b7adbf9032d',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1117,12 +1160,17 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local function next_token(lease)
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
@@ -1162,10 +1210,6 @@ local function is_closed(holds)
   end
   return false
 end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -1200,8 +1244,9 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1212,15 +1257,15 @@ local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, table.concat(
     { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
 end
 local function read_ticket(id)
   local text = redis.call('HGET', WAITERS, id)
   if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -1263,9 +1308,8 @@ return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -
   },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: '570ae4a58bccd341139289fe2cb3dc55fabbc311',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local function server_time()
+    sha1: 'ac3351ca6135ba4421935b9416a8f470ad6d54d0',
+    source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
   return math.floor(micros / 1000), micros
@@ -1292,7 +1336,7 @@ local function remember(id, memory)
   redis.call('ZADD', COUNTED, integer(now + memory), id)
   redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
 end
-local id, memory = ARGV[3], tonumber(ARGV[4])
+local id, memory = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
 if has_counted(id) or left == 0 then return left end
 remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
@@ -1301,6 +1345,7 @@ if left > 1 then
   redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
   return left - 1
 end
+local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
 local function channel_of(id)
   return CHANNELS .. string.match(id, '^[^:]+')
 end
@@ -1309,13 +1354,16 @@ local function is_present(id)
 end
 local function tell_granted(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
 end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
 local function tell_revoked(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+end
+local function tell_to_yield(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -1410,9 +1458,8 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '3e597587c787a44780cdff45bc90e4d5cd963cac',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE
+    sha1: 'b656836559fae8535202abcf624f2110e887dbbf',
+    source: `local STATE
 local QUEUE
 local WAITERS
 local FENCE
@@ -1422,12 +1469,12 @@ local function use_lock(place)
   STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
 end
 use_lock(1)
-local id, remember, keep = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local kept = keep > 0 and redis.call('HGET', STATE, id)
+local id, plainly = ARGV[2], ARGV[3] == '0 0 0'
+local kept = not plainly and redis.call('HGET', STATE, id)
 local released = redis.call('HDEL', STATE, id)
-if released == 1 and remember == 0 and not kept and not ARGV[7] and redis.call('EXISTS', STATE, QUEUE) == 0 then
-  return { 1, -1 }
-end
+if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', STATE, QUEUE) == 0 then return 1 end
+local remember, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
+remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
 local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
 local function server_time()
   local time = redis.call('TIME')
@@ -1444,12 +1491,17 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local function next_token(lease)
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
@@ -1489,10 +1541,6 @@ local function is_closed(holds)
   end
   return false
 end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -1527,23 +1575,28 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
+  local from, waits, period, patience, grant_timeout, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    waits = ARGV[at + 4] == '1', period = tonumber(ARGV[at + 5]), patience = tonumber(ARGV[at + 6]),
-    grant_timeout = tonumber(ARGV[at + 7]) }, ARGV[at + 1])
+    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
 end
 local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now }
+  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
+local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
 local function channel_of(id)
   return CHANNELS .. string.match(id, '^[^:]+')
 end
@@ -1552,13 +1605,16 @@ local function is_present(id)
 end
 local function tell_granted(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
 end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
 local function tell_revoked(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+end
+local function tell_to_yield(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -1567,15 +1623,15 @@ local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, table.concat(
     { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
 end
 local function read_ticket(id)
   local text = redis.call('HGET', WAITERS, id)
   if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -1642,11 +1698,14 @@ local function settle(holds, ended, asker, from)
     else
       drop_ticket(id)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
-      if id ~= asker then granted[#granted + 1] = hold end
+      granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  for _, hold in ipairs(granted) do tell_granted(hold) end
+  for _, hold in ipairs(granted) do
+    if head and head.turns == 0 then hold.turns = 1 end
+    if hold.id ~= asker then tell_granted(hold) end
+  end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1675,7 +1734,8 @@ local function not_held(code, holds, delay, more)
   end
   return reply
 end
-local function ask(request, from)
+local function ask(request)
+  local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request.lease) end
@@ -1706,15 +1766,19 @@ local function ask(request, from)
   take_place(request)
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
-    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, owner = request.owner }
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
+    owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience)
   local more = settle(holds, ended, request.id, from)
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
+  if request.turns == 0 then
+    for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
+  end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
 end
-if kept then
+if kept and keep > 0 then
   local hold = read_hold(id .. '/kept', kept)
   hold.mode, hold.ends = KEPT .. hold.mode, now + keep
   write_hold(hold)
@@ -1728,16 +1792,11 @@ local function leave()
   redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), remember)))
 end
 if released == 0 or remember > 0 then leave() end
-if ARGV[7] then
-  local request = request_at(7)
-  request.age = tonumber(ARGV[15])
-  local reply = ask(request, tonumber(ARGV[3]))
-  return { released, -1, unpack(reply) }
-end
+if ARGV[4] then return { released, -1, unpack(ask(request_at(4))) } end
 if redis.call('EXISTS', STATE, QUEUE) == 0 then return { released, -1 } end
 local holds, ended = read_holds()
 set_state_ttl(holds)
-return { released, settle(holds, ended, nil, tonumber(ARGV[3])) or -1 }`,
+return { released, settle(holds, ended, nil, from) or -1 }`,
   },
   renew: {
     name: 'renew',
@@ -1775,9 +1834,8 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '473aa0e2b3e5dc4794931ae57da3c5b6dca8fde2',
-    source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
-local STATE
+    sha1: '3f57cffe25a535f7504fae53c26126fe075f5b09',
+    source: `local STATE
 local QUEUE
 local WAITERS
 local FENCE
@@ -1802,12 +1860,17 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local function next_token(lease)
+local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease))
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE = 'exclusive'
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id, table.concat(
+    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+end
+local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
@@ -1847,10 +1910,6 @@ local function is_closed(holds)
   end
   return false
 end
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
-end
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
@@ -1885,14 +1944,16 @@ local function set_state_ttl(holds)
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 local function grant(holds, request, lease)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease), since = now,
-    owner = request.owner }, request.mode)
+  local turns = math.max(1, request.turns)
+  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
+    owner = request.owner, turns = turns }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
 local function channel_of(id)
   return CHANNELS .. string.match(id, '^[^:]+')
 end
@@ -1901,13 +1962,16 @@ local function is_present(id)
 end
 local function tell_granted(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
 end
 local function tell_to_ask(id, delay)
   redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
 end
 local function tell_revoked(hold)
   redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+end
+local function tell_to_yield(hold)
+  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
 end
 local function tell_opened(client, latch)
   redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
@@ -1916,15 +1980,15 @@ local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, table.concat(
     { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), ticket.owner }, ' '))
+      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
 end
 local function read_ticket(id)
   local text = redis.call('HGET', WAITERS, id)
   if not text then return nil end
-  local mode, ask_at, stale_at, lease, grant_timeout, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), owner = owner }, mode)
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
@@ -1991,11 +2055,14 @@ local function settle(holds, ended, asker, from)
     else
       drop_ticket(id)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
-      if id ~= asker then granted[#granted + 1] = hold end
+      granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  for _, hold in ipairs(granted) do tell_granted(hold) end
+  for _, hold in ipairs(granted) do
+    if head and head.turns == 0 then hold.turns = 1 end
+    if hold.id ~= asker then tell_granted(hold) end
+  end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -2004,9 +2071,9 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
-redis.call('SET', LIMIT, ARGV[4], 'PX', LIMIT_MEMORY)
+redis.call('SET', LIMIT, ARGV[3], 'PX', LIMIT_MEMORY)
 local holds, ended = read_holds()
-local more = settle(holds, ended, nil, tonumber(ARGV[3]))
+local more = settle(holds, ended, nil, tonumber(ARGV[2]))
 return more or -1`,
   },
 };

@@ -21,7 +21,13 @@ export interface LockStoreHarness {
 /** What a client is told; the rest is for the harness to say. */
 export type LockClientOptions = Pick<
   RedisLockModuleOptions,
-  'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'shutdownTimeout' | 'defaults'
+  | 'lockWatchdogTimeout'
+  | 'commandTimeout'
+  | 'grantTimeout'
+  | 'localHandoffs'
+  | 'localHandoffTime'
+  | 'shutdownTimeout'
+  | 'defaults'
 >;
 
 /** What a backend knows of one key. */

@@ -119,6 +119,7 @@ export class Stage {
 /** A store that a case asks itself. */
 export class StagedStore {
   readonly revoked: string[] = [];
+  readonly yields: string[] = [];
   private readonly grants: PushedGrant[] = [];
   private readonly toAsk = new Set<string>();
   private lastId = 0;
@@ -127,6 +128,7 @@ export class StagedStore {
     port.listen({
       granted: (grant) => this.grants.push(grant),
       askIn: (id) => this.toAsk.add(id),
+      yield: (id) => this.yields.push(id),
       revoked: (id) => this.revoked.push(id),
       opened: () => undefined,
       restored: () => undefined,
@@ -145,6 +147,8 @@ export class StagedStore {
       period: 10_000,
       patience: 25_000,
       grantTimeout: 3_000,
+      turns: 1,
+      fair: false,
       ...details,
     };
   }

@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../locks/lock-handle.js';
 import type { CaseList } from './case-list.js';
-import { AT_ONCE } from './stage.js';
+import type { LockClientOptions } from './harness.js';
+import { AT_ONCE, type Stage } from './stage.js';
 
 /** Those who wait: nobody is forgotten, nobody overtakes, nobody is in beside somebody else. */
 export const WAITING_CASES: CaseList = {
@@ -57,18 +58,34 @@ export const WAITING_CASES: CaseList = {
   },
 
   'A12 no client is served a second time while another one waits for its first': async (stage) => {
-    const [one, other] = [await stage.client(), await stage.client()];
+    const served = await serveTwoClients(stage, { localHandoffs: 1 });
+    assert.deepEqual(served, ['other', 'one', 'other', 'one', 'other', 'one']);
+  },
+
+  'A12 so many of one client have it in turn as localHandoffs says, and then others': async (stage) => {
+    const served = await serveTwoClients(stage, { localHandoffs: 2, localHandoffTime: '25s' });
+    // The first turn was that of the holder.
+    assert.deepEqual(served, ['one', 'other', 'other', 'one', 'one', 'other']);
+  },
+
+  'A12 who asks for a fair lock ends the turns of others': async (stage) => {
+    const [one, other] = [
+      await stage.client({ localHandoffTime: '25s' }),
+      await stage.client({ localHandoffTime: '25s' }),
+    ];
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
     const served: string[] = [];
-    const wait = (client: typeof one, name: string): Promise<void> =>
-      client.run(key, () => void served.push(name), { waitTimeout: '25s' });
-    const waiting = [wait(one, 'one'), wait(one, 'one'), wait(one, 'one')];
-    waiting.push(wait(other, 'other'), wait(other, 'other'), wait(other, 'other'));
+    const wait = (client: typeof one, name: string, fair = false): Promise<void> =>
+      client.run(key, () => void served.push(name), { waitTimeout: '25s', fair });
+    const waiting = [wait(one, 'late'), wait(one, 'late')];
+    waiting.push(wait(other, 'fair', true));
     await stage.untilWaiting(key, 1);
+    // Word of it is behind what the store says of the queue.
+    await stage.sleep(100);
     await stage.outcome(lock.release());
     await stage.outcome(Promise.all(waiting));
-    assert.deepEqual(served, ['other', 'one', 'other', 'one', 'other', 'one']);
+    assert.deepEqual(served, ['fair', 'late', 'late']);
   },
 
   'A13 an aborted or timed-out wait leaves nothing, and those behind it go on': async (stage) => {
@@ -193,3 +210,19 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(Promise.all(work));
   },
 };
+
+/** Three waiters of each of two clients, behind a hold of the first; who was served, in turn. */
+async function serveTwoClients(stage: Stage, options: LockClientOptions): Promise<string[]> {
+  const [one, other] = [await stage.client(options), await stage.client(options)];
+  const key = stage.key();
+  const lock = await stage.outcome(one.acquire(key));
+  const served: string[] = [];
+  const wait = (client: typeof one, name: string): Promise<void> =>
+    client.run(key, () => void served.push(name), { waitTimeout: '25s' });
+  const waiting = [wait(one, 'one'), wait(one, 'one'), wait(one, 'one')];
+  waiting.push(wait(other, 'other'), wait(other, 'other'), wait(other, 'other'));
+  await stage.untilWaiting(key, 1);
+  await stage.outcome(lock.release());
+  await stage.outcome(Promise.all(waiting));
+  return served;
+}

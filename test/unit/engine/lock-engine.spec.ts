@@ -9,14 +9,15 @@ function abortable() {
   return { signal: controller.signal, abort: () => controller.abort() };
 }
 
-const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500 };
+const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, turns: 1 };
 
 function setUp() {
   const clock = new FakeClock();
   const store = new FakeStore();
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
   const events = { observed: false, next: () => undefined };
-  const parts = { store, clock, random: () => 0, logger, events, commandTimeout: 5_000, grantTimeout: 3_000 };
+  const localTurns = { most: 16, time: 50 };
+  const parts = { store, clock, random: () => 0, logger, events, commandTimeout: 5_000, grantTimeout: 3_000, localTurns };
   const engine = new LockEngine(parts);
   const acquire = (terms: object = {}, wait: object = {}) => {
     const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout: Infinity, signal: undefined, ...wait });

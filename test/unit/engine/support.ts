@@ -105,11 +105,12 @@ export const passing = (): LockStoreError => new LockStoreError('the connection 
 export const lasting = (): LockStoreError => new LockStoreError('no permission');
 
 /** Answers to an acquire. The server's clock, `time`, has nothing to do with ours. */
-export const held = (token: number, lease: number, time = 50_000): AcquireReply => ({
+export const held = (token: number, lease: number, time = 50_000, turns = 1): AcquireReply => ({
   outcome: 'held',
   time,
   token,
   lease,
+  turns,
 });
 export const queued = (details: Partial<ContendedReply> = {}): ContendedReply => ({
   outcome: 'queued',
@@ -166,7 +167,7 @@ export function holdOf(
   const full = { ...TERMS, ...terms };
   return new Hold(
     full,
-    { id: 'me:1', token: 11, lease: full.lease, from: clock.now(), epoch: 0, ...grant },
+    { id: 'me:1', token: 11, lease: full.lease, turns: 1, from: clock.now(), epoch: 0, ...grant },
     clock,
     observer,
   );

@@ -112,7 +112,7 @@ describe('an acquisition over several masters', () => {
     for (const member of [a, b]) {
       member!.releases[0]!.answer.resolve({
         released: true,
-        next: { outcome: 'held', time: 0, token: 9, lease: 10_000 },
+        next: { outcome: 'held', time: 0, token: 9, lease: 10_000, turns: 1 },
       });
     }
     e!.holds(4);
@@ -127,7 +127,7 @@ describe('an acquisition over several masters', () => {
     b!.contends({ holders: ['other:1'] });
     c!.contends({ holders: ['third:1'] });
     await settled();
-    b!.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0 });
+    b!.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, turns: 1 });
     expect(b!.acquires).toHaveLength(2);
     b!.holds(5);
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
@@ -181,7 +181,7 @@ describe('an acquisition over several masters', () => {
     for (const member of quorum.members) member.contends();
     await first.promise;
     for (const member of quorum.members.slice(0, 2)) {
-      member.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0 });
+      member.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, turns: 1 });
     }
     expect(quorum.told.words).toEqual(['ask me:1 in 0', 'ask me:1 in 0']);
     expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([2, 2, 1]);
@@ -200,7 +200,7 @@ describe('an acquisition over several masters', () => {
     b!.holds(2);
     c!.contends({ holders: ['other:1'] });
     await answer.promise;
-    c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0 });
+    c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0, turns: 1 });
     expect(c!.renewals[0]!.request).toEqual([{ key: 'a', id: 'me:1', lease: 10_000 }]);
     expect(c!.fences).toMatchObject([{ token: 2 }]);
     expect(quorum.told.words).toEqual([]);
@@ -208,7 +208,7 @@ describe('an acquisition over several masters', () => {
 
   it('gives back a push that nobody waits for', async () => {
     const quorum = await quorumOf(3);
-    quorum.members[1]!.listener.granted({ key: 'a', id: 'me:9', token: 5, lease: 3_000, time: 0 });
+    quorum.members[1]!.listener.granted({ key: 'a', id: 'me:9', token: 5, lease: 3_000, time: 0, turns: 1 });
     expect(quorum.members.map(({ releases }) => releases.length)).toEqual([0, 1, 0]);
   });
 

@@ -37,6 +37,7 @@ async function run(
   const clock = new FakeClock();
   const masters = Array.from({ length: count }, () => new SimulatedMaster(clock, Math.floor(random() * 1e6)));
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
+  const localTurns = { most: 4, time: 50 };
   const stores: QuorumStore[] = [];
   const engines = Array.from({ length: clients }, (_, i) => {
     const members = masters.map(
@@ -45,7 +46,7 @@ async function run(
     const store = new QuorumStore({ members, commandTimeout, logger, clock, random });
     stores.push(store);
     const events = { observed: false, next() {} };
-    return new LockEngine({ store, clock, random, logger, events, commandTimeout, grantTimeout: 300 });
+    return new LockEngine({ store, clock, random, logger, events, commandTimeout, grantTimeout: 300, localTurns });
   });
   await Promise.all(engines.map((engine) => engine.start()));
 

@@ -93,6 +93,7 @@ export class SimulatedMember extends MemoryStore implements QuorumMember {
     super.listen({
       granted: (grant) => later(() => listener.granted(grant)),
       askIn: (id, delay) => later(() => listener.askIn(id, delay)),
+      yield: (id) => later(() => listener.yield(id)),
       revoked: (id) => later(() => listener.revoked(id)),
       opened: () => undefined,
       restored: () => listener.restored(),

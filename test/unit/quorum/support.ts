@@ -49,6 +49,9 @@ export class Told implements LockStoreListener {
   askIn(id: string, delay: number): void {
     this.words.push(`ask ${id} in ${delay}`);
   }
+  yield(id: string): void {
+    this.words.push(`yield ${id}`);
+  }
   revoked(id: string): void {
     this.words.push(`revoked ${id}`);
   }
@@ -104,6 +107,8 @@ export const REQUEST: AcquireRequest = {
   period: 1_000,
   patience: 2_500,
   grantTimeout: 3_000,
+  turns: 1,
+  fair: false,
 };
 
 export interface Watched<T> {

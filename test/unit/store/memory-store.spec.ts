@@ -27,6 +27,8 @@ class Client implements LockStoreListener {
       period: 300,
       patience: 2_000,
       grantTimeout: 200,
+      turns: 1,
+      fair: false,
       ...details,
     };
   }
@@ -39,6 +41,10 @@ class Client implements LockStoreListener {
     this.grants.push(grant);
     this.told.push(`granted ${grant.id}`);
   }
+  yield(id: string): void {
+    this.told.push(`yield ${id}`);
+  }
+
   askIn(id: string, delay: number): void {
     this.told.push(`ask ${id} in ${delay}`);
   }
