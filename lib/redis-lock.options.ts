@@ -187,10 +187,19 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     commandTimeout: readTimeout('commandTimeout', written.commandTimeout ?? DEFAULTS.commandTimeout),
     shutdownTimeout: readDuration('shutdownTimeout', written.shutdownTimeout ?? DEFAULTS.shutdownTimeout),
     grantTimeout: readLease('grantTimeout', written.grantTimeout ?? DEFAULTS.grantTimeout),
-    localHandoffs: readCount('localHandoffs', written.localHandoffs ?? DEFAULTS.localHandoffs, 1),
+    localHandoffs: readHandoffs(written.localHandoffs ?? DEFAULTS.localHandoffs),
     localHandoffTime: readDuration('localHandoffTime', written.localHandoffTime ?? DEFAULTS.localHandoffTime),
     defaults: resolveLockDefaults(written.defaults ?? {}),
   });
+}
+
+/** Each takes a fencing token, whether it comes to that or not. */
+const MOST_HANDOFFS = 1_000;
+
+function readHandoffs(written: unknown): number {
+  const handoffs = readCount('localHandoffs', written, 1);
+  if (handoffs <= MOST_HANDOFFS) return handoffs;
+  throw new LockConfigError(`localHandoffs is ${handoffs}; write ${MOST_HANDOFFS} or less: meanwhile others wait.`);
 }
 
 /** Options of ioredis that people write beside `connection`, since other modules for Nest take them there. */
@@ -252,7 +261,7 @@ export function readInstanceName(name: unknown = DEFAULT_INSTANCE): string {
 
 function readTimeout(label: string, written: unknown): number {
   const ms = readDuration(label, written);
-  if (ms > 0) return ms;
+  if (ms > 0) return Math.ceil(ms);
   throw new LockConfigError(`${label} is 0, which no command can meet; write milliseconds, or a text such as '5s'.`);
 }
 

@@ -18,7 +18,7 @@ export class CountDownLatchObject implements CountDownLatch {
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
     refuseUnknownOptions('trySetCount', options, OPTIONS);
-    const lifetime = options.expire === undefined ? LIFETIME : Math.ceil(readLease('expire', options.expire));
+    const lifetime = options.expire === undefined ? LIFETIME : readLease('expire', options.expire);
     return this.latches.trySetCount(this.key, readCount('count', count, 1), lifetime);
   }
 

@@ -88,7 +88,7 @@ export class HeldLock implements KeyHandle {
   }
 
   async extend(lease: Duration): Promise<void> {
-    const ms = Math.ceil(readLease('lease', lease));
+    const ms = readLease('lease', lease);
     this.refuseReleased();
     await this.engine.extend(this.hold, ms);
   }

@@ -13,10 +13,10 @@ export const SHORTEST_LEASE = 50;
 /** What a timer of Node and a lease of Redis can both be set to: about 24.8 days. */
 export const LONGEST_DURATION = 2 ** 31 - 1;
 
-/** A lease that ends by itself, at least 50 ms. */
+/** A lease that ends by itself, at least 50 ms; Redis counts whole ones. */
 export function readLease(label: string, written: unknown): number {
   const ms = readDuration(label, written);
-  if (ms >= SHORTEST_LEASE) return ms;
+  if (ms >= SHORTEST_LEASE) return Math.ceil(ms);
   const hint = typeof written === 'number' && written > 0 ? ` is in milliseconds: write '${written}s'` : '';
   throw new LockConfigError(`${label}${hint || ' is too short'}. It must be at least ${SHORTEST_LEASE} ms.`);
 }

@@ -55,7 +55,7 @@ export function resolveAcquireOptions(
   units = 1,
 ): AcquireTerms {
   refuseUnknownOptions('acquire', written, OPTIONS);
-  const expire = written.expire === undefined ? defaults.expire : Math.ceil(readExpire('expire', written.expire));
+  const expire = written.expire === undefined ? defaults.expire : readExpire('expire', written.expire);
   const holdAtLeast =
     written.holdAtLeast === undefined ? 0 : Math.ceil(readDuration('holdAtLeast', written.holdAtLeast));
   if (expire > 0 && holdAtLeast > expire) {

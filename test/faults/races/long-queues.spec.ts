@@ -15,8 +15,8 @@ const bench = new LockBench();
 async function joinAndVanish(count: number): Promise<void> {
   const pipeline = bench.redis.admin.pipeline();
   for (let i = 0; i < count; i++) {
-    const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, 3_000, 60_000, 3_000];
-    pipeline.eval(SCRIPTS.acquire.source, KEYS.length, ...KEYS, 'lock:client:', KEY, 0, ...request);
+    const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, '0 1 3000 60000 3000 '];
+    pipeline.eval(SCRIPTS.acquire.source, KEYS.length, ...KEYS, `lock:client: ${KEY}`, ...request);
   }
   await pipeline.exec();
   await bench.untilWaiting(KEY, count);

@@ -74,7 +74,7 @@ describe('a fair lock', () => {
   });
 
   it('A12 without fair no client gets a second grant while another has waited for more than one', async () => {
-    const [holder, ...clients] = await bench.serviceList(4);
+    const [holder, ...clients] = await bench.serviceList(4, { localHandoffs: 1 });
     const lock = await holder!.acquire('a');
     const served: string[] = [];
     // Of different sizes, so that they do not take turns by accident.

@@ -157,7 +157,7 @@ describe('a handle', () => {
 
   it('that is forgotten is renewed no more, with one warning', async () => {
     // Long enough to outlive the collections below, which stall the process.
-    const [process, service] = [await bench.service({ lockWatchdogTimeout: 1_500 }), await bench.service()];
+    const [process, service] = [await bench.service({ lockWatchdogTimeout: 4_000 }), await bench.service()];
     const forget = async () => {
       await process.acquire('a');
     };
@@ -167,7 +167,7 @@ describe('a handle', () => {
     const { runInNewContext } = await import('node:vm');
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    const collecting = setInterval(collect, 20);
+    const collecting = setInterval(collect, 50);
     expect((await next).isHeld).toBe(true);
     clearInterval(collecting);
     expect(bench.warnings.filter((warning) => warning.includes('dropped without release'))).toHaveLength(1);
