@@ -13,11 +13,12 @@ import { HeldLocks } from './locks/held-locks.js';
 import { LeaderElectionObject, type ElectionEnvironment } from './locks/leader-election-object.js';
 import type { LeaderElection, LeaderElectionOptions } from './locks/leader-election.js';
 import type { LockHandle } from './locks/lock-handle.js';
+import type { OwnHandle } from './locks/own-handle.js';
 import type { LockInfo } from './locks/lock-info.js';
 import { readLockInfo } from './locks/read-lock-info.js';
 import { LockObject, type LockObjectService, type LockObjectTerms } from './locks/lock-object.js';
 import { withinScope } from './locks/lock-scope.js';
-import { LockTaker, readKeys, refuseWithoutPermits } from './locks/lock-taker.js';
+import { LockTaker, NO_OPTIONS, readKeys, refuseWithoutPermits } from './locks/lock-taker.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 import { readOwner, type AcquireDefaults } from './locks/resolve-acquire-options.js';
 import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
@@ -72,8 +73,8 @@ export class LockService {
    * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError when Redis fails; the reason of
    * `options.signal` when that aborts; LockKeyError, LockConfigError for a key or an option that cannot be used
    */
-  async acquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle> {
-    return (await this.taker.take(key, options)).guardAgainstDropping();
+  acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
+    return this.taker.take(key, options).then(guarded);
   }
 
   /**
@@ -90,13 +91,11 @@ export class LockService {
    * @throws as `acquire` does; LockLostError, with the task's value as `result`, when the task ended well but its lock
    * had been lost on the way (see `onLost`)
    */
-  async run<T>(
+  run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
-    options: RunOptions = {},
+    options: RunOptions = NO_OPTIONS as RunOptions,
   ): Promise<T> {
-    refuseAllButTasks(task, options);
-    refuseAllButObjects('run', options);
     return this.runWith(key, task, options, 1);
   }
 
@@ -226,20 +225,24 @@ export class LockService {
   private async runWith<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
-    { onLost = this.defaults.onLost, ...acquisition }: RunOptions,
+    options: RunOptions,
     units: number,
   ): Promise<T> {
-    readChoice('onLost', onLost, ['throw', 'ignore']);
-    const lock = await this.taker.take(key, acquisition, units);
+    refuseAllButTasks(task, options);
+    refuseAllButObjects('run', options);
+    const { onLost = this.defaults.onLost } = options;
+    if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
+    const acquisition = withoutOnLost(options);
+    const lock = this.taker.takeAgain(key, acquisition) ?? (await this.taker.take(key, acquisition, units));
     if (typeof onLost === 'function') lock.onLost(onLost);
     let result: T;
     try {
       result = await withinScope(lock, () => task(lock));
     } catch (error) {
-      await lock[Symbol.asyncDispose]();
+      if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
       throw error;
     }
-    await lock[Symbol.asyncDispose]();
+    if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
     if (onLost === 'throw' && lock.loss !== undefined) throw lostOnTheWay(lock.loss, result);
     return result;
   }
@@ -262,6 +265,15 @@ export class LockService {
     return new LockObject(service, { keys, type, fair, owner: readOwner(options.owner) });
   }
 }
+
+/** What `run` does about a loss is its own matter, and not that of an acquisition. */
+function withoutOnLost(options: RunOptions): AcquireOptions {
+  if (options.onLost === undefined && !Object.hasOwn(options, 'onLost')) return options as AcquireOptions;
+  const { onLost: _, ...acquisition } = options;
+  return acquisition;
+}
+
+const guarded = (handle: OwnHandle): LockHandle => handle.guardAgainstDropping();
 
 async function nullOnTimeout(acquisition: Promise<LockHandle>): Promise<LockHandle | null> {
   try {

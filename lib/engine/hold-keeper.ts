@@ -125,7 +125,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
 
   /** Asks the store about all holds now: the connection is back. */
   askNow(): void {
-    this.watchdog.askNow();
+    this.watchdog.askNow(this.all());
   }
 
   /** Resolves when nothing is held, or after `timeout` ms. */

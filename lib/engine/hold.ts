@@ -80,8 +80,7 @@ export class Hold {
   abandoned = false;
   /** The watchdog's entry. */
   appointment: Appointment | undefined;
-  /** Called when the hold is lost, before anybody else can have the key. */
-  readonly listeners = new Set<LossListener>();
+  private listeners: Set<LossListener> | undefined;
   /** Its release, once that is under way. */
   release: Promise<boolean> | undefined;
   /** Why its latest renewal failed, until one is answered. */
@@ -214,7 +213,16 @@ export class Hold {
     this.loss = this.lostError(reason, this.renewalError);
     this.observer.lost(this, this.loss);
     outside(() => this.controller?.abort(this.loss));
-    for (const listener of this.listeners) void this.observer.tellLoss(listener, this.loss);
+    for (const listener of this.listeners ?? []) void this.observer.tellLoss(listener, this.loss);
+  }
+
+  /** Has `listener` called when the hold is lost, before anybody else can have the key. */
+  onLost(listener: LossListener): void {
+    (this.listeners ??= new Set()).add(listener);
+  }
+
+  offLost(listener: LossListener): void {
+    this.listeners?.delete(listener);
   }
 
   private lostError(reason: string, cause?: Error): LockLostError {

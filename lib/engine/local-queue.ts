@@ -5,6 +5,7 @@ import type { Grant, Hold, HoldTerms } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
+import { WaiterList } from './waiter-list.js';
 
 /** How long a client may keep a key among its own before it goes on to others. */
 export interface LocalTurns {
@@ -37,7 +38,7 @@ export interface LocalQueueEnvironment extends TicketEnvironment {
  * and takes a place for the next of them in the same step (cohort locking: Dice, Marathe, Shavit).
  */
 export class LocalQueue implements TicketHolder {
-  private readonly waiters = new Set<Waiter>();
+  private readonly waiters = new WaiterList();
   private ticket: Ticket | undefined;
   private holding: Hold | undefined;
   /** Who found nobody here, and may have the key at once; all others were told that they wait when they came. */
@@ -54,7 +55,7 @@ export class LocalQueue implements TicketHolder {
     /** Whether those who come wait; `false`: one try. */
     readonly waits: boolean,
     /** Whether several may come. */
-    private readonly isShared: boolean,
+    readonly isShared: boolean,
   ) {}
 
   /**
@@ -66,7 +67,7 @@ export class LocalQueue implements TicketHolder {
   }
 
   join(waiter: Waiter): void {
-    this.waiters.add(waiter);
+    this.waiters.append(waiter);
     if (this.holding !== undefined) this.seenTaken();
     if (this.ticket === undefined && this.holding === undefined) {
       this.hopeful = waiter;
@@ -78,17 +79,20 @@ export class LocalQueue implements TicketHolder {
 
   /** A waiter gives up; those behind it keep the place. */
   quit(waiter: Waiter): void {
-    const wasFirst = this.first === waiter;
-    if (!this.waiters.delete(waiter)) return;
-    const { first } = this;
+    const wasFirst = this.waiters.first === waiter;
+    if (!this.waiters.remove(waiter)) return;
+    const { first } = this.waiters;
     if (first === undefined) this.closeTicket();
     else if (wasFirst) this.ticket?.inherit(this.termsOf(first));
   }
 
   /** Everybody who waits here is told `reason`. */
   dismissAll(reason: unknown): void {
-    const waiters = [...this.waiters];
-    this.waiters.clear();
+    const waiters: Waiter[] = [];
+    for (let waiter = this.waiters.first; waiter !== undefined; waiter = this.waiters.first) {
+      this.waiters.remove(waiter);
+      waiters.push(waiter);
+    }
     this.closeTicket();
     for (const waiter of waiters) this.environment.dismiss(waiter, reason);
   }
@@ -105,7 +109,8 @@ export class LocalQueue implements TicketHolder {
 
   /** Whether the hold that is being released goes on to the next waiter here, without a word to the store. */
   hasTurnAfter(hold: Hold): boolean {
-    const { first, environment } = this;
+    const { environment } = this;
+    const { first } = this.waiters;
     if (this.holding !== hold || this.turnsLeft === 0 || first === undefined) return false;
     if (environment.clock.now() >= this.turnsEnd || hold.ownerIsKnown) return false;
     return takesTurns(hold.terms) && takesTurns(first.terms) && hold.lastsFor(first.terms, environment.grantTimeout);
@@ -113,7 +118,7 @@ export class LocalQueue implements TicketHolder {
 
   /** The next waiter has it now. */
   passOn(previous: Hold): void {
-    const first = this.first!;
+    const first = this.waiters.first!;
     this.turnsLeft -= 1;
     this.serve(first, this.environment.succeed(this, previous, first));
   }
@@ -130,7 +135,7 @@ export class LocalQueue implements TicketHolder {
 
   granted(_ticket: Ticket, grant: Grant): void {
     this.ticket = undefined;
-    const { first } = this;
+    const { first } = this.waiters;
     const lease = Math.min(grant.lease, first?.terms.lease ?? 0);
     if (first === undefined || validUntil(grant.from, lease) <= this.environment.clock.now()) {
       // Nobody wants it any more, or the answer came so late that the lease may be over.
@@ -158,7 +163,7 @@ export class LocalQueue implements TicketHolder {
   }
 
   private serve(waiter: Waiter, hold: Hold): void {
-    this.waiters.delete(waiter);
+    this.waiters.remove(waiter);
     this.holding = hold;
     this.seenTaken();
     waiter.served(hold);
@@ -166,16 +171,12 @@ export class LocalQueue implements TicketHolder {
     this.environment.announcer.acquired(hold, waiter.since);
   }
 
-  private get first(): Waiter | undefined {
-    return this.waiters.values().next().value;
-  }
-
   private seenTaken(): void {
     this.lastTaken = this.environment.clock.now();
   }
 
   private openTicket(): Ticket | undefined {
-    const { first } = this;
+    const { first } = this.waiters;
     if (first === undefined) {
       this.closeTicket();
       return undefined;

@@ -86,11 +86,12 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
    * Waits for a hold.
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
-  async acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    this.refuseAtOnce(wait.signal);
-    const hold = await this.waiting.wait(terms, wait);
-    if (terms.replicas !== undefined) await this.replicated(hold, terms.replicas, wait.signal);
-    return hold;
+  acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
+    const refusal = this.refusal(wait.signal);
+    if (refusal !== undefined) return Promise.reject(refusal as Error);
+    const { replicas } = terms;
+    const waiting = this.waiting.wait(terms, wait);
+    return replicas === undefined ? waiting : waiting.then((hold) => this.replicated(hold, replicas, wait.signal));
   }
 
   /**
@@ -98,7 +99,8 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
    * @throws as `acquire` does, with nothing kept
    */
   async acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    this.refuseAtOnce(wait.signal);
+    const refusal = this.refusal(wait.signal);
+    if (refusal !== undefined) throw refusal;
     return acquireSet(this, set, wait);
   }
 
@@ -250,21 +252,19 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     return hold;
   }
 
-  private refuseAtOnce(signal: AbortSignal | undefined): void {
-    if (this.closing !== undefined) throw this.closing;
+  /** Why nobody is let in now. */
+  private refusal(signal: AbortSignal | undefined): unknown {
     // Those who wait already are given a commandTimeout for Redis to come back; who comes now would only pile up.
-    const { unreachable } = this.store;
-    if (unreachable !== undefined) throw unreachable;
-    signal?.throwIfAborted();
+    return this.closing ?? this.store.unreachable ?? (signal?.aborted === true ? signal.reason : undefined);
   }
 
   /** @throws LockStoreError or LockLostError, with the hold given back, when too few replicas have it, or have it too late */
-  private async replicated(hold: Hold, { min, timeout }: ReplicaTerms, signal: AbortSignal | undefined): Promise<void> {
+  private async replicated(hold: Hold, { min, timeout }: ReplicaTerms, signal: AbortSignal | undefined): Promise<Hold> {
     const { key, id } = hold;
     try {
       const replicas = await orAborted(this.store.replicate({ key, id, min, timeout }), signal);
       if (!hold.isHeld) throw hold.loss!;
-      if (replicas >= min) return;
+      if (replicas >= min) return hold;
       const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was given back`;
       throw new LockStoreError(message, { key, transient: true });
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { Agenda, Appointment } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
-import type { AcquireReply, AcquireRequest, ContendedReply, PushedGrant } from '../store/lock-store.js';
+import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
 import { acquireRequest, type RequestEnvironment, type TicketTerms } from './acquire-request.js';
 import type { Grant } from './hold.js';
 import { upgradeRefused } from './upgrade.js';
@@ -141,7 +141,7 @@ export class Ticket {
       // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
       const from = Math.min(base.sent + (grant.time - base.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
-        this.granted({ id: this.id, token: grant.token, lease: grant.lease, turns: grant.turns, from });
+        this.granted(grant, from);
         return;
       }
     }
@@ -177,7 +177,7 @@ export class Ticket {
     this.lastError = undefined;
     switch (reply.outcome) {
       case 'held':
-        this.granted({ id: this.id, token: reply.token, lease: reply.lease, turns: reply.turns, from: sent });
+        this.granted(reply, sent);
         break;
       case 'left':
         this.refused(new LockStoreError('the acquisition was given up', { key: this.terms.key }));
@@ -231,9 +231,9 @@ export class Ticket {
     this.holder.failed(this, error);
   }
 
-  private granted(grant: Omit<Grant, 'epoch'>): void {
+  private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number): void {
     this.finish();
-    this.holder.granted(this, { ...grant, epoch: this.firstEpoch ?? 0 });
+    this.holder.granted(this, { id: this.id, token, lease, turns, from, epoch: this.firstEpoch ?? 0 });
   }
 
   private askAt(at: number): void {

@@ -2,6 +2,7 @@ import { listenToAbort } from '../common/abort.js';
 import type { Appointment } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { Hold, HoldTerms } from './hold.js';
+import type { WaiterList } from './waiter-list.js';
 
 /** What an acquisition may be given beside the terms of its hold. */
 export interface WaitTerms {
@@ -14,6 +15,10 @@ export interface WaitTerms {
 export class Waiter {
   readonly promise: Promise<Hold>;
   deadline: Appointment | undefined;
+  /** Where it waits, between whom. */
+  list: WaiterList | undefined;
+  before: Waiter | undefined;
+  behind: Waiter | undefined;
   private resolve!: (hold: Hold) => void;
   private reject!: (reason: unknown) => void;
   private stopListening: (() => void) | undefined;

@@ -38,7 +38,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
   private readonly tickets = new Map<string, Ticket>();
   /** Queues that acquisitions of a key share; those with an owner of their own, or one try, each have their own. */
   private readonly sharedQueues = new Map<string, LocalQueue>();
-  private readonly queues = new Set<LocalQueue>();
+  private readonly ownQueues = new Set<LocalQueue>();
 
   constructor(private readonly environment: WaitingRoomEnvironment) {
     this.store = environment.store;
@@ -77,7 +77,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   /** Everybody who waits is told `reason`. */
   dismissAll(reason: unknown): void {
-    for (const queue of [...this.queues]) queue.dismissAll(reason);
+    for (const queue of [...this.sharedQueues.values(), ...this.ownQueues]) queue.dismissAll(reason);
   }
 
   // What queues and tickets need.
@@ -124,19 +124,18 @@ export class WaitingRoom implements LocalQueueEnvironment {
   }
 
   emptied(queue: LocalQueue): void {
-    this.queues.delete(queue);
-    if (this.sharedQueues.get(queue.key) === queue) this.sharedQueues.delete(queue.key);
+    if (queue.isShared) this.sharedQueues.delete(queue.key);
+    else this.ownQueues.delete(queue);
   }
 
   private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
     const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
     if (terms.fair) this.sharedQueues.get(terms.key)?.endTurns();
-    let queue = shares ? this.sharedQueues.get(terms.key) : undefined;
-    if (queue === undefined) {
-      queue = new LocalQueue(terms.key, this, waits, shares);
-      this.queues.add(queue);
-      if (shares) this.sharedQueues.set(terms.key, queue);
-    }
+    const known = shares ? this.sharedQueues.get(terms.key) : undefined;
+    if (known !== undefined) return known;
+    const queue = new LocalQueue(terms.key, this, waits, shares);
+    if (shares) this.sharedQueues.set(terms.key, queue);
+    else this.ownQueues.add(queue);
     return queue;
   }
 

@@ -30,7 +30,6 @@ interface Renewal extends RenewRequest {
  * together. A hold leaves before its release is sent, so that no renewal outlives it.
  */
 export class Watchdog {
-  private readonly holds = new Set<Hold>();
   private readonly asked = new Set<Hold>();
   private due: Array<{ readonly hold: Hold; readonly early: boolean }> = [];
 
@@ -42,25 +41,20 @@ export class Watchdog {
     private readonly observer: WatchdogObserver,
   ) {}
 
-  get size(): number {
-    return this.holds.size;
-  }
-
   watch(hold: Hold): void {
-    this.holds.add(hold);
     hold.appointment = this.agenda.add(this.nextLook(hold), () => this.look(hold));
   }
 
   /** Stops renewing, whatever is under way. */
   forget(hold: Hold): void {
-    this.holds.delete(hold);
     this.asked.delete(hold);
     this.agenda.cancel(hold.appointment);
+    hold.appointment = undefined;
   }
 
   /** Nobody can release this hold any more: it may end with its lease. */
   abandon(hold: Hold): void {
-    if (!this.holds.has(hold)) return;
+    if (hold.appointment === undefined) return;
     hold.abandoned = true;
     // Watched to its end all the same, or those who wait behind it in this client would never be asked for.
     this.reschedule(hold);
@@ -69,14 +63,14 @@ export class Watchdog {
     );
   }
 
-  /** Asks the store about some holds, or about all of them, out of turn. */
-  askNow(holds: Iterable<Hold> = this.holds): void {
+  /** Asks the store about some holds out of turn. */
+  askNow(holds: Iterable<Hold>): void {
     for (const hold of holds) this.enqueue(hold, true);
   }
 
   /** The lease of a hold has been set anew. */
   reschedule(hold: Hold): void {
-    if (this.holds.has(hold)) this.agenda.move(hold.appointment!, this.nextLook(hold));
+    if (hold.appointment !== undefined) this.agenda.move(hold.appointment, this.nextLook(hold));
   }
 
   private look(hold: Hold): void {

@@ -2,7 +2,7 @@ import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 import { hasHashTag } from './lock-key.js';
 
-/** The names under which Redis keeps one lock, or one latch. All are in the same Redis Cluster slot. */
+/** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
 export interface RedisKeys {
   /** Who holds the lock, with its token; the key's TTL is the lease. */
   readonly state: string;
@@ -16,7 +16,11 @@ export interface RedisKeys {
   readonly gone: string;
   /** The number of permits, where it was set at run time. */
   readonly limit: string;
-  /** A count-down latch. */
+}
+
+/** The names under which Redis keeps a count-down latch. */
+export interface LatchKeys {
+  /** Its count. */
   readonly latch: string;
   /** What has been counted down lately. */
   readonly counted: string;
@@ -29,18 +33,24 @@ const PREFIX = /^[\w\-:.]{1,64}$/;
  * another lock's part. `stock:42` is put in braces, `order:{42}:pay` has a hash tag of its own and keeps it.
  */
 export function redisKeys(prefix: string, key: string): RedisKeys {
-  const tagged = hasHashTag(key) ? key : `{${key}}`;
+  const name = tagged(key);
   return {
-    state: `${prefix}:state:${tagged}`,
-    queue: `${prefix}:queue:${tagged}`,
-    waiters: `${prefix}:waiters:${tagged}`,
-    fence: `${prefix}:fence:${tagged}`,
-    gone: `${prefix}:gone:${tagged}`,
-    limit: `${prefix}:limit:${tagged}`,
-    latch: `${prefix}:latch:${tagged}`,
-    counted: `${prefix}:counted:${tagged}`,
+    state: `${prefix}:state:${name}`,
+    queue: `${prefix}:queue:${name}`,
+    waiters: `${prefix}:waiters:${name}`,
+    fence: `${prefix}:fence:${name}`,
+    gone: `${prefix}:gone:${name}`,
+    limit: `${prefix}:limit:${name}`,
   };
 }
+
+/** As `redisKeys`, for a latch. */
+export function latchKeys(prefix: string, key: string): LatchKeys {
+  const name = tagged(key);
+  return { latch: `${prefix}:latch:${name}`, counted: `${prefix}:counted:${name}` };
+}
+
+const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
 
 /** The channel on which a client hears of its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;

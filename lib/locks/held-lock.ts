@@ -6,21 +6,16 @@ import type { Hold, LossListener } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockLostListener } from './acquire-options.js';
+import { guardAgainstDropping, unguard } from './dropped-handles.js';
 import type { LockHandle } from './lock-handle.js';
 import { readLease } from './option-readers.js';
 import type { KeyHandle } from './own-handle.js';
-
-/** Handles that are dropped without a release: their locks are not renewed for ever. */
-const dropped = new FinalizationRegistry<{ hold: Hold; engine: LockEngine }>(({ hold, engine }) => {
-  if (--hold.handles === 0) engine.abandon(hold);
-});
 
 /**
  * The handle of one hold. Several share it by re-entry, and the last one to be released releases it. The engine never
  * refers to handles, so that one which was forgotten can be found out.
  */
 export class HeldLock implements KeyHandle {
-  readonly keys: readonly string[];
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
   private released: Promise<boolean> | undefined;
@@ -31,12 +26,15 @@ export class HeldLock implements KeyHandle {
     private readonly hold: Hold,
     readonly engine: LockEngine,
   ) {
-    this.keys = [hold.key];
     hold.handles += 1;
   }
 
   get key(): string {
     return this.hold.key;
+  }
+
+  get keys(): readonly string[] {
+    return [this.hold.key];
   }
 
   get owner(): string {
@@ -99,6 +97,12 @@ export class HeldLock implements KeyHandle {
     return this.released;
   }
 
+  releaseShare(): boolean {
+    if (this.released !== undefined || this.hold.handles === 1) return false;
+    this.released = outside(() => this.giveBack());
+    return true;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.release();
@@ -119,7 +123,7 @@ export class HeldLock implements KeyHandle {
 
   /** Has a handle that nobody releases found out when it is collected. */
   guardAgainstDropping(): this {
-    dropped.register(this, { hold: this.hold, engine: this.engine }, this);
+    guardAgainstDropping(this, { hold: this.hold, engine: this.engine });
     return this;
   }
 
@@ -131,7 +135,7 @@ export class HeldLock implements KeyHandle {
     const tell = AsyncResource.bind((error: LockLostError) =>
       listener(error, handle.deref() ?? new HeldLock(hold, engine)),
     );
-    hold.listeners.add(tell);
+    hold.onLost(tell);
     (this.listeners ??= []).push(tell);
   }
 
@@ -152,12 +156,12 @@ export class HeldLock implements KeyHandle {
 
   private giveBack(): Promise<boolean> {
     this.over = true;
-    dropped.unregister(this);
+    unguard(this);
     this.onReleased?.();
     this.hold.handles -= 1;
     if (this.hold.handles === 0) return this.engine.release(this.hold);
     // The hold lives on with its other handles, and what becomes of it does not concern this one any more.
-    for (const listener of this.listeners ?? []) this.hold.listeners.delete(listener);
+    for (const listener of this.listeners ?? []) this.hold.offLost(listener);
     return Promise.resolve(this.hold.isHeld);
   }
 

@@ -79,6 +79,10 @@ export class HeldLocks implements OwnHandle {
     return this.released;
   }
 
+  releaseShare(): boolean {
+    return false;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.end();
     await Promise.all(this.parts.map((part) => part[Symbol.asyncDispose]()));

@@ -11,6 +11,9 @@ import type { KeyHandle, OwnHandle } from './own-handle.js';
 import { OwnerHandles } from './owner-handles.js';
 import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from './resolve-acquire-options.js';
 
+/** Where a call gives none. */
+export const NO_OPTIONS: AcquireOptions = Object.freeze({});
+
 /** How one key is taken: once more through a handle of the scope, or from the engine. */
 interface Step {
   readonly key: string;
@@ -23,26 +26,42 @@ interface Step {
 export class LockTaker {
   /** The handles of owners that callers named. */
   readonly owners = new OwnerHandles();
+  /** What `NO_OPTIONS` come to. */
+  private readonly usual: AcquireTerms;
 
   constructor(
     private readonly engine: LockEngine,
     private readonly defaults: AcquireDefaults,
-  ) {}
+  ) {
+    this.usual = resolveAcquireOptions(NO_OPTIONS, defaults);
+  }
 
   /**
    * @param units how many permits, where `options.permits` says that there are some
    * @throws LockKeyError, LockConfigError, and whatever the engine throws
    */
   async take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    const names = readKeys(keys);
-    const terms = resolveAcquireOptions(options, this.defaults, units);
+    const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
+    const terms = options === NO_OPTIONS ? this.usual : resolveAcquireOptions(options, this.defaults, units);
     if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     terms.signal?.throwIfAborted();
-    const steps = names.map((key) => this.stepFor(key, terms, options.reentrant !== false));
-    const lock = handleOf(await this.go(steps, terms));
+    const reentrant = options.reentrant !== false;
+    const lock =
+      typeof names === 'string'
+        ? await this.takeOne(this.stepFor(names, terms, reentrant), terms)
+        : await this.takeAll(
+            names.map((key) => this.stepFor(key, terms, reentrant)),
+            terms,
+          );
     if (options.onLost !== undefined) lock.onLost(options.onLost);
     if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
     return lock;
+  }
+
+  /** One key that the scopes around the caller hold, without waiting for anything; `undefined`: that is another case. */
+  takeAgain(keys: string | readonly string[], options: AcquireOptions): OwnHandle | undefined {
+    if (options !== NO_OPTIONS || typeof keys !== 'string') return undefined;
+    return this.partInScope(keys, ({ type }) => type === 'exclusive')?.reenter();
   }
 
   /** The innermost handle of these keys in the scopes around the caller. */
@@ -78,12 +97,15 @@ export class LockTaker {
     });
   }
 
-  private async go(steps: readonly Step[], terms: AcquireTerms): Promise<KeyHandle[]> {
+  private takeOne(step: Step, terms: AcquireTerms): OwnHandle | Promise<OwnHandle> {
+    if (step.again !== undefined) return step.again.reenter();
+    return this.engine.acquire(holdTerms(step, terms), terms).then((hold) => new HeldLock(hold, this.engine));
+  }
+
+  private async takeAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
     // Before anything is waited for, so that nobody ends meanwhile what is re-entered.
     const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
-    const set: HoldTerms[] = steps
-      .filter((step) => step.again === undefined)
-      .map(({ key, owner }) => ({ ...terms, key, owner }));
+    const set = steps.filter((step) => step.again === undefined).map((step) => holdTerms(step, terms));
     try {
       const [first] = set;
       const holds =
@@ -94,7 +116,8 @@ export class LockTaker {
             : await this.engine.acquireAll(set, terms);
       const taken = new Map(holds.map((hold) => [hold.key, hold]));
       for (const handle of again.values()) if (handle?.isHeld === false) await this.giveUp(holds, handle);
-      return steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
+      const parts = steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
+      return parts.length === 1 ? parts[0]! : new HeldLocks(parts);
     } catch (error) {
       for (const handle of again.values()) await handle?.release();
       throw error;
@@ -114,7 +137,18 @@ export class LockTaker {
   }
 }
 
-const handleOf = (parts: readonly KeyHandle[]): OwnHandle => (parts.length === 1 ? parts[0]! : new HeldLocks(parts));
+/** Written out, which is several times as fast as a spread, and this is done for each acquisition. */
+const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
+  key,
+  owner,
+  mode: terms.mode,
+  fair: terms.fair,
+  lease: terms.lease,
+  renews: terms.renews,
+  maxRenewTimes: terms.maxRenewTimes,
+  holdAtLeast: terms.holdAtLeast,
+  replicas: terms.replicas,
+});
 
 /**
  * One key or several, each once.

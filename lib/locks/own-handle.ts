@@ -11,6 +11,8 @@ export interface OwnHandle extends LockHandle {
   readonly loss: LockLostError | undefined;
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
+  /** Releases it where others share the hold, which takes no word to anybody; `false`: it is not released yet. */
+  releaseShare(): boolean;
   /** The handle of one of its keys. */
   part(key: string): KeyHandle | undefined;
   /** Has `listener` called when the lock is lost. */

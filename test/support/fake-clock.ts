@@ -59,6 +59,13 @@ export class FakeClock implements Clock {
     this.time += ms;
   }
 
+  /** When the next timer falls due; `Infinity`: there is none. */
+  get next(): number {
+    let next = Infinity;
+    for (const { at } of this.timers) next = Math.min(next, at);
+    return next;
+  }
+
   private earliest(end: number): FakeTimer | undefined {
     let earliest: FakeTimer | undefined;
     for (const timer of this.timers) if (timer.at <= end && !(earliest && earliest.at <= timer.at)) earliest = timer;

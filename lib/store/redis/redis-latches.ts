@@ -1,4 +1,4 @@
-import { clientChannel, redisKeys } from '../../keys/index.js';
+import { clientChannel, latchKeys } from '../../keys/index.js';
 import type { LatchCount, LatchStore } from '../latch-store.js';
 import type { ScriptRunner } from './script-runner.js';
 
@@ -48,7 +48,7 @@ export class RedisLatches implements LatchStore {
 
   /** In the order of lua/shared/latch.lua. */
   private keysOf(key: string): string[] {
-    const { latch, counted } = redisKeys(this.options.keyPrefix, key);
+    const { latch, counted } = latchKeys(this.options.keyPrefix, key);
     return [latch, counted];
   }
 }

@@ -121,16 +121,19 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.connection.close();
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
     return this.ask(request, 0);
   }
 
-  async release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, `${remember} ${keep} 0`, ...(next === undefined ? [] : requestArgs(next))];
-    const { reply, more, asked } = readReleaseReply(await this.run('release', key, what));
-    if (more !== undefined) await this.settle(key, id, more);
-    if (next === undefined || asked?.more === undefined) return reply;
-    return { ...reply, next: await this.ask(next, asked.more) };
+  release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
+    const what = [id, `${remember} ${keep} 0`];
+    const args = next === undefined ? what : [...what, ...requestArgs(next)];
+    return this.run('release', key, args).then((raw) => {
+      const { reply, more, asked } = readReleaseReply(raw);
+      if (more !== undefined) return this.settle(key, id, more).then(() => reply);
+      if (next === undefined || asked?.more === undefined) return reply;
+      return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
+    });
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
@@ -224,14 +227,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   /** Asks until all of the queue has been looked at. */
-  private async ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
-    for (let from = place; ;) {
-      const { reply, more } = readAcquireReply(
-        (await this.run('acquire', request.key, requestArgs(request, from))) as readonly unknown[],
-      );
-      if (more === undefined) return reply;
-      from = more;
-    }
+  private ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
+    return this.run('acquire', request.key, requestArgs(request, place)).then((raw) => {
+      const { reply, more } = readAcquireReply(raw as readonly unknown[]);
+      return more === undefined ? reply : this.ask(request, more);
+    });
   }
 
   /** The queue is longer than one script looks at: the rest is seen to by giving back again what has been already. */

@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net';
 import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
+import { TimeLimit } from './time-limit.js';
 
 /**
  * Scripts that are sent as text always: by hash and then, after a NOSCRIPT, again, they would be executed behind what
@@ -11,40 +13,55 @@ const BY_TEXT: ReadonlySet<ScriptName> = new Set(['extend']);
 
 /** Runs scripts by their hash, sends their text where the server does not know them, and bounds how long that takes. */
 export class ScriptRunner {
+  private readonly limit: TimeLimit;
+  private corked = false;
+
   constructor(
     private readonly client: Redis,
     private readonly commandTimeout: number,
     /** Why there is no connection, if there is none. */
     private readonly trouble: () => Error | undefined,
-  ) {}
+  ) {
+    this.limit = new TimeLimit(commandTimeout);
+  }
 
   /**
    * @throws LockStoreError when the server refuses, or has not answered within `commandTimeout`. The script may have
    * been executed all the same, or may be yet.
    */
   run(script: ScriptName, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<unknown> {
+    const { sha1, source } = SCRIPTS[script];
+    const { client } = this;
+    this.cork();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(this.timedOut()), this.commandTimeout).unref();
-      this.send(script, keys, args).then(
-        (reply) => {
-          clearTimeout(timer);
-          resolve(reply);
-        },
-        (error: unknown) => {
-          clearTimeout(timer);
-          reject(storeFailure(error));
-        },
-      );
+      const limited = this.limit.begin(() => reject(this.timedOut()));
+      const answered = (reply: unknown): void => {
+        this.limit.end(limited);
+        resolve(reply);
+      };
+      const failed = (error: unknown): void => {
+        this.limit.end(limited);
+        reject(storeFailure(error));
+      };
+      const sendText = (): void => void client.eval(source, keys.length, ...keys, ...args).then(answered, failed);
+      if (BY_TEXT.has(script)) return sendText();
+      client.evalsha(sha1, keys.length, ...keys, ...args).then(answered, (error: Error) => {
+        // A server that has restarted, or a replica that has taken over. The script has not been executed.
+        if (error.message.startsWith('NOSCRIPT')) sendText();
+        else failed(error);
+      });
     });
   }
 
-  private send(name: ScriptName, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<unknown> {
-    const { sha1, source } = SCRIPTS[name];
-    if (BY_TEXT.has(name)) return this.client.eval(source, keys.length, ...keys, ...args);
-    return this.client.evalsha(sha1, keys.length, ...keys, ...args).catch((error: Error) => {
-      // A server that has restarted, or a replica that has taken over. The script has not been executed.
-      if (!error.message.startsWith('NOSCRIPT')) throw error;
-      return this.client.eval(source, keys.length, ...keys, ...args);
+  /** What is sent within one turn of the event loop goes out in one write. */
+  private cork(): void {
+    const stream = this.client.stream as Socket | undefined;
+    if (this.corked || stream === undefined) return;
+    this.corked = true;
+    stream.cork();
+    process.nextTick(() => {
+      this.corked = false;
+      stream.uncork();
     });
   }
 

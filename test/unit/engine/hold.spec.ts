@@ -35,7 +35,7 @@ describe('a hold', () => {
     const { clock, hold, observer } = setUp({ terms: { lease: 1_000 } });
     const order: string[] = [];
     hold.signal.addEventListener('abort', () => order.push('signal'));
-    hold.listeners.add(() => order.push('listener'));
+    hold.onLost(() => order.push('listener'));
     clock.stall(5_000);
     expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST', key: 'a' }));
     expect(order).toEqual(['signal', 'listener']);

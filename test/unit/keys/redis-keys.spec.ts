@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createRequire } from 'node:module';
 import { LockConfigError } from '../../../lib/errors/index.js';
-import { assertKey, assertKeyPrefix, clientChannel, redisKeys } from '../../../lib/keys/index.js';
+import { assertKey, assertKeyPrefix, clientChannel, latchKeys, redisKeys } from '../../../lib/keys/index.js';
 
 // Comes with ioredis, without types.
 const slotOf = createRequire(import.meta.url)('cluster-key-slot') as (key: string) => number;
@@ -26,6 +26,11 @@ const key = fc
   )
   .filter(isKey);
 
+const partsOf = (name: string): string[] => [
+  ...Object.values(redisKeys('lock', name)),
+  ...Object.values(latchKeys('lock', name)),
+];
+
 describe('A21 names in Redis', () => {
   it.each([
     ['stock:42', 'lock:state:{stock:42}'],
@@ -39,7 +44,7 @@ describe('A21 names in Redis', () => {
   });
 
   it('A21 the roles, and the channel of a client', () => {
-    expect(redisKeys('shop:lock', 'a')).toEqual({
+    expect({ ...redisKeys('shop:lock', 'a'), ...latchKeys('shop:lock', 'a') }).toEqual({
       state: 'shop:lock:state:{a}',
       queue: 'shop:lock:queue:{a}',
       waiters: 'shop:lock:waiters:{a}',
@@ -56,7 +61,7 @@ describe('A21 names in Redis', () => {
     fc.assert(
       fc.property(
         key,
-        (name) => new Set(Object.values(redisKeys('lock', name)).map((part) => slotOf(part))).size === 1,
+        (name) => new Set(partsOf(name).map((part) => slotOf(part))).size === 1,
       ),
       { numRuns: 5_000 },
     );
@@ -71,8 +76,8 @@ describe('A21 names in Redis', () => {
     fc.assert(
       fc.property(key, key, (a, b) => {
         if (a === b) return true;
-        const ofA = new Set(Object.values(redisKeys('lock', a)));
-        return Object.values(redisKeys('lock', b)).every((part) => !ofA.has(part));
+        const ofA = new Set(partsOf(a));
+        return partsOf(b).every((part) => !ofA.has(part));
       }),
       { numRuns: 20_000 },
     );
@@ -85,7 +90,7 @@ describe('A21 names in Redis', () => {
     for (let length = 1; length <= 6; length++) {
       names = names.flatMap((name) => alphabet.map((char) => name + char));
       for (const name of names.filter(isKey)) {
-        for (const part of Object.values(redisKeys('lock', name))) {
+        for (const part of partsOf(name)) {
           expect(owners.get(part) ?? name).toBe(name);
           owners.set(part, name);
         }

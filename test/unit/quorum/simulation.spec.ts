@@ -4,7 +4,8 @@ import { isLockStoreError, isLockTimeoutError } from '../../../lib/errors/index.
 import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 import { TERMS } from '../engine/support.js';
-import { randomOf, SimulatedMaster, SimulatedMember, type Weather } from './simulation.js';
+import { randomOf, type Weather } from '../../support/simulation.js';
+import { SimulatedMaster, SimulatedMember } from './simulation.js';
 
 const commandTimeout = 150;
 const lease = 600;
@@ -40,9 +41,8 @@ async function run(
   const localTurns = { most: 4, time: 50 };
   const stores: QuorumStore[] = [];
   const engines = Array.from({ length: clients }, (_, i) => {
-    const members = masters.map(
-      (master) => new SimulatedMember(master, `client${i}`, clock, random, weather, commandTimeout),
-    );
+    const surroundings = { clock, random, weather, commandTimeout };
+    const members = masters.map((master) => new SimulatedMember(master, `client${i}`, surroundings));
     const store = new QuorumStore({ members, commandTimeout, logger, clock, random });
     stores.push(store);
     const events = { observed: false, next() {} };

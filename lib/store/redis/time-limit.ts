@@ -1,0 +1,42 @@
+/** Something that is to end within the limit. */
+export interface Limited {
+  readonly until: number;
+  readonly expired: () => void;
+}
+
+/** One time limit for many things. They run out in the order in which they began, so one timer does for all of them. */
+export class TimeLimit {
+  private readonly running = new Set<Limited>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly ms: number) {}
+
+  /** Has `expired` called when the limit is over, unless `end` was called before. */
+  begin(expired: () => void): Limited {
+    const limited = { until: performance.now() + this.ms, expired };
+    this.running.add(limited);
+    this.timer ??= this.wakeIn(this.ms);
+    return limited;
+  }
+
+  end(limited: Limited): void {
+    this.running.delete(limited);
+  }
+
+  private wakeIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.expire(), ms).unref();
+  }
+
+  private expire(): void {
+    this.timer = undefined;
+    const now = performance.now();
+    for (const limited of this.running) {
+      if (limited.until > now) {
+        this.timer = this.wakeIn(Math.ceil(limited.until - now));
+        return;
+      }
+      this.running.delete(limited);
+      limited.expired();
+    }
+  }
+}
