@@ -1,0 +1,277 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import type { LockService } from '../../lib/lock.service.js';
+import type { AcquireOptions } from '../../lib/locks/acquire-options.js';
+import { aborted, LockBench } from '../support/locks.js';
+import { RedlockBench } from '../integration/redlock/support.js';
+
+const bench = new LockBench();
+const STATE = 'lock:state:{a}';
+const PATIENT = { waitTimeout: '20s' } as const;
+
+/** A batch does not end by itself within a test. */
+const LONG = { localHandoffTime: '30s', localHandoffs: 100 } as const;
+
+/** Each of so many callers notes that it has the lock, and gives it back. */
+function queueUp(service: LockService, count: number, note: (lock: LockHandle) => unknown, options?: AcquireOptions) {
+  return Array.from({ length: count }, async () => {
+    const lock = await service.acquire('a', { ...PATIENT, ...options });
+    await note(lock);
+    expect(await lock.release()).toBe(true);
+  });
+}
+
+async function commandsOf(work: () => Promise<unknown>): Promise<number> {
+  await bench.redis.resetCommandStats();
+  await work();
+  const { evalsha = 0, eval: byText = 0 } = await bench.redis.commandStats();
+  return evalsha + byText;
+}
+
+describe('A11 waiters of one process that have the lock in turn', () => {
+  it('take one command for so many of them as localHandoffs says, each with a larger token', async () => {
+    const service = await bench.service({ localHandoffTime: '30s' });
+    await (await service.acquire('a')).release(); // Redis knows the scripts now
+    const tokens: number[] = [];
+    const commands = await commandsOf(() => Promise.all(queueUp(service, 160, (lock) => tokens.push(lock.fencingToken))));
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    expect(tokens).toHaveLength(160);
+    // One to acquire, then one for each batch of 16.
+    expect(commands).toBe(11);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('take a quarter of a command each where four processes want it', async () => {
+    const workers = await bench.workers(4);
+    const commands = await commandsOf(() =>
+      Promise.all(workers.map((worker) => worker.sections({ key: 'a', waiters: 16, times: 10 }))),
+    );
+    process.stdout.write(`640 sections of 4 x 16: ${commands} commands\n`);
+    expect(commands / 640).toBeLessThan(0.25);
+  });
+
+  it('do not lose an update, and have tokens that grow over all processes', async () => {
+    const workers = await bench.workers(3);
+    const sections = { key: 'a', waiters: 8, times: 12, counter: 'counter' };
+    const holds = (await Promise.all(workers.map((worker) => worker.sections(sections)))).flat();
+    expect(await bench.redis.admin.get('counter')).toBe(String(3 * 8 * 12));
+    holds.sort((a, b) => (a.from < b.from ? -1 : 1));
+    const tokens = holds.map(({ token }) => token!);
+    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+    expect(new Set(tokens).size).toBe(tokens.length);
+  });
+
+  it('let others in after localHandoffTime', async () => {
+    const [one, other] = [
+      await bench.service({ localHandoffs: 1_000, localHandoffTime: 60 }),
+      await bench.service({ localHandoffs: 1_000, localHandoffTime: 60 }),
+    ];
+    const first = await one.acquire('a');
+    const served: string[] = [];
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 10));
+    const visits = queueUp(one, 60, () => (served.push('one'), pause()));
+    visits.push(...queueUp(other, 1, () => served.push('other')));
+    await bench.untilWaiting('a', 1);
+    await first.release();
+    await Promise.all(visits);
+    expect(served.indexOf('other')).toBeLessThan(12);
+  });
+
+  it('have each a full lease of their own where it is fixed', async () => {
+    const service = await bench.service(LONG);
+    const left: number[] = [];
+    const note = async (lock: LockHandle) => {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      left.push(await bench.redis.admin.pttl(STATE));
+      expect(lock.isHeld).toBe(true);
+    };
+    await Promise.all(queueUp(service, 4, note, { expire: 2_000 }));
+    for (const ttl of left) expect(ttl).toBeGreaterThan(1_500 - 100);
+    for (const ttl of left) expect(ttl).toBeLessThanOrEqual(1_710);
+  });
+
+  it('are renewed as if each were alone', async () => {
+    const service = await bench.service({ ...LONG, lockWatchdogTimeout: 900 });
+    const first = await service.acquire('a');
+    const second = service.acquire('a', PATIENT);
+    await first.release();
+    const lock = await second;
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect(lock.isHeld).toBe(true);
+    await lock.verify();
+    expect(await lock.release()).toBe(true);
+  });
+});
+
+describe('C20 turns under attack', () => {
+  it('a waiter that aborts in the moment of its turn is served or told, and those behind it go on', async () => {
+    const service = await bench.service(LONG);
+    for (let round = 0; round < 200; round += 1) {
+      const first = await service.acquire('a');
+      const controller = new AbortController();
+      const second = service.acquire('a', { ...PATIENT, signal: controller.signal });
+      const third = service.acquire('a', PATIENT);
+      const releasing = first.release();
+      const abort = () => controller.abort(new Error('enough'));
+      if (round % 3 === 0) abort();
+      else if (round % 3 === 1) queueMicrotask(abort);
+      else setImmediate(abort);
+      expect(await releasing).toBe(true);
+      const outcome = await second.catch((error: Error) => error);
+      if (outcome instanceof Error) expect(outcome.message).toBe('enough');
+      else expect(await outcome.release()).toBe(true);
+      expect(await (await third).release()).toBe(true);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
+  it('a lease that ends between two turns serves nobody: the next one has a grant of its own', async () => {
+    const [service, other] = await bench.serviceList(2, LONG);
+    const first = await service!.acquire('a', { expire: 300 });
+    const second = service!.acquire('a', PATIENT);
+    const others = other!.acquire('a', PATIENT);
+    await bench.untilWaiting('a', 1);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+    expect(await first.release()).toBe(false);
+    const foreign = await others;
+    expect(foreign.fencingToken).toBeGreaterThan(first.fencingToken + LONG.localHandoffs - 1);
+    expect(await foreign.release()).toBe(true);
+    const lock = await second;
+    expect(lock.fencingToken).toBeGreaterThan(foreign.fencingToken);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('a lease of which less than half is left is not passed on without a word to Redis', async () => {
+    const service = await bench.service({ ...LONG, grantTimeout: 1_000 });
+    const first = await service.acquire('a', { expire: 1_000 });
+    const second = service.acquire('a', { ...PATIENT, expire: 1_000 });
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(await commandsOf(() => first.release())).toBe(1);
+    const lock = await second;
+    expect(lock.remainingTime()).toBeGreaterThan(600);
+    await lock.release();
+  });
+
+  it('a lease that was made longer by its holder is not passed on', async () => {
+    const service = await bench.service({ ...LONG, lockWatchdogTimeout: 2_000 });
+    const first = await service.acquire('a');
+    const second = service.acquire('a', PATIENT);
+    await first.extend('1h');
+    await first.release();
+    const lock = await second;
+    expect(await bench.redis.admin.pttl(STATE)).toBeLessThanOrEqual(2_000);
+    await lock.release();
+  });
+
+  it('a release by force ends the turns, and tells who has it', async () => {
+    const [service, other] = await bench.serviceList(2, LONG);
+    const first = await service!.acquire('a');
+    const [second, third] = [service!.acquire('a', PATIENT), service!.acquire('a', PATIENT)];
+    await first.release();
+    const lock = await second;
+    expect(await other!.inspect('a')).toMatchObject({ holds: 1 });
+    expect(await service!.inspect('a')).toMatchObject({ fencingToken: lock.fencingToken });
+    expect(await other!.forceRelease('a')).toBe(true);
+    await aborted(lock.signal);
+    expect(await lock.release()).toBe(false);
+    const next = await third;
+    expect(next.fencingToken).toBeGreaterThan(first.fencingToken + LONG.localHandoffs - 1);
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('a hold whose owner was told to somebody is given back to Redis, where the owner may hold more', async () => {
+    const [service, elsewhere] = await bench.serviceList(2, LONG);
+    const first = await service!.acquire('a');
+    const second = service!.acquire('a', PATIENT);
+    const again = await elsewhere!.acquire('a', { owner: first.owner });
+    expect(await first.release()).toBe(true);
+    expect(await Promise.race([second, new Promise((resolve) => setTimeout(resolve, 300))])).toBeUndefined();
+    expect(await again.release()).toBe(true);
+    expect(await (await second).release()).toBe(true);
+  });
+
+  it('A19 who has stopped writing and goes on reading keeps the next writer of its process out', async () => {
+    const service = await bench.service(LONG);
+    let reading = false;
+    let together = false;
+    let begin!: () => void;
+    // Outside of the scope, in which it would re-enter.
+    const next = new Promise<void>((resolve) => (begin = resolve)).then(() =>
+      service.run('a', () => void (together ||= reading), PATIENT),
+    );
+    await service.run('a', async (lock) => {
+      const read = await service.getReadWriteLock('a').readLock().lock();
+      reading = true;
+      begin();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(await lock.release()).toBe(true);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      reading = false;
+      await read.release();
+    });
+    await next;
+    expect(together).toBe(false);
+  });
+
+  it('holdAtLeast keeps its word, before and behind others', async () => {
+    const service = await bench.service(LONG);
+    const first = await service.acquire('a', { holdAtLeast: 400 });
+    const since = performance.now();
+    const second = service.acquire('a', PATIENT);
+    await first.release();
+    await (await second).release();
+    expect(performance.now() - since).toBeGreaterThan(350);
+    const [one, kept] = [await service.acquire('a'), service.acquire('a', { ...PATIENT, holdAtLeast: 400 })];
+    const [before, last] = [performance.now(), service.acquire('a', PATIENT)];
+    await one.release();
+    await (await kept).release();
+    await (await last).release();
+    expect(performance.now() - before).toBeGreaterThan(350);
+  });
+
+  it('a fair lock waits for no more turns than the one that is under way', async () => {
+    const [service, other] = await bench.serviceList(2, LONG);
+    const first = await service!.acquire('a');
+    const served: string[] = [];
+    const visits = queueUp(service!, 5, () => served.push('late'));
+    visits.push(...queueUp(other!, 1, () => served.push('fair'), { fair: true }));
+    await bench.untilWaiting('a', 1);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await first.release();
+    await Promise.all(visits);
+    expect(served[0]).toBe('fair');
+  });
+
+  it('C1 a process that stops ends its turns with its lease', async () => {
+    const other = await bench.service();
+    const worker = await bench.worker({ ...LONG, lockWatchdogTimeout: 1_000, grantTimeout: 1_000 });
+    const sections = worker.sections({ key: 'a', waiters: 8, times: 500 }).catch(() => undefined);
+    await bench.redis.admin.get('x');
+    while ((await bench.redis.admin.exists(STATE)) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    worker.process.pause();
+    const since = performance.now();
+    const lock = await other.acquire('a', PATIENT);
+    expect(performance.now() - since).toBeLessThan(2_500);
+    worker.process.resume();
+    // It believes in nothing that it had: its clock says so on the first line.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await lock.verify();
+    await lock.release();
+    await sections;
+  });
+});
+
+describe('A22 turns over several masters', () => {
+  const masters = new RedlockBench(3);
+
+  it('take no round trip, and their tokens grow over all clients', async () => {
+    const services = await masters.serviceList(3, { localHandoffTime: '30s' });
+    const tokens: number[] = [];
+    const visits = services.flatMap((service) => queueUp(service, 20, (lock) => tokens.push(lock.fencingToken)));
+    await Promise.all(visits);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    expect(tokens).toHaveLength(60);
+    await masters.untilNothingIsLeft();
+  });
+});
