@@ -94,7 +94,7 @@ export class LockService {
   run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
-    options: RunOptions = NO_OPTIONS as RunOptions,
+    options: RunOptions = NO_OPTIONS,
   ): Promise<T> {
     return this.runWith(key, task, options, 1);
   }

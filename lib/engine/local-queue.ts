@@ -1,3 +1,4 @@
+import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
@@ -5,7 +6,6 @@ import type { Grant, Hold, HoldTerms } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
-import { WaiterList } from './waiter-list.js';
 
 /** How long a client may keep a key among its own before it goes on to others. */
 export interface LocalTurns {
@@ -38,7 +38,7 @@ export interface LocalQueueEnvironment extends TicketEnvironment {
  * and takes a place for the next of them in the same step (cohort locking: Dice, Marathe, Shavit).
  */
 export class LocalQueue implements TicketHolder {
-  private readonly waiters = new WaiterList();
+  private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
   private holding: Hold | undefined;
   /** Who found nobody here, and may have the key at once; all others were told that they wait when they came. */

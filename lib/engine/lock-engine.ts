@@ -88,7 +88,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
    */
   acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
     const refusal = this.refusal(wait.signal);
-    if (refusal !== undefined) return Promise.reject(refusal as Error);
+    if (refusal !== undefined) return Promise.reject(refusal);
     const { replicas } = terms;
     const waiting = this.waiting.wait(terms, wait);
     return replicas === undefined ? waiting : waiting.then((hold) => this.replicated(hold, replicas, wait.signal));
@@ -253,9 +253,9 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   }
 
   /** Why nobody is let in now. */
-  private refusal(signal: AbortSignal | undefined): unknown {
+  private refusal(signal: AbortSignal | undefined): Error | undefined {
     // Those who wait already are given a commandTimeout for Redis to come back; who comes now would only pile up.
-    return this.closing ?? this.store.unreachable ?? (signal?.aborted === true ? signal.reason : undefined);
+    return this.closing ?? this.store.unreachable ?? (signal?.aborted === true ? (signal.reason as Error) : undefined);
   }
 
   /** @throws LockStoreError or LockLostError, with the hold given back, when too few replicas have it, or have it too late */

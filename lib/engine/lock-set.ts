@@ -134,13 +134,22 @@ function takeAtOnce(
         resolve(late ? undefined : set.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
       });
     };
-    const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({ id, token, lease, turns: 1, from: sent, epoch });
+    const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({
+      id,
+      token,
+      lease,
+      turns: 1,
+      from: sent,
+      epoch,
+    });
 
-    store.acquireAll(set.map((terms, i) => acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1 }))).then(
-      answered,
-      // One by one it is tried again for as long as it makes sense.
-      () => giveUp(() => resolve(undefined)),
-    );
+    store
+      .acquireAll(set.map((terms, i) => acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1 })))
+      .then(
+        answered,
+        // One by one it is tried again for as long as it makes sense.
+        () => giveUp(() => resolve(undefined)),
+      );
   });
 }
 

@@ -1,8 +1,8 @@
 import { listenToAbort } from '../common/abort.js';
 import type { Appointment } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
+import type { Linked } from '../common/linked-list.js';
 import type { Hold, HoldTerms } from './hold.js';
-import type { WaiterList } from './waiter-list.js';
 
 /** What an acquisition may be given beside the terms of its hold. */
 export interface WaitTerms {
@@ -12,11 +12,11 @@ export interface WaitTerms {
 }
 
 /** One caller who waits for a hold. */
-export class Waiter {
+export class Waiter implements Linked<Waiter> {
   readonly promise: Promise<Hold>;
   deadline: Appointment | undefined;
   /** Where it waits, between whom. */
-  list: WaiterList | undefined;
+  list: object | undefined;
   before: Waiter | undefined;
   behind: Waiter | undefined;
   private resolve!: (hold: Hold) => void;

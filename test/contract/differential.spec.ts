@@ -220,7 +220,12 @@ class Side {
   private answer(key: string, reply: AcquireReply): unknown {
     switch (reply.outcome) {
       case 'held':
-        return { outcome: 'held', lease: this.time(reply.lease), token: this.grown(key, reply.token), turns: reply.turns };
+        return {
+          outcome: 'held',
+          lease: this.time(reply.lease),
+          token: this.grown(key, reply.token),
+          turns: reply.turns,
+        };
       case 'queued':
       case 'busy': {
         // Of more than four it names any four.

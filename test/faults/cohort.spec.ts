@@ -33,7 +33,9 @@ describe('A11 waiters of one process that have the lock in turn', () => {
     const service = await bench.service({ localHandoffTime: '30s' });
     await (await service.acquire('a')).release(); // Redis knows the scripts now
     const tokens: number[] = [];
-    const commands = await commandsOf(() => Promise.all(queueUp(service, 160, (lock) => tokens.push(lock.fencingToken))));
+    const commands = await commandsOf(() =>
+      Promise.all(queueUp(service, 160, (lock) => tokens.push(lock.fencingToken))),
+    );
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     expect(tokens).toHaveLength(160);
     // One to acquire, then one for each batch of 16.

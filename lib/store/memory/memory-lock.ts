@@ -187,7 +187,8 @@ export class MemoryLock implements Fading {
     const { turns: granted } = this.settle(holds, ended, id);
     const mine = findHold(holds, id);
     if (mine !== undefined) return this.held(mine, granted);
-    if (fair) for (const hold of holds.slice(0, MOST_HOLDERS)) this.server.tell(hold.id, (client) => client.yield(hold.id));
+    if (fair)
+      for (const hold of holds.slice(0, MOST_HOLDERS)) this.server.tell(hold.id, (client) => client.yield(hold.id));
     return this.notHeld('queued', holds, askAt);
   }
 

@@ -37,7 +37,9 @@ export class RedisLatches implements LatchStore {
   }
 
   async countDown(key: string, id: string): Promise<number> {
-    return Number(await this.scripts.run('latchCountDown', this.keysOf(key), [`${this.channels} ${key}`, id, this.memory]));
+    return Number(
+      await this.scripts.run('latchCountDown', this.keysOf(key), [`${this.channels} ${key}`, id, this.memory]),
+    );
   }
 
   async count(key: string, patience: number): Promise<LatchCount> {

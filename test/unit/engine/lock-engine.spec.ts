@@ -17,7 +17,16 @@ function setUp() {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
   const events = { observed: false, next: () => undefined };
   const localTurns = { most: 16, time: 50 };
-  const parts = { store, clock, random: () => 0, logger, events, commandTimeout: 5_000, grantTimeout: 3_000, localTurns };
+  const parts = {
+    store,
+    clock,
+    random: () => 0,
+    logger,
+    events,
+    commandTimeout: 5_000,
+    grantTimeout: 3_000,
+    localTurns,
+  };
   const engine = new LockEngine(parts);
   const acquire = (terms: object = {}, wait: object = {}) => {
     const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout: Infinity, signal: undefined, ...wait });

@@ -45,7 +45,11 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     contended: () => void told.push('contended'),
     failed: (_ticket, error) => void told.push(`failed: ${error.message}`),
   };
-  const ticket = new Ticket(environment, { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, turns: 1, fair: false }, holder);
+  const ticket = new Ticket(
+    environment,
+    { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, turns: 1, fair: false },
+    holder,
+  );
   const answer = async (
     reply: Parameters<(typeof store.acquires)[0]['answer']['resolve']>[0],
     i = store.acquires.length - 1,
@@ -387,9 +391,25 @@ describe('a ticket and a store that fails', () => {
 describe('a ticket that is inherited', () => {
   it('asks at once for a lease of another length, in its old place', async () => {
     const { ticket, store, told } = await waiting();
-    ticket.inherit({ key: 'a', mode: { kind: 'exclusive' }, owner: undefined, lease: 30_000, waits: true, turns: 1, fair: false });
+    ticket.inherit({
+      key: 'a',
+      mode: { kind: 'exclusive' },
+      owner: undefined,
+      lease: 30_000,
+      waits: true,
+      turns: 1,
+      fair: false,
+    });
     expect(store.acquires).toHaveLength(1);
-    ticket.inherit({ key: 'a', mode: { kind: 'exclusive' }, owner: undefined, lease: 2_000, waits: true, turns: 1, fair: false });
+    ticket.inherit({
+      key: 'a',
+      mode: { kind: 'exclusive' },
+      owner: undefined,
+      lease: 2_000,
+      waits: true,
+      turns: 1,
+      fair: false,
+    });
     expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });
     expect(told).not.toContain('forgotten');
   });

@@ -59,10 +59,7 @@ describe('A21 names in Redis', () => {
 
   it('A21 all parts of a lock are in one Cluster slot', () => {
     fc.assert(
-      fc.property(
-        key,
-        (name) => new Set(partsOf(name).map((part) => slotOf(part))).size === 1,
-      ),
+      fc.property(key, (name) => new Set(partsOf(name).map((part) => slotOf(part))).size === 1),
       { numRuns: 5_000 },
     );
   });

@@ -1,5 +1,11 @@
 import type { Clock } from '../../../lib/common/clock.js';
-import type { AcquireReply, AcquireRequest, ReleaseReply, ReleaseRequest, RenewReply } from '../../../lib/store/lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+} from '../../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../../lib/store/memory/memory-backend.js';
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../../../lib/store/quorum-member.js';
 import { SimulatedStore, type Surroundings } from '../../support/simulation.js';
