@@ -86,7 +86,7 @@ export class Operations {
     await belief.lookUntil(step === undefined ? plan.length : step.at);
     if (step !== undefined && belief.isHeld) {
       await this.#does[step.does]?.(operation, handle, step, belief);
-      await belief.lookUntil(plan.length - step.at);
+      await belief.lookUntil(step.stay ?? plan.length - step.at);
     }
     // Without asking, as a careless holder does: the resource is to refuse it where others have come.
     this.#write(op, tokens);

@@ -23,7 +23,9 @@ export class LeftoverWatch {
     this.#running = (async () => {
       while (!this.#stopped) {
         // A server may be away.
-        const keys = await Promise.race([this.#topology.keysLeft(), sleep(EVERY * 5, [], { ref: false })]).catch(() => []);
+        const keys = await Promise.race([this.#topology.keysLeft(), sleep(EVERY * 5, [], { ref: false })]).catch(
+          () => [],
+        );
         const eternal = keys.filter(({ ttl }) => ttl === -1).map(({ key }) => key);
         if (eternal.length > 0) this.#history.note('eternal', { keys: eternal });
         await sleep(EVERY);

@@ -1,5 +1,8 @@
 import { recoveries, summariseRecoveries } from './recovery.mjs';
 
+/** How many findings of each sort are printed. */
+const SHOWN = 8;
+
 /** What a run came to, as data: the figures of the summary that is printed, and of `summary.json`. */
 export function summarise({ model, violations, excused }) {
   const { seed, topology, length } = model.run;
@@ -44,16 +47,20 @@ export function print(summary) {
       ]),
     ]),
     '',
-    ...excused.map(
-      (each) =>
-        `  excused: ${each.rule} at ${ms(each.at)}, fault ${each.fault}: "${each.assumption}" was broken. ${each.message}`,
-    ),
-    ...violations.map(({ rule, at, message }) => `  VIOLATION of ${rule} at ${ms(at)}: ${message}`),
-    `${violations.length} violations, ${excused.length} excused by assumptions that were broken on purpose`,
+    ...some(excused, (each) => `excused by fault ${each.fault}, "${each.assumption}": ${tell(each)}`),
+    ...some(violations, (each) => `VIOLATION of ${tell(each)}`),
+    `${violations.length} violations; ${excused.length} excused by assumptions that were broken on purpose` +
+      (excused.length > 0 ? ` (${list(countBy(excused, ({ assumption }) => assumption))})` : ''),
   ].join('\n');
 }
 
-const ms = (at) => `${(at / 1_000).toFixed(3)} s`;
+const tell = ({ rule, at, message }) => `${rule} at ${(at / 1_000).toFixed(3)} s: ${message}`;
+
+/** The first few; `summary.json` has them all. */
+function some(findings, describe) {
+  const lines = findings.slice(0, SHOWN).map((each) => `  ${describe(each)}`);
+  return findings.length > SHOWN ? [...lines, `  and ${findings.length - SHOWN} more, in summary.json`] : lines;
+}
 
 function table(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => String(row[column] ?? '-').length)));
