@@ -12,6 +12,8 @@ const NOTE = 40;
 export class Belief {
   #op;
   #handle;
+  /** Asked for once: to ask for it anew could be what makes it abort. */
+  #signal;
   #history;
   #now;
   /** The last look that said yes, and whether it has been written down. */
@@ -23,12 +25,13 @@ export class Belief {
   constructor({ op, handle, history, now }) {
     this.#op = op;
     this.#handle = handle;
+    this.#signal = handle.signal;
     this.#history = history;
     this.#now = now;
     // First, so that a loss is known by its time, too.
     const lost = () => this.#lost();
-    if (handle.signal.aborted) lost();
-    else handle.signal.addEventListener('abort', lost, { once: true });
+    if (this.#signal.aborted) lost();
+    else this.#signal.addEventListener('abort', lost, { once: true });
     this.#look();
   }
 
@@ -60,7 +63,7 @@ export class Belief {
     } else {
       this.#noteLast();
       this.isHeld = false;
-      this.#history.note('look', { op: this.#op, at, held, aborted: this.#handle.signal.aborted });
+      this.#history.note('look', { op: this.#op, at, held, aborted: this.#signal.aborted });
     }
   }
 
