@@ -12,7 +12,7 @@ const MARKS = ['look', 'lost', 'extend', 'release'];
 export function readModel(events) {
   const operations = new Map();
   const faults = new Map();
-  const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], down: [], begin: [], end: [] };
+  const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], begin: [], end: [] };
   for (const event of events) {
     const operation = operations.get(event.op);
     if (event.type === 'invoke') {

@@ -6,8 +6,12 @@ import { laneOf } from '../checker/model.mjs';
  * killed client had held was had by somebody. A fault that is not felt takes as long as a pulse.
  */
 export function recoveries(model) {
-  return model.faults
-    .filter(({ alone, active }) => alone && active !== undefined)
+  const { faults } = model;
+  // It was planned to be alone; that it was is for the history to say: one before it may have taken longer than planned.
+  const isAlone = ({ id, begin }) =>
+    !faults.some((other) => other.id !== id && other.begin < begin && !(other.end <= begin));
+  return faults
+    .filter((fault) => fault.alone && fault.active !== undefined && isAlone(fault))
     .map((fault) => recoveryFrom(fault, model));
 }
 
@@ -56,6 +60,12 @@ export function summariseRecoveries(each) {
       fromEnd: spread(over.map(({ tookAfterEnd }) => tookAfterEnd)),
     };
   });
+}
+
+/** What a pulse takes while no fault is in force: as quick as the machine is. */
+export function calmPulse({ pulse, faults }) {
+  const isCalm = ({ from, at }) => !faults.some(({ begin, end }) => begin < at && !(end <= from));
+  return spread(pulse.filter((each) => each.ok && isCalm(each)).map(({ from, at }) => at - from));
 }
 
 function spread(numbers) {

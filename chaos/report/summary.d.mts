@@ -22,6 +22,8 @@ export interface Summary {
   /** Holds of each client. */
   readonly clients: Counts;
   readonly faults: Counts;
+  /** ms that a pulse takes while no fault is in force. */
+  readonly calmPulse: Spread;
   /** ms to normal service, for each kind of fault. */
   readonly recovery: ReadonlyArray<{
     readonly kind: string;

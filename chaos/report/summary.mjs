@@ -1,4 +1,4 @@
-import { recoveries, summariseRecoveries } from './recovery.mjs';
+import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
 
 /** How many findings of each sort are printed. */
 const SHOWN = 8;
@@ -17,6 +17,7 @@ export function summarise({ model, violations, excused }) {
     lost: model.operations.filter(({ marks }) => marks.some(({ type }) => type === 'lost')).length,
     clients: countBy(model.holds, ({ lane }) => lane),
     faults: countBy(model.faults, ({ kind }) => kind),
+    calmPulse: calmPulse(model),
     recovery: summariseRecoveries(recoveries(model)),
   };
 }
@@ -26,7 +27,7 @@ const outcomeOf = (outcome) =>
 
 /** The same for people. */
 export function print(summary) {
-  const { seed, topology, seconds, violations, excused, recovery } = summary;
+  const { seed, topology, seconds, violations, excused, recovery, calmPulse } = summary;
   const list = (counts) =>
     Object.entries(counts)
       .map(([name, count]) => `${count} ${name}`)
@@ -45,6 +46,7 @@ export function print(summary) {
         `  ${kind}${never > 0 ? ` (${never} never)` : ''}`,
         ...[count, fromBegin.median, fromBegin.worst, fromEnd.median, fromEnd.worst],
       ]),
+      ['  (a pulse while nothing fails)', '', calmPulse.median, calmPulse.worst, '', ''],
     ]),
     '',
     ...some(excused, (each) => `excused by fault ${each.fault}, "${each.assumption}": ${tell(each)}`),
