@@ -23,3 +23,10 @@ export function excuseOf({ breaks }, one, other) {
   };
   return breaks.find(forgets(one, other)) ?? breaks.find(forgets(other, one));
 }
+
+/** The break by which a hold may have been taken from its holder before `at`. */
+export function takenBy({ breaks }, { keys, invokedAt }, at) {
+  return breaks.find(
+    (each) => (each.key === undefined || keys.includes(each.key)) && each.to > invokedAt && each.from < at,
+  );
+}

@@ -23,7 +23,9 @@ export function beliefOf(marks) {
       // Belief shrinks when a shorter lease is asked for, and grows only when that is confirmed: by the next look.
       if (until !== undefined) until = Math.min(until, Math.max(mark.at, mark.at + validPart(mark.lease)));
     } else {
-      return { from, to: until !== undefined && mark.at >= until ? until : sure };
+      const isOver = until !== undefined && mark.at >= until;
+      // It learned of a loss while it still had time by its clock: somebody must have taken the lock away.
+      return { from, to: isOver ? until : sure, takenAt: mark.type === 'lost' && !isOver ? mark.at : undefined };
     }
   }
   return { from, to: until };

@@ -57,9 +57,9 @@ describe('histories that are as they should be', () => {
       ),
     ],
     [
-      'a holder that learned of its loss some time before it noted it',
+      'a holder that gave its lock back some time before it noted it',
       storyOf(
-        ['a.1', { from: 10, to: 50, until: 900, end: { lostAt: 500 }, token: 1 }],
+        ['a.1', { from: 10, to: 50, until: 900, end: { releasedAt: 500 }, token: 1 }],
         ['b.1', { from: 51, to: 160, token: 2 }],
       ),
     ],
@@ -299,9 +299,17 @@ describe('who waits', () => {
 describe('all else', () => {
   it('a lock that was lost is held again', () => {
     const story = new ChaosStory();
-    const op = story.hold('a.1', { from: 10, to: 50, end: 'lost', token: 1 });
+    const op = story.hold('a.1', { from: 10, to: 50, until: 50.1, end: 'lost', token: 1 });
     story.event(60, 'look', { client: 'a.1', op, held: true, until: 90 });
     expect(broken(story)).toEqual(['beliefs']);
+  });
+
+  it('a lock is lost before its lease has ended', () => {
+    const story = (): ChaosStory => storyOf(['a.1', { from: 10, to: 50, until: 900, end: { lostAt: 500 }, token: 1 }]);
+    expect(broken(story())).toEqual(['beliefs']);
+    const explained = story();
+    explained.fault('forced release', { begin: 40, breaks: 'force release', key: 'stock' });
+    expect(check(explained.events)).toMatchObject({ violations: [], excused: [{ assumption: 'force release' }] });
   });
 
   it('a lock is lost, and its signal says nothing', () => {
