@@ -51,7 +51,7 @@ serve({
   /** Ends what goes on, and asks for each key once more: now that all is well it must be had. */
   async finish(keys, wait) {
     stopped = true;
-    await Promise.all([...running, pulse.stop()]);
+    await Promise.all(running);
     await Promise.all(
       keys.map((key) =>
         operations.perform({
@@ -60,6 +60,8 @@ serve({
         }),
       ),
     );
+    // Last, so that it still tells of the last faults.
+    await pulse.stop();
   },
 
   async close() {
