@@ -10,6 +10,8 @@ const OWN_OPTIONS: RedisOptions = {
   maxRetriesPerRequest: null,
   disconnectTimeout: LINGER,
   retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times - 1, 5), 1_000),
+  // A server that still loads its data guesses how many seconds that takes, one at least: mostly it is there long before.
+  maxLoadingRetryTime: 100,
   // A master that has become a replica: reconnecting leads to the new one.
   // Redis 6.2 puts its own words before the error of a script.
   reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),

@@ -1,0 +1,75 @@
+import { readBreaks } from './assumptions.mjs';
+import { beliefOf } from './belief.mjs';
+
+/** Event types that belong to an operation, beside its beginning. */
+const OUTCOMES = ['ok', 'fail', 'info'];
+const MARKS = ['look', 'lost', 'extend', 'release'];
+
+/**
+ * A history as the rules see it: operations with what became of them, holds with the stretch of time in which they were
+ * believed in, and faults. Nothing of it is judged here.
+ */
+export function readModel(events) {
+  const operations = new Map();
+  const faults = new Map();
+  const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], begin: [], end: [] };
+  for (const event of events) {
+    const operation = operations.get(event.op);
+    if (event.type === 'invoke') {
+      operations.set(event.op, { ...event, invokedAt: event.at, lane: laneOf(event), marks: [], writes: [] });
+    } else if (event.type === 'fault') {
+      faults.set(event.id, { ...faults.get(event.id), ...event, [event.phase]: event.at });
+    } else if (operation !== undefined && OUTCOMES.includes(event.type)) {
+      operation.outcome = event;
+    } else if (operation !== undefined && MARKS.includes(event.type)) {
+      operation.marks.push(event);
+    } else if (operation !== undefined && event.type === 'write') {
+      operation.writes.push(event);
+    } else {
+      rest[event.type]?.push(event);
+    }
+  }
+  for (const operation of operations.values()) {
+    const outer = operations.get(operation.within);
+    operation.isGranted = operation.outcome?.type === 'ok';
+    operation.reenters = operation.isGranted && outer?.isGranted && outer.outcome.owner === operation.outcome.owner;
+    operation.belief = operation.isGranted ? beliefOf(operation.marks) : undefined;
+  }
+  return {
+    run: rest.begin[0] ?? {},
+    operations: [...operations.values()],
+    operation: (op) => operations.get(op),
+    holds: [...operations.values()].flatMap(holdsOf),
+    faults: [...faults.values()],
+    breaks: readBreaks([...faults.values()]),
+    ...rest,
+  };
+}
+
+/** Of all lives of a client: `c1.2` is the second life of `c1`. */
+export const laneOf = ({ client = '' }) => client.split('.')[0];
+
+/** One for each key of an operation that was believed in for some time. */
+function holdsOf({
+  op,
+  client,
+  lane,
+  keys,
+  mode,
+  units = 1,
+  owner,
+  invokedAt,
+  outcome,
+  belief,
+  isGranted,
+  reenters,
+  writes,
+}) {
+  if (!isGranted || reenters || belief.from === undefined) return [];
+  return keys.map((key) => ({
+    ...{ op, client, lane, key, mode, units, writes, invokedAt, okAt: outcome.at },
+    /** Whoever names an owner is in with all others who name it; else everybody is somebody of its own. */
+    ...{ owner: owner ?? op, isNamed: owner !== undefined, token: outcome.tokens[key] },
+    ...{ from: belief.from, to: belief.to },
+  }));
+}

@@ -1,0 +1,28 @@
+import { takenBy } from '../assumptions.mjs';
+
+/**
+ * A handle that has said no never says yes again, and says no by its signal as well. Nobody is told of a loss before its
+ * lease has ended by its own clock, unless the lock was taken away on purpose.
+ */
+export function beliefs(model) {
+  const found = [];
+  for (const operation of model.operations) {
+    const { op, keys, marks, belief } = operation;
+    const say = (at, message) => found.push({ rule: 'beliefs', at, key: keys[0], message, operations: [op] });
+    if (belief?.takenAt !== undefined) {
+      say(belief.takenAt, `${op} lost '${keys}' while its lease lasted`);
+      found.at(-1).excuse = takenBy(model, operation, belief.takenAt);
+    }
+    let over = false;
+    for (const mark of marks) {
+      if (mark.type === 'look' && mark.held) {
+        if (over) say(mark.at, `${op} had lost '${keys}', and then it was held again`);
+      } else if (mark.type !== 'extend') {
+        if (mark.type === 'look' && !mark.aborted)
+          say(mark.at, `${op} does not hold '${keys}' any more, and its signal has not aborted`);
+        over = true;
+      }
+    }
+  }
+  return found;
+}

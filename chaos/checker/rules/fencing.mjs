@@ -1,0 +1,52 @@
+import { excuseOf } from '../assumptions.mjs';
+
+/**
+ * The resource that exclusive holders write to, with their tokens; it refuses whatever is below the largest it has seen.
+ * It must never refuse one who holds the lock, nor take anything from one whose time is over once the next has written.
+ * Holders with a name are left out: those who share it write side by side.
+ */
+export function fencing(model) {
+  const writes = model.holds
+    .filter(({ mode, isNamed }) => mode === 'exclusive' && !isNamed)
+    .flatMap((hold) => hold.writes.filter(({ key }) => key === hold.key).map(({ at, token }) => ({ at, token, hold })))
+    .sort((a, b) => a.at - b.at);
+  const found = [];
+  /** For each key the write with the largest token, and the hold that began last among those that have written. */
+  const seen = new Map();
+  for (const { at, token, hold } of writes) {
+    const { key } = hold;
+    const { top, latest } = seen.get(key) ?? {};
+    const isHeld = at >= hold.from && at <= hold.to;
+    const isRefused = top !== undefined && token < top.token;
+    if (isRefused && isHeld) {
+      found.push(
+        fault(model, at, top.hold, hold, `the resource refused ${hold.op}, which held '${key}', after ${top.hold.op}`),
+      );
+    }
+    if (!isRefused && latest !== undefined && latest.from > hold.to) {
+      found.push(
+        fault(
+          model,
+          at,
+          hold,
+          latest,
+          `the resource took what ${hold.op} wrote too late, after ${latest.op} on '${key}'`,
+        ),
+      );
+    }
+    seen.set(key, {
+      top: isRefused ? top : { token, hold },
+      latest: latest === undefined || hold.from > latest.from ? hold : latest,
+    });
+  }
+  return found;
+}
+
+const fault = (model, at, one, other, message) => ({
+  rule: 'fencing',
+  at,
+  key: one.key,
+  message,
+  operations: [one.op, other.op],
+  excuse: excuseOf(model, one, other),
+});

@@ -1,0 +1,12 @@
+/** Nothing stays behind in Redis, nothing that is there lasts for ever, and nothing happens that nobody expects. */
+export function remains({ left, eternal, surprise, end }) {
+  const found = [];
+  const add = (rule, at, message) => found.push({ rule, at, message, operations: [] });
+  for (const { at, keys } of left) if (keys.length > 0) add('remains', at, `left in Redis: ${keys.join(', ')}`);
+  for (const { at, keys } of eternal) add('remains', at, `without a TTL: ${keys.join(', ')}`);
+  for (const { at, client, text } of surprise) add('surprise', at, `${client}: ${text}`);
+  // Of a history that breaks off nothing is known.
+  if (end.length === 0) add('incomplete', 0, 'the history has no end');
+  else if (left.length === 0) add('incomplete', end[0].at, 'nobody looked at what was left in Redis');
+  return found;
+}

@@ -1,0 +1,82 @@
+import { excuseOf } from '../assumptions.mjs';
+
+/**
+ * Fencing tokens grow, in three ways to say it: whoever asked after somebody had been told has a larger one, always;
+ * exclusive holders have them in the order of their holds; and what re-enters has that of the hold.
+ */
+export const tokens = (model) => [...growth(model), ...order(model), ...reentry(model)];
+
+/** Needs no excuse: no assumption but that of the servers' clocks stands behind it, and no fault touches these. */
+function growth({ operations }) {
+  const granted = operations.filter(({ isGranted, reenters }) => isGranted && !reenters);
+  const steps = granted
+    .flatMap((operation) =>
+      operation.keys.flatMap((key) => [
+        { at: operation.invokedAt, key, operation },
+        { at: operation.outcome.at, key, operation, token: operation.outcome.tokens[key] },
+      ]),
+    )
+    .sort((a, b) => a.at - b.at);
+  const found = [];
+  const largest = new Map();
+  const floors = new Map();
+  for (const { key, operation, token } of steps) {
+    const id = `${operation.op} ${key}`;
+    if (token === undefined) {
+      floors.set(id, largest.get(key));
+      continue;
+    }
+    const floor = floors.get(id);
+    if (floor !== undefined && token <= floor.token) {
+      found.push(falls(key, floor, { op: operation.op, at: operation.outcome.at, token }, 'and was asked for later'));
+    }
+    if (token > (largest.get(key)?.token ?? -1)) largest.set(key, { op: operation.op, token });
+  }
+  return found;
+}
+
+function order(model) {
+  const found = [];
+  /** For each key those with the largest tokens so far, of two different owners: one of them is not the next holder. */
+  const largest = new Map();
+  const exclusive = model.holds.filter(({ mode }) => mode === 'exclusive').sort((a, b) => a.from - b.from);
+  for (const hold of exclusive) {
+    const before = largest.get(hold.key) ?? [];
+    const other = before.find(({ owner }) => owner !== hold.owner);
+    if (other !== undefined && hold.token <= other.token) {
+      found.push({
+        ...falls(hold.key, other, { ...hold, at: hold.from }, 'and held it later'),
+        excuse: excuseOf(model, other, hold),
+      });
+    }
+    largest.set(hold.key, twoOfDifferentOwners([...before, hold]));
+  }
+  return found;
+}
+
+function reentry({ operations, operation }) {
+  return operations
+    .filter(({ reenters }) => reenters)
+    .filter(({ keys, within, outcome }) => outcome.tokens[keys[0]] !== operation(within).outcome.tokens[keys[0]])
+    .map(({ op, within, keys, outcome }) => ({
+      rule: 'tokens',
+      at: outcome.at,
+      key: keys[0],
+      message: `${op} re-entered the hold of ${within} on '${keys[0]}' and has another token`,
+      operations: [within, op],
+    }));
+}
+
+function twoOfDifferentOwners(holds) {
+  const sorted = [...holds].sort((a, b) => b.token - a.token);
+  const second = sorted.find(({ owner }) => owner !== sorted[0].owner);
+  return second === undefined ? [sorted[0]] : [sorted[0], second];
+}
+
+const falls = (key, earlier, later, how) => ({
+  rule: 'tokens',
+  at: later.at,
+  key,
+  message: `tokens of '${key}' do not grow: ${earlier.op} had ${earlier.token}; ${later.op} has ${later.token}, ${how}`,
+  operations: [earlier.op, later.op],
+});

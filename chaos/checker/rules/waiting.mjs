@@ -1,0 +1,44 @@
+import { laneOf } from '../model.mjs';
+
+/** ms beyond the wait: some commands that are not answered, a lock that is given back again, and a busy machine. */
+const SLACK = 4_000;
+
+/**
+ * Every waiter is served or told, in time. A process is not blamed for the time in which it did not run, and one that was
+ * killed owes nothing any more. After the last fault every key must be had.
+ */
+export function waiting({ operations, stall: stalls }) {
+  const found = [];
+  for (const operation of operations) {
+    const { op, keys, invokedAt, outcome, wait, abortAfter = Infinity, final } = operation;
+    const about = { key: keys[0], operations: [op] };
+    if (outcome === undefined) {
+      found.push({
+        rule: 'waiting',
+        at: invokedAt,
+        ...about,
+        message: `${op} was never told how its wait for '${keys}' ended`,
+      });
+      continue;
+    }
+    if (outcome.type === 'info') continue;
+    const allowed = Math.min(wait, abortAfter) + SLACK;
+    const took = outcome.at - invokedAt;
+    // Summed up only where it matters: there are many operations, and many stalls.
+    if (took > allowed && took - stalledFor(operation, stalls) > allowed) {
+      const message = `${op} was told after ${Math.round(took)} ms how its wait for '${keys}' ended; ${Math.round(allowed)} were enough`;
+      found.push({ rule: 'waiting', at: outcome.at, ...about, message });
+    }
+    if (final && outcome.type === 'fail') {
+      const message = `after all faults ${op} could not have '${keys}' (${outcome.code})`;
+      found.push({ rule: 'service', at: outcome.at, ...about, message });
+    }
+  }
+  return found;
+}
+
+function stalledFor({ lane, invokedAt, outcome }, stalls) {
+  return stalls
+    .filter((stall) => laneOf(stall) === lane)
+    .reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, outcome.at) - Math.max(from, invokedAt)), 0);
+}

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PERMITS } from '../schedule/operations.mjs';
+import { Belief } from './belief.mjs';
+import { takers } from './takers.mjs';
+
+/** How an acquisition may fail: others held the key, Redis failed, its caller gave up. */
+const FAILURES = ['LOCK_TIMEOUT', 'LOCK_STORE', 'ABORTED'];
+/** Of several keys one may be lost while the others are waited for. */
+const FAILURES_OF_SEVERAL = [...FAILURES, 'LOCK_LOST'];
+/** ms after which a caller asks again that was told, perhaps at once, that Redis is out of reach. */
+const AFTER_FAILURE = 30;
+/** What holders are told in vain: what they had is gone, or Redis does not answer. */
+const LOSSES = ['LOCK_LOST', 'LOCK_STORE', 'LOCK_NOT_HELD'];
+
+const ABORTED = Object.assign(new Error('the caller gave up'), { code: 'ABORTED' });
+
+/** Does what the schedule says, through the library, and writes down how it went. */
+export class Operations {
+  #service;
+  #history;
+  #now;
+  #client;
+  #count = 0;
+
+  constructor({ service, history, now, client }) {
+    this.#service = service;
+    this.#history = history;
+    this.#now = now;
+    this.#client = client;
+  }
+
+  async perform(plan) {
+    const operation = this.#invoke(plan);
+    const abort = plan.abortAfter === undefined ? undefined : new AbortController();
+    const timer = abort && setTimeout(() => abort.abort(ABORTED), plan.abortAfter);
+    const options = optionsOf(plan, abort?.signal);
+    try {
+      if (plan.through === 'run') {
+        await this.#service.run(keysOf(plan), (handle) => this.#hold(operation, handle), options);
+      } else {
+        const handle = await takers[plan.through](this.#service, plan, options);
+        if (handle === null) operation.fail('LOCK_TIMEOUT');
+        else await this.#holdAndRelease(operation, handle);
+      }
+    } catch (error) {
+      if (operation.isOpen)
+        operation.fail(this.#expected(operation, error, plan.kind === 'several' ? FAILURES_OF_SEVERAL : FAILURES));
+      else this.#expected(operation, error, LOSSES);
+      if (error.code === 'LOCK_STORE') await sleep(AFTER_FAILURE);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (plan.pause > 0) await sleep(plan.pause);
+  }
+
+  #invoke(plan, within) {
+    const op = `${this.#client}.${++this.#count}`;
+    const { kind, keys, mode, units, owner, wait, abortAfter, through, final } = plan;
+    this.#history.note('invoke', { op, kind, keys, mode, units, owner, wait, abortAfter, through, final, within });
+    const operation = { op, plan, isOpen: true };
+    operation.fail = (code) => {
+      operation.isOpen = false;
+      this.#history.note('fail', { op, code });
+    };
+    return operation;
+  }
+
+  async #holdAndRelease(operation, handle) {
+    try {
+      await this.#hold(operation, handle);
+    } finally {
+      const released = await handle.release().catch((error) => this.#expected(operation, error, LOSSES));
+      this.#history.note('released', { op: operation.op, released });
+    }
+  }
+
+  /** The section: from when it is told to have the lock, looking at it all the time, until just before the release. */
+  async #hold(operation, handle) {
+    const { op, plan } = operation;
+    operation.isOpen = false;
+    const tokens = Object.fromEntries(handle.fencingTokens);
+    this.#history.note('ok', { op, owner: handle.owner, tokens });
+    const belief = new Belief({ op, handle, history: this.#history, now: this.#now });
+    this.#write(op, tokens);
+    const { step } = plan;
+    await belief.lookUntil(step === undefined ? plan.length : step.at);
+    if (step !== undefined && belief.isHeld) {
+      await this.#does[step.does]?.(operation, handle, step, belief);
+      await belief.lookUntil(step.stay ?? plan.length - step.at);
+    }
+    // Without asking, as a careless holder does: the resource is to refuse it where others have come.
+    this.#write(op, tokens);
+    belief.end();
+  }
+
+  #does = {
+    verify: (operation, handle) => handle.verify().catch((error) => this.#expected(operation, error, LOSSES)),
+    extend: async (operation, handle, { lease }) => {
+      this.#history.note('extend', { op: operation.op, lease });
+      await handle.extend(lease).catch((error) => this.#expected(operation, error, LOSSES));
+    },
+    block: async (_operation, _handle, { ms }) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    },
+    're-enter': async (operation, handle) => {
+      const { plan } = operation;
+      if (plan.through !== 'run' || plan.mode === 'permits') return;
+      const inner = { ...plan, keys: plan.keys.slice(0, 1), wait: 0, final: undefined, through: 'acquire' };
+      const { op, ...nested } = this.#invoke(inner, operation.op);
+      try {
+        const again = await this.#service.acquire(inner.keys[0], { ...optionsOf(inner), owner: undefined });
+        this.#history.note('ok', { op, owner: again.owner, tokens: Object.fromEntries(again.fencingTokens) });
+        await again.release();
+      } catch (error) {
+        // The outer one may have been lost meanwhile; then the key is as any other one.
+        if (handle.isHeld) this.#expected({ op }, error, ['LOCK_STORE']);
+        nested.fail(error.code);
+      }
+    },
+  };
+
+  #write(op, tokens) {
+    for (const [key, token] of Object.entries(tokens)) this.#history.note('write', { op, key, token });
+  }
+
+  #expected({ op }, error, codes) {
+    const code = error?.code ?? error?.name ?? String(error);
+    if (!codes.includes(code)) this.#history.note('surprise', { op, text: String(error?.stack ?? error) });
+    return code;
+  }
+}
+
+const keysOf = ({ keys, kind }) => (kind === 'several' ? keys : keys[0]);
+
+function optionsOf({ mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast }, signal) {
+  return {
+    ...{ waitTimeout: wait, expire, maxRenewTimes: expire === 0 ? maxRenewTimes : undefined, holdAtLeast, signal },
+    ...{ owner, fair, type: mode === 'read' ? 'read' : undefined },
+    permits: mode === 'permits' ? PERMITS : undefined,
+  };
+}

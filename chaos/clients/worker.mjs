@@ -1,0 +1,70 @@
+// A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends by
+// being told to, by being killed, or with the process that started it.
+import { createLockService } from '../../dist/esm/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+import { serve } from '../../test/support/worker-kit.mjs';
+import { clockSince } from '../history/clock.mjs';
+import { HistoryWriter } from '../history/writer.mjs';
+import { planOperations } from '../schedule/operations.mjs';
+import { Operations } from './operations.mjs';
+import { Pulse } from './pulse.mjs';
+import { watchForStalls } from './stalls.mjs';
+
+const silent = { debug() {}, log() {}, warn() {}, error() {} };
+
+let service;
+let operations;
+let pulse;
+let history;
+let running = [];
+let stopped = false;
+
+serve({
+  async start({ options, client, origin, file, seed, keys, kinds, loops }) {
+    const now = clockSince(BigInt(origin));
+    history = new HistoryWriter(file, now, { client });
+    const escaped = (what) => (error) => history.note('surprise', { text: `${what}: ${error?.stack ?? error}` });
+    process.on('unhandledRejection', escaped('unhandled rejection'));
+    process.on('uncaughtException', escaped('uncaught exception'));
+    watchForStalls(history, now);
+    service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), silent);
+    await service.start().catch((error) => {
+      // It goes on connecting: a client may well be started while Redis is away.
+      if (error.code !== 'LOCK_STORE') throw error;
+    });
+    history.note('up');
+    operations = new Operations({ service, history, now, client });
+    pulse = new Pulse({ service, history, now, client });
+    running = Array.from({ length: loops }, async (_, loop) => {
+      for (const operation of planOperations({ seed, client, loop, keys, kinds })) {
+        if (stopped) return;
+        await operations.perform(operation);
+      }
+    });
+  },
+
+  /** Does nothing for a while, not even listening: as a long computation, without its heat. */
+  async block(ms) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  },
+
+  /** Ends what goes on, and asks for each key once more: now that all is well it must be had. */
+  async finish(keys, wait) {
+    stopped = true;
+    await Promise.all(running);
+    await Promise.all(
+      keys.map((key) =>
+        operations.perform({
+          ...{ kind: 'exclusive', keys: [key], mode: 'exclusive', through: 'acquire', final: true },
+          ...{ wait, expire: 0, length: 0 },
+        }),
+      ),
+    );
+    // Last, so that it still tells of the last faults.
+    await pulse.stop();
+  },
+
+  async close() {
+    await service.close();
+  },
+});

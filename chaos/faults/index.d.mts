@@ -1,0 +1,1 @@
+export declare const EVERYWHERE: ReadonlyArray<{ readonly name: string; readonly breaks?: string }>;

@@ -1,0 +1,43 @@
+/** Which of a client's connections are struck: those for commands, those that listen, or all. */
+const LINES = {
+  commands: ({ isSubscriber }) => !isSubscriber,
+  subscribers: ({ isSubscriber }) => isSubscriber,
+  all: () => true,
+};
+
+/** Between one client and one server, or all of them. */
+const among = ({ random, clients, servers }) => ({
+  client: random.among(clients),
+  server: servers > 1 && random.chance(0.5) ? random.between(0, servers - 1) : undefined,
+  lines: random.among(Object.keys(LINES)),
+});
+
+function kind(name, strike, lasts) {
+  return {
+    name,
+    plan: (scope) => ({
+      ...among(scope),
+      ...(lasts && { lasts: scope.random.between(...lasts) }),
+      ...more(scope, name),
+    }),
+    begin({ topology }, fault) {
+      const network = topology.networkOf(fault.client);
+      const proxies = fault.server === undefined ? network : [network[fault.server]];
+      for (const proxy of proxies) strike(proxy, LINES[fault.lines], fault);
+      return lasts && (() => Promise.all(proxies.map((proxy) => proxy.heal())));
+    },
+  };
+}
+
+const more = ({ random }, name) => (name === 'network slow' ? { ms: random.between(10, 120) } : {});
+
+/** What happens between a client and servers. */
+export const NETWORK = [
+  kind('network cut', (proxy, where) => proxy.cut(where)),
+  kind('network half-closed', (proxy, where) => proxy.halfClose(where)),
+  kind('network gone', (proxy) => proxy.refuse(), [50, 1_200]),
+  kind('network slow', (proxy, _where, { ms }) => proxy.delay(ms), [100, 1_000]),
+  kind('replies late', (proxy, where) => proxy.holdReplies(where), [50, 1_000]),
+  kind('replies lost', (proxy, where) => proxy.loseReplies(where), [50, 1_000]),
+  kind('requests lost', (proxy, where) => proxy.loseRequests(where), [50, 1_000]),
+];

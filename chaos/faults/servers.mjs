@@ -1,0 +1,49 @@
+const planned =
+  (least, most) =>
+  ({ random, servers }) => ({ server: random.between(0, servers - 1), lasts: random.between(least, most) });
+const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1) });
+
+const restart =
+  (options) =>
+  async (world, { server }) => {
+    await world.servers[server].kill();
+    return () => world.servers[server].startAgain(options);
+  };
+
+const kill =
+  (type) =>
+  (world, { server }) =>
+    world.servers[server].admin.call('CLIENT', 'KILL', 'TYPE', type);
+
+/** What happens to servers, and what an operator does to them. */
+export const SERVERS = [
+  {
+    name: 'server stopped',
+    plan: planned(50, 1_200),
+    async begin(world, { server }) {
+      await world.servers[server].pause();
+      return () => world.servers[server].resume();
+    },
+  },
+  { name: 'server restarted', plan: planned(0, 500), begin: restart() },
+  {
+    name: 'server restarted empty',
+    breaks: 'restart without persistence',
+    // Quickly, so that those who held something still believe in it.
+    plan: planned(0, 80),
+    begin: restart({ empty: true }),
+  },
+  {
+    name: 'clients paused',
+    plan: planned(50, 900),
+    // The server goes on by itself.
+    begin: (world, { server, lasts }) => void world.servers[server].admin.client('PAUSE', lasts, 'ALL'),
+  },
+  { name: 'commands cut', plan: atOnce, begin: async (...args) => void (await kill('normal')(...args)) },
+  { name: 'subscribers cut', plan: atOnce, begin: async (...args) => void (await kill('pubsub')(...args)) },
+  {
+    name: 'scripts flushed',
+    plan: atOnce,
+    begin: async (world, { server }) => void (await world.servers[server].admin.script('FLUSH', 'SYNC')),
+  },
+];

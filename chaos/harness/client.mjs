@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { ClientProcess } from './process.mjs';
+
+/** A client of the run: a process, and the next one after it was killed. Its lives are numbered: `c1.1`, `c1.2`. */
+export class Client {
+  #settings;
+  #process;
+  #life = 0;
+
+  /** `settings` are those of `worker.mjs`; what a life has seen is written into `directory`. */
+  constructor(name, { directory, history, ...settings }) {
+    this.name = name;
+    this.directory = directory;
+    this.history = history;
+    this.#settings = settings;
+  }
+
+  async start() {
+    this.#life += 1;
+    const client = this.#name;
+    this.#process = new ClientProcess('../clients/worker.mjs');
+    await this.#process.call('start', { ...this.#settings, client, file: join(this.directory, `${client}.jsonl`) });
+  }
+
+  stop() {
+    this.#process.stop();
+  }
+
+  goOn() {
+    this.#process.goOn();
+  }
+
+  block(ms) {
+    // It may be killed meanwhile.
+    return this.#process.call('block', ms).catch(() => undefined);
+  }
+
+  async kill() {
+    await this.#process.kill();
+    this.history.note('down', { client: this.#name });
+  }
+
+  replace() {
+    return this.start();
+  }
+
+  call(method, ...args) {
+    return this.#process.call(method, ...args);
+  }
+
+  async end() {
+    if (this.#process?.isRunning) await this.#process.kill();
+  }
+
+  get #name() {
+    return `${this.name}.${this.#life}`;
+  }
+}

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Makes the planned faults happen when they are due, and notes when each began, was in force and was over. Two that
+ * would get into each other's way (the same server, the same client, the same network) come one after the other.
+ */
+export class Injector {
+  #world;
+  #history;
+  #now;
+  #kinds;
+  #busy = new Map();
+
+  constructor({ world, history, now, kinds }) {
+    this.#world = world;
+    this.#history = history;
+    this.#now = now;
+    this.#kinds = new Map(kinds.map((kind) => [kind.name, kind]));
+  }
+
+  /** Resolves when all are over. `startedAt` is the moment that their times count from. */
+  run(faults, startedAt) {
+    return Promise.all(
+      faults.map(async (fault) => {
+        await sleep(Math.max(0, startedAt + fault.at - this.#now()));
+        const kind = this.#kinds.get(fault.kind);
+        await this.#inTurn(targetOf(kind, fault), () => this.#happen(kind, fault));
+      }),
+    );
+  }
+
+  async #happen({ strikes, breaks, begin }, { at: planned, ...fault }) {
+    const note = (phase) => this.#history.note('fault', { phase, ...fault, strikes, breaks, planned });
+    note('begin');
+    const heal = await begin(this.#world, fault);
+    note('active');
+    if (fault.lasts !== undefined) await sleep(fault.lasts);
+    await heal?.();
+    note('end');
+  }
+
+  async #inTurn(target, happen) {
+    const turn = Promise.resolve(this.#busy.get(target)).then(happen);
+    this.#busy.set(target, turn);
+    await turn;
+  }
+}
+
+/** What two faults cannot strike at the same time. */
+function targetOf({ strikes }, { client, server, key }) {
+  if (strikes === 'data') return server === undefined ? `key ${key}` : `server ${server}`;
+  return `${strikes} ${strikes === 'server' ? server : client}`;
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const EVERY = 200;
+/** ms in which the leases of the dead have ended, and their places are stale. */
+const PATIENCE = 15_000;
+
+/** Last fencing tokens, and notes of acquisitions that left before they came: they stay for a while, and end by themselves. */
+const MAY_STAY = /^[^{]*:(fence|gone):/;
+
+/** Looks at what is in Redis: that all of it has an end while the run lasts, and that nothing is left after it. */
+export class LeftoverWatch {
+  #topology;
+  #history;
+  #running = Promise.resolve();
+  #stopped = false;
+
+  constructor(topology, history) {
+    this.#topology = topology;
+    this.#history = history;
+  }
+
+  begin() {
+    this.#running = (async () => {
+      while (!this.#stopped) {
+        // A server may be away.
+        const keys = await Promise.race([this.#topology.keysLeft(), sleep(EVERY * 5, [], { ref: false })]).catch(
+          () => [],
+        );
+        const eternal = keys.filter(({ ttl }) => ttl === -1).map(({ key }) => key);
+        if (eternal.length > 0) this.#history.note('eternal', { keys: eternal });
+        await sleep(EVERY);
+      }
+    })();
+  }
+
+  stop() {
+    this.#stopped = true;
+  }
+
+  /** Waits until nothing is left, and notes what still is after a while. */
+  async finish() {
+    this.stop();
+    await this.#running;
+    const end = performance.now() + PATIENCE;
+    for (;;) {
+      const keys = await this.#topology.keysLeft();
+      const left = keys.filter(({ key, ttl }) => ttl === -1 || !MAY_STAY.test(key)).map(({ key }) => key);
+      if (left.length === 0 || performance.now() > end) return this.#history.note('left', { keys: left });
+      await sleep(EVERY);
+    }
+  }
+}

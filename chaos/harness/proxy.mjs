@@ -1,0 +1,176 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
+
+/**
+ * Stands between one client and one server and makes the network misbehave. It knows bytes, and which connections have
+ * subscribed; each fault holds until `heal()`.
+ */
+export class Proxy {
+  #target;
+  #server;
+  #lines = new Set();
+  /** What happens to what comes: `requests` and `replies` pass, wait or are lost, on the connections that `where` chooses. */
+  #fault = {};
+
+  port;
+
+  static async start(target) {
+    const proxy = new Proxy();
+    proxy.#target = target;
+    proxy.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => proxy.#connected(client));
+    for (;;) {
+      proxy.port = await findFreePort();
+      try {
+        await proxy.#listen();
+        return proxy;
+      } catch (error) {
+        // Somebody took the port in the meantime.
+        if (error.code !== 'EADDRINUSE') throw error;
+      }
+    }
+  }
+
+  get url() {
+    return `redis://${HOST}:${this.port}`;
+  }
+
+  /** Both ends of the chosen connections see them end. */
+  cut(where = everything) {
+    for (const line of this.#lines) if (where(line)) line.cut();
+  }
+
+  /** The server seems to have said its last word, and still listens. */
+  halfClose(where = everything) {
+    for (const line of this.#lines) if (where(line)) line.client.end();
+  }
+
+  /** No new connections, and none of those that are. */
+  refuse() {
+    this.#server.close();
+    this.cut();
+  }
+
+  /** Everything takes `ms` longer, each way. */
+  delay(ms) {
+    this.#fault = { delay: ms };
+  }
+
+  /** What servers answer waits here, and comes late and in order. */
+  holdReplies(where = everything) {
+    this.#fault = { replies: 'held', where };
+  }
+
+  /** Commands are executed, and nobody hears how that went. Lines with a gap are cut when healed, as TCP would. */
+  loseReplies(where = everything) {
+    this.#fault = { replies: 'lost', where };
+  }
+
+  /** Commands do not arrive, and pushes do. */
+  loseRequests(where = everything) {
+    this.#fault = { requests: 'lost', where };
+  }
+
+  async heal() {
+    this.#fault = {};
+    for (const line of this.#lines) {
+      if (line.hasGap) line.cut();
+      else line.flush();
+    }
+    if (!this.#server.listening) await this.#listen();
+  }
+
+  async close() {
+    this.#server.close();
+    this.cut();
+  }
+
+  async #listen() {
+    this.#server.listen({ host: HOST, port: this.port });
+    await once(this.#server, 'listening');
+  }
+
+  #connected(client) {
+    const line = new Line(client, connect({ ...this.#target, allowHalfOpen: true, noDelay: true }), () => this.#fault);
+    this.#lines.add(line);
+    line.server.once('close', () => this.#lines.delete(line));
+  }
+}
+
+const everything = () => true;
+
+/** One connection. */
+class Line {
+  client;
+  server;
+  #fault;
+  #waiting = [];
+  #timer;
+
+  isSubscriber = false;
+  /** In which directions something was lost in the middle of a stream: it cannot go on as if nothing had happened. */
+  #gaps = new Set();
+
+  constructor(client, server, fault) {
+    this.client = client;
+    this.server = server;
+    this.#fault = fault;
+    client.on('data', (chunk) => {
+      if (!this.isSubscriber && /subscribe/i.test(chunk.toString('latin1'))) this.isSubscriber = true;
+      this.#pass('requests', () => server.write(chunk));
+    });
+    server.on('data', (chunk) => this.#pass('replies', () => client.write(chunk)));
+    client.on('end', () => server.end());
+    server.on('end', () => this.#pass('replies', () => client.end()));
+    for (const socket of [client, server]) {
+      socket.on('error', () => this.cut());
+      socket.on('close', () => this.cut());
+    }
+  }
+
+  get hasGap() {
+    return this.#gaps.size > 0;
+  }
+
+  cut() {
+    clearTimeout(this.#timer);
+    this.#waiting = [];
+    this.client.destroy();
+    this.server.destroy();
+  }
+
+  /** Passes on what was held back. */
+  flush() {
+    for (const entry of this.#waiting) entry.due = 0;
+    this.#passDue();
+  }
+
+  #pass(direction, action) {
+    const { delay = 0, where = everything, [direction]: treatment } = this.#fault();
+    if (treatment === 'lost' && where(this)) this.#gaps.add(direction);
+    if (this.#gaps.has(direction)) return;
+    const isHeld = treatment === 'held' && where(this);
+    const due = isHeld ? Infinity : delay === 0 ? 0 : performance.now() + delay;
+    this.#waiting.push({ direction, due, action });
+    this.#passDue();
+  }
+
+  /** In order for each direction: nothing passes what came before it. */
+  #passDue() {
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    const blocked = new Set();
+    const left = [];
+    for (const entry of this.#waiting) {
+      if (blocked.has(entry.direction) || entry.due > now) {
+        blocked.add(entry.direction);
+        left.push(entry);
+      } else {
+        entry.action();
+      }
+    }
+    this.#waiting = left;
+    const next = Math.min(...left.map(({ due }) => due));
+    if (next < Infinity) this.#timer = setTimeout(() => this.#passDue(), Math.max(1, Math.ceil(next - now)));
+  }
+}

@@ -1,0 +1,15 @@
+import type { RedisInstallation } from '../../scripts/lib/redis-process.mjs';
+import type { ChaosEvent } from '../checker/check.mjs';
+
+export interface ChaosOptions {
+  readonly seed: number;
+  /** ms of faults. */
+  readonly length: number;
+  readonly topology: string;
+  readonly installation: RedisInstallation;
+  /** Only faults that leave the assumptions of the docs alone. */
+  readonly onlyKept?: boolean;
+  readonly say?: (text: string) => void;
+}
+
+export declare function runChaos(options: ChaosOptions): Promise<ChaosEvent[]>;

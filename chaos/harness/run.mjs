@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { clockSince } from '../history/clock.mjs';
+import { mergeHistories } from '../history/merge.mjs';
+import { HistoryWriter } from '../history/writer.mjs';
+import { PERMITS } from '../schedule/operations.mjs';
+import { planFaults } from '../schedule/schedule.mjs';
+import { loadTopology } from '../topologies/index.mjs';
+import { Client } from './client.mjs';
+import { Injector } from './injector.mjs';
+import { LeftoverWatch } from './leftovers.mjs';
+import { ClientProcess } from './process.mjs';
+
+const KEYS = ['red', 'green', 'blue'];
+const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
+const LOOPS = 3;
+/** Short, so that much happens. */
+const OPTIONS = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
+/** ms in which a key must be had once all faults are over: leases of the dead, places that nobody asks for any more. */
+const NORMAL_AGAIN = 15_000;
+/** ms after which a client is left alone that has not come to its end: what it never told is seen in its history. */
+const GIVEN_UP = 2 * NORMAL_AGAIN;
+
+/** One run: starts servers and clients, makes faults, ends all, and answers the history. `length` is in ms. */
+export async function runChaos({ topology: name, installation, ...options }) {
+  const { start } = await loadTopology(name);
+  const directory = mkdtempSync(join(tmpdir(), 'locks-chaos-'));
+  const origin = process.hrtime.bigint();
+  const now = clockSince(origin);
+  const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
+  const topology = await start({ installation, clients: CLIENTS });
+  const people = {
+    clients: clientsOf(topology, { directory, history, origin: String(origin), seed: options.seed }),
+    operator: new ClientProcess('../clients/operator.mjs'),
+    leftovers: new LeftoverWatch(topology, history),
+  };
+  try {
+    await begin(topology, people, history, options);
+    await makeFaults(topology, people, { history, now, ...options });
+    await settle(people, history);
+    return mergeHistories(directory);
+  } finally {
+    people.leftovers.stop();
+    await Promise.all([...people.clients.values()].map((client) => client.end()));
+    await people.operator.kill();
+    await topology.stop();
+    history.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function clientsOf(topology, shared) {
+  const settings = { ...shared, keys: KEYS, kinds: topology.lockKinds, loops: LOOPS };
+  const clientOf = (name) => {
+    const options = { ...OPTIONS, connection: topology.connectionOf(name) };
+    return new Client(name, { ...settings, options });
+  };
+  return new Map(CLIENTS.map((name) => [name, clientOf(name)]));
+}
+
+async function begin(topology, { clients, operator, leftovers }, history, { seed, length }) {
+  history.note('begin', {
+    ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS },
+    ...{ servers: topology.servers.length, ...OPTIONS },
+  });
+  await operator.call('start', { ...OPTIONS, connection: topology.connectionOf() });
+  await Promise.all([...clients.values()].map((client) => client.start()));
+  leftovers.begin();
+}
+
+async function makeFaults(topology, { clients, operator }, { seed, length, onlyKept = false, say, history, now }) {
+  const kinds = topology.faults.filter(({ breaks }) => !onlyKept || breaks === undefined);
+  const { servers } = topology;
+  const faults = planFaults({ seed, length, kinds, clients: CLIENTS, servers: servers.length, keys: KEYS });
+  const startedAt = now();
+  say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
+  const world = { topology, servers, clients, operator };
+  await new Injector({ world, history, now, kinds }).run(faults, startedAt);
+  await sleep(Math.max(0, startedAt + length - now()));
+  say?.('all faults are over: every client asks for every key once more');
+  history.note('calm');
+}
+
+async function settle({ clients, operator, leftovers }, history) {
+  const all = [...clients.values()];
+  await withPatience(all.map((client) => client.call('finish', KEYS, NORMAL_AGAIN)));
+  await withPatience([...all.map((client) => client.call('close')), operator.call('close')]);
+  await leftovers.finish();
+  history.note('end');
+}
+
+/** Goes on after a while even if some of it has not ended. */
+async function withPatience(work) {
+  const giveUp = new AbortController();
+  await Promise.race([Promise.all(work), sleep(GIVEN_UP, undefined, { signal: giveUp.signal }).catch(() => undefined)]);
+  giveUp.abort();
+}

@@ -1,0 +1,40 @@
+import { parseArgs } from 'node:util';
+import { StepFailed } from '../scripts/lib/run.mjs';
+import { TOPOLOGY_NAMES } from './topologies/index.mjs';
+
+export const USAGE = `npm run chaos -- [options]
+
+  --seed n            decides which faults and operations there are, and when (a random one, which is printed)
+  --minutes m         how long faults happen (1)
+  --topology t        ${TOPOLOGY_NAMES.join(', ')} (single)
+  --kept              only faults that leave the assumptions of the docs alone: nothing can be excused
+  --check file        no run: judges a history.jsonl that a run has written
+  --no-build          with dist/ as it is
+  --help
+`;
+
+const flag = { type: 'boolean' };
+const text = { type: 'string' };
+const OPTIONS = { seed: text, minutes: text, topology: text, kept: flag, check: text, 'no-build': flag, help: flag };
+
+/** @throws StepFailed for what cannot be read */
+export function readOptions(args) {
+  const values = parse(args);
+  const seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
+  if (!Number.isSafeInteger(seed) || seed < 0) throw new StepFailed('--seed takes a whole number from 0');
+  const minutes = Number(values.minutes ?? 1);
+  if (!(minutes > 0)) throw new StepFailed('--minutes takes a number above 0, such as 0.5');
+  const topology = values.topology ?? 'single';
+  return {
+    ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false },
+    ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
+  };
+}
+
+function parse(args) {
+  try {
+    return parseArgs({ args, options: OPTIONS }).values;
+  } catch (error) {
+    throw new StepFailed(`${error.message}\n\n${USAGE}`);
+  }
+}

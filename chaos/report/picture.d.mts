@@ -1,0 +1,3 @@
+import type { Finding } from '../checker/check.mjs';
+
+export declare function picture(model: object, finding: Finding): string;

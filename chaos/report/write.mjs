@@ -1,0 +1,26 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeHistory } from '../history/merge.mjs';
+import { picture } from './picture.mjs';
+
+const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
+const PICTURES = 10;
+
+/** Writes history, summary and pictures into a directory of the run's own; answers which. */
+export function writeRun({ events, verdict, summary }) {
+  const directory = join(RESULTS, `${summary.topology}-${summary.seed}`);
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  writeHistory(join(directory, 'history.jsonl'), events);
+  writeFileSync(join(directory, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`);
+  draw(directory, 'violation', verdict.violations, verdict.model);
+  draw(directory, 'excused', verdict.excused, verdict.model);
+  return directory;
+}
+
+function draw(directory, name, findings, model) {
+  findings.slice(0, PICTURES).forEach((finding, i) => {
+    writeFileSync(join(directory, `${name}-${i + 1}.svg`), picture(model, finding));
+  });
+}

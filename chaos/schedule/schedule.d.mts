@@ -1,0 +1,19 @@
+export interface PlannedFault {
+  readonly id: number;
+  readonly kind: string;
+  /** ms from the start of the run. */
+  readonly at: number;
+  readonly alone: boolean;
+  readonly lasts?: number;
+}
+
+export interface FaultScope {
+  readonly seed: number;
+  readonly length: number;
+  readonly kinds: readonly object[];
+  readonly clients: readonly string[];
+  readonly servers: number;
+  readonly keys: readonly string[];
+}
+
+export declare function planFaults(scope: FaultScope): PlannedFault[];

@@ -1,0 +1,36 @@
+import { Random } from './random.mjs';
+
+/** ms before the first fault, and without faults at the end. */
+const WARM_UP = 600;
+const CALM_END = 400;
+
+/**
+ * Which faults happen when, to whom: decided by the seed alone. Times are ms from the start of the run.
+ *
+ * Half of the time a fault comes alone and is followed by some calm, so that it can be told how long it took until
+ * service was normal; otherwise several come at once. All kinds have their turn before one comes again.
+ */
+export function planFaults({ seed, length, kinds, clients, servers, keys }) {
+  const random = new Random(seed, 'faults');
+  const scope = { random, clients, servers, keys };
+  const faults = [];
+  let bag = [];
+  const add = (at, alone) => {
+    if (bag.length === 0) bag = random.shuffled(kinds);
+    const kind = bag.pop();
+    const fault = { id: faults.length + 1, kind: kind.name, at, alone, ...kind.plan(scope) };
+    faults.push(fault);
+    return at + (fault.lasts ?? 0);
+  };
+  for (let at = WARM_UP; at < length - CALM_END;) {
+    if (random.chance(0.5)) {
+      at = add(at, true) + random.between(700, 1_600);
+    } else {
+      const count = random.between(2, 4);
+      let end = at;
+      for (let i = 0; i < count; i++) end = Math.max(end, add(at + random.between(0, 500), false));
+      at = end + random.between(200, 900);
+    }
+  }
+  return faults.sort((a, b) => a.at - b.at);
+}

@@ -1,0 +1,2 @@
+export declare const TOPOLOGY_NAMES: readonly string[];
+export declare function loadTopology(name: string): Promise<object>;

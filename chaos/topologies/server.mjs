@@ -1,0 +1,77 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { RedisProcess } from '../../scripts/lib/redis-process.mjs';
+
+/** Whatever was acknowledged outlives the process. */
+const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always'];
+/** Where that is: from Redis 7 on, and before. */
+const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
+
+/** A Redis with persistence whose life is in the hands of the run. */
+export class Server {
+  #process;
+  #admin;
+
+  static async start(installation) {
+    const server = new Server();
+    server.#process = new RedisProcess(installation, { args: PERSISTENT });
+    await server.#process.start();
+    const { host, port } = server.#process;
+    // ioredis forgets to clear this timer when a client is closed between two attempts to connect.
+    server.#admin = new Redis({ host, port, disconnectTimeout: 100, maxRetriesPerRequest: null });
+    server.#admin.on('error', () => undefined);
+    return server;
+  }
+
+  get host() {
+    return this.#process.host;
+  }
+
+  get port() {
+    return this.#process.port;
+  }
+
+  get url() {
+    return this.#process.url;
+  }
+
+  /** A connection past all proxies. What it is asked while the server is away is answered when that is back. */
+  get admin() {
+    return this.#admin;
+  }
+
+  /** Connections stay open, and nothing is answered. */
+  pause() {
+    return this.#process.signal('SIGSTOP');
+  }
+
+  resume() {
+    return this.#process.signal('SIGCONT');
+  }
+
+  /** Ends as in a crash. */
+  kill() {
+    return this.#process.kill();
+  }
+
+  /** Starts again on the same port, with what it had acknowledged, or empty. */
+  async startAgain({ empty = false } = {}) {
+    if (empty) for (const name of DATA) rmSync(join(this.#process.directory, name), { recursive: true, force: true });
+    await this.#process.start();
+  }
+
+  /** Every key, with its TTL in ms (-1: none). */
+  async keysWithTtl() {
+    const names = new Set();
+    for await (const batch of this.#admin.scanStream({ count: 1_000 })) for (const name of batch) names.add(name);
+    const keys = await Promise.all([...names].map(async (key) => ({ key, ttl: await this.#admin.pttl(key) })));
+    // -2: it has ended between the two commands.
+    return keys.filter(({ ttl }) => ttl !== -2);
+  }
+
+  async stop() {
+    this.#admin.disconnect();
+    await this.#process.stop();
+  }
+}

@@ -1,0 +1,24 @@
+import { EVERYWHERE } from '../faults/index.mjs';
+import { Server } from './server.mjs';
+import { Networks } from './networks.mjs';
+
+/** One Redis, with a proxy before it for each client. */
+export async function start({ installation, clients }) {
+  const server = await Server.start(installation);
+  const networks = await Networks.start(clients, [server]);
+  return {
+    name: 'single',
+    servers: [server],
+    lockKinds: ['exclusive', 'fair', 'read', 'write', 'permits', 'several', 'owner'],
+    faults: EVERYWHERE,
+    /** The proxies between a client and the servers. */
+    networkOf: (client) => networks.of(client),
+    /** The module's `connection`, of a client or (without one) past all proxies. */
+    connectionOf: (client) => (client === undefined ? server.url : networks.of(client)[0].url),
+    keysLeft: () => server.keysWithTtl(),
+    async stop() {
+      await networks.close();
+      await server.stop();
+    },
+  };
+}

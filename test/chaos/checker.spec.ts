@@ -1,0 +1,369 @@
+import { describe, expect, it } from '@jest/globals';
+import { check } from '../../chaos/checker/check.mjs';
+import { picture } from '../../chaos/report/picture.mjs';
+import { print, summarise } from '../../chaos/report/summary.mjs';
+import { ChaosStory, type StoryHold } from '../support/chaos-story.js';
+
+/** The rules that a history breaks. */
+const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);
+
+function storyOf(...holds: Array<[client: string, hold: StoryHold]>): ChaosStory {
+  const story = new ChaosStory();
+  for (const [client, hold] of holds) story.hold(client, hold);
+  return story;
+}
+
+describe('histories that are as they should be', () => {
+  it.each<[string, ChaosStory]>([
+    ['one after the other', storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 51, to: 90, token: 2 }])],
+    [
+      'two keys',
+      storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { key: 'other', from: 20, to: 60, token: 1 }]),
+    ],
+    [
+      'readers together, whose tokens were told in another order',
+      storyOf(
+        ['a.1', { mode: 'read', from: 10, to: 50, token: 2 }],
+        ['b.1', { mode: 'read', from: 12, to: 60, token: 1 }],
+      ),
+    ],
+    [
+      'permits up to their number',
+      storyOf(
+        ['a.1', { mode: 'permits', units: 2, from: 10, to: 50, token: 1 }],
+        ['b.1', { mode: 'permits', units: 1, from: 20, to: 60, token: 2 }],
+        ['c.1', { mode: 'permits', units: 2, from: 51, to: 70, token: 3 }],
+      ),
+    ],
+    [
+      'two who name the same owner, the first of whom was told later',
+      storyOf(
+        ['a.1', { owner: 'ada', from: 10, to: 50, token: 2 }],
+        ['b.1', { owner: 'ada', askedAt: 5, from: 20, to: 60, token: 1 }],
+      ),
+    ],
+    [
+      'a holder that was killed, and the next one after its lease',
+      storyOf(
+        ['a.1', { from: 10, to: 50, until: 150, end: 'killed', token: 1 }],
+        ['b.1', { from: 151, to: 160, token: 2 }],
+      ),
+    ],
+    [
+      'a holder that was stopped, and noted its release when others had come and gone',
+      storyOf(
+        ['a.1', { from: 10, to: 50, until: 150, end: { releasedAt: 900 }, token: 1 }],
+        ['b.1', { from: 151, to: 160, token: 2 }],
+      ),
+    ],
+    [
+      'a holder that gave its lock back some time before it noted it',
+      storyOf(
+        ['a.1', { from: 10, to: 50, until: 900, end: { releasedAt: 500 }, token: 1 }],
+        ['b.1', { from: 51, to: 160, token: 2 }],
+      ),
+    ],
+  ])('%s', (_, story) => {
+    expect(check(story.events)).toMatchObject({ violations: [], excused: [] });
+  });
+
+  it('a lease that its holder made shorter', () => {
+    const story = new ChaosStory();
+    story.hold('a.1', { from: 10, to: 50, until: 900, end: 'killed', token: 1 });
+    story.event(50.05, 'extend', { op: 'a.1.1', lease: 100 });
+    story.hold('b.1', { from: 150, to: 160, token: 2 });
+    expect(broken(story)).toEqual([]);
+  });
+});
+
+describe('who holds a key beside whom', () => {
+  it.each<[string, string, ChaosStory]>([
+    [
+      'exclusion',
+      'two at once',
+      storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 49, to: 90, token: 2 }]),
+    ],
+    [
+      'exclusion',
+      'one within the other',
+      storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 20, to: 30, token: 2 }]),
+    ],
+    [
+      'exclusion',
+      'two names',
+      storyOf(
+        ['a.1', { owner: 'ada', from: 10, to: 50, token: 1 }],
+        ['b.1', { owner: 'grace', from: 20, to: 60, token: 2 }],
+      ),
+    ],
+    [
+      'exclusion',
+      'before the lease of one that was killed has ended',
+      storyOf(
+        ['a.1', { from: 10, to: 50, until: 150, end: 'killed', token: 1 }],
+        ['b.1', { from: 149, to: 160, token: 2 }],
+      ),
+    ],
+    [
+      'exclusion',
+      'before the lease of one that was stopped has ended',
+      storyOf(
+        ['a.1', { from: 10, to: 50, until: 150, end: { lostAt: 300 }, token: 1 }],
+        ['b.1', { from: 149, to: 160, token: 2 }],
+      ),
+    ],
+    [
+      'readers and writers',
+      'a writer among readers',
+      storyOf(
+        ['a.1', { mode: 'read', from: 10, to: 90, token: 1 }],
+        ['b.1', { mode: 'read', from: 11, to: 20, token: 2 }],
+        ['c.1', { from: 30, to: 40, token: 3 }],
+      ),
+    ],
+    [
+      'readers and writers',
+      'a reader beside a writer',
+      storyOf(['a.1', { from: 10, to: 90, token: 1 }], ['b.1', { mode: 'read', from: 11, to: 20, token: 2 }]),
+    ],
+    [
+      'permits',
+      'one permit too many',
+      storyOf(
+        ['a.1', { mode: 'permits', units: 2, from: 10, to: 50, token: 1 }],
+        ['b.1', { mode: 'permits', units: 2, from: 20, to: 60, token: 2 }],
+      ),
+    ],
+    [
+      'permits',
+      'a permit beside a reader',
+      storyOf(
+        ['a.1', { mode: 'permits', from: 10, to: 50, token: 1 }],
+        ['b.1', { mode: 'read', from: 20, to: 60, token: 2 }],
+      ),
+    ],
+  ])('%s: %s', (rule, _, story) => {
+    expect(broken(story)).toEqual([rule]);
+  });
+
+  it('each of three at once is found, and told with its operations', () => {
+    const story = storyOf(
+      ['a.1', { from: 10, to: 50, token: 1 }],
+      ['b.1', { from: 20, to: 60, token: 2 }],
+      ['c.1', { from: 30, to: 70, token: 3 }],
+    );
+    expect(check(story.events).violations.map(({ operations }) => operations)).toEqual([
+      ['a.1.1', 'b.1.2'],
+      ['a.1.1', 'c.1.3'],
+      ['b.1.2', 'c.1.3'],
+    ]);
+  });
+});
+
+describe('assumptions that were broken on purpose', () => {
+  const twoAtOnce = (): ChaosStory =>
+    storyOf(['a.1', { from: 100, to: 300, token: 1 }], ['b.1', { from: 200, to: 250, token: 2 }]);
+
+  it('name what they excuse', () => {
+    const story = twoAtOnce();
+    story.fault('queue deleted', { begin: 120 });
+    const fault = story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
+    expect(check(story.events)).toMatchObject({
+      violations: [],
+      excused: [{ rule: 'exclusion', assumption: 'data deleted', fault }],
+    });
+  });
+
+  it('excuse one whose grant was told late, after the next one', () => {
+    const story = storyOf(
+      ['a.1', { askedAt: 90, from: 210, to: 300, token: 1 }],
+      ['b.1', { askedAt: 180, from: 200, to: 250, token: 2 }],
+    );
+    story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
+    expect(check(story.events).violations).toEqual([]);
+  });
+
+  it.each([
+    ['before the first had asked', { begin: 80, end: 90 }],
+    ['after the second was told', { begin: 260 }],
+    ['of another key', { begin: 150, key: 'other' }],
+  ])('excuse nothing when they came %s', (_, when) => {
+    const story = twoAtOnce();
+    story.fault('state deleted', { ...when, breaks: 'data deleted' });
+    expect(broken(story)).toEqual(['exclusion']);
+  });
+
+  it('excuse nothing that they do not explain', () => {
+    const story = storyOf(['a.1', { from: 10, to: 50, token: 5 }], ['b.1', { from: 200, to: 250, token: 4 }]);
+    story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
+    expect(broken(story)).toContain('tokens');
+  });
+});
+
+describe('tokens', () => {
+  it.each<[string, ChaosStory]>([
+    ['fall', storyOf(['a.1', { from: 10, to: 50, token: 2 }], ['b.1', { from: 60, to: 90, token: 1 }])],
+    ['stay', storyOf(['a.1', { from: 10, to: 50, token: 2 }], ['b.1', { from: 60, to: 90, token: 2 }])],
+    [
+      'fall among those who had asked before',
+      storyOf(['a.1', { from: 10, to: 50, token: 2 }], ['b.1', { askedAt: 3, from: 60, to: 90, token: 1 }]),
+    ],
+    [
+      'fall below those of somebody long gone',
+      storyOf(
+        ['a.1', { from: 10, to: 50, token: 9 }],
+        ['b.1', { mode: 'read', askedAt: 5, from: 60, to: 90, token: 3 }],
+        ['c.1', { mode: 'read', askedAt: 95, from: 100, to: 110, token: 4 }],
+      ),
+    ],
+  ])('%s', (_, story) => {
+    expect(broken(story)).toContain('tokens');
+  });
+
+  it('are another one for what re-enters', () => {
+    const story = new ChaosStory();
+    const outer = story.hold('a.1', { from: 10, to: 50, token: 1 });
+    const inner = story.ask('a.1', { at: 20, within: outer });
+    story.granted(inner, { at: 21, client: 'a.1', owner: outer, tokens: { stock: 2 } });
+    expect(broken(story)).toEqual(['tokens']);
+  });
+});
+
+describe('the resource that holders write to', () => {
+  function storyOfWrites(tokens: [number, number], at: { first?: number; second?: number }): ChaosStory {
+    const story = new ChaosStory();
+    const first = story.hold('a.1', { from: 10, to: 50, token: tokens[0] });
+    const second = story.hold('b.1', { askedAt: 5, from: 60, to: 90, token: tokens[1] });
+    story.event(70, 'write', { client: 'b.1', op: second, key: 'stock', token: tokens[1] });
+    if (at.first) story.event(at.first, 'write', { client: 'a.1', op: first, key: 'stock', token: tokens[0] });
+    return story;
+  }
+
+  it('refuses a late one whose token is smaller', () => {
+    expect(broken(storyOfWrites([1, 2], { first: 80 }))).toEqual([]);
+  });
+
+  it('must not take what comes too late', () => {
+    expect(broken(storyOfWrites([2, 1], { first: 80 }))).toContain('fencing');
+  });
+
+  it('must not refuse one who holds the lock', () => {
+    expect(broken(storyOfWrites([2, 1], { first: 20 }))).toContain('fencing');
+  });
+});
+
+describe('who waits', () => {
+  it('is never told', () => {
+    const story = new ChaosStory();
+    story.ask('a.1', { at: 10 });
+    expect(broken(story)).toEqual(['waiting']);
+  });
+
+  it('owes nothing any more when its process was killed', () => {
+    const story = new ChaosStory();
+    const op = story.ask('a.1', { at: 10 });
+    story.event(20, 'down', { client: 'a.1' }).event(20, 'info', { client: 'a.1', op });
+    expect(broken(story)).toEqual([]);
+  });
+
+  it.each([
+    [{}, 5_500, ['waiting']],
+    [{}, 4_500, []],
+    [{ abortAfter: 100 }, 4_500, ['waiting']],
+  ])('is told too late (%j, after %d ms)', (terms, took, rules) => {
+    const story = new ChaosStory();
+    const op = story.ask('a.1', { at: 10, ...terms });
+    story.event(10 + took, 'fail', { client: 'a.1', op, code: 'LOCK_TIMEOUT' });
+    expect(broken(story)).toEqual(rules);
+  });
+
+  it.each([
+    ['a', []],
+    ['b', ['waiting']],
+  ])('is not to blame for the time in which its own process did not run (%s was stopped)', (lane, rules) => {
+    const story = new ChaosStory();
+    const op = story.ask('a.1', { at: 10 });
+    story.event(5_400, 'stall', { client: `${lane}.1`, from: 100, to: 5_400 });
+    story.event(5_500, 'fail', { client: 'a.1', op, code: 'LOCK_TIMEOUT' });
+    expect(broken(story)).toEqual(rules);
+  });
+
+  it('cannot have a key when all is over', () => {
+    const story = new ChaosStory();
+    const op = story.ask('a.1', { at: 10, final: true });
+    story.event(900, 'fail', { client: 'a.1', op, code: 'LOCK_TIMEOUT' });
+    expect(broken(story)).toEqual(['service']);
+  });
+});
+
+describe('all else', () => {
+  it('a lock that was lost is held again', () => {
+    const story = new ChaosStory();
+    const op = story.hold('a.1', { from: 10, to: 50, until: 50.1, end: 'lost', token: 1 });
+    story.event(60, 'look', { client: 'a.1', op, held: true, until: 90 });
+    expect(broken(story)).toEqual(['beliefs']);
+  });
+
+  it('a lock is lost before its lease has ended', () => {
+    const story = (): ChaosStory => storyOf(['a.1', { from: 10, to: 50, until: 900, end: { lostAt: 500 }, token: 1 }]);
+    expect(broken(story())).toEqual(['beliefs']);
+    const explained = story();
+    explained.fault('forced release', { begin: 40, breaks: 'force release', key: 'stock' });
+    expect(check(explained.events)).toMatchObject({ violations: [], excused: [{ assumption: 'force release' }] });
+  });
+
+  it('a lock is lost, and its signal says nothing', () => {
+    const story = new ChaosStory();
+    const op = story.hold('a.1', { from: 10, to: 50, end: { releasedAt: 70 }, token: 1 });
+    story.event(60, 'look', { client: 'a.1', op, held: false, aborted: false });
+    expect(broken(story)).toEqual(['beliefs']);
+  });
+
+  it.each([
+    ['remains', 'left', { keys: ['lock:state:{stock}'] }],
+    ['remains', 'eternal', { keys: ['lock:fence:{stock}'] }],
+    ['surprise', 'surprise', { client: 'a.1', text: 'TypeError: no' }],
+  ])('%s: %s %j', (rule, type, details) => {
+    expect(broken(new ChaosStory().event(10, type, details))).toEqual([rule]);
+  });
+
+  it('a history that breaks off says nothing', () => {
+    const { events } = storyOf(['a.1', { from: 10, to: 50, token: 1 }]);
+    expect(check(events.slice(0, -1)).violations.map(({ rule }) => rule)).toEqual(['incomplete']);
+    expect(check(events.filter(({ type }) => type !== 'left')).violations.map(({ rule }) => rule)).toEqual([
+      'incomplete',
+    ]);
+    expect(check([]).violations.map(({ rule }) => rule)).toEqual(['incomplete']);
+  });
+});
+
+describe('what is told of it', () => {
+  const story = storyOf(['a.1', { from: 1_000, to: 1_500, token: 7 }], ['b.1', { from: 1_200, to: 1_250, token: 8 }]);
+  story.fault('network cut', { begin: 2_000, end: 2_100, alone: true, client: 'b' });
+  story.event(2_040, 'pulse', { client: 'b.1', from: 1_990, ok: true });
+  story.event(2_180, 'pulse', { client: 'b.1', from: 2_050, ok: false });
+  story.event(2_190, 'pulse', { client: 'a.1', from: 2_100, ok: true });
+  story.event(2_300, 'pulse', { client: 'b.1', from: 2_250, ok: true });
+
+  it('the summary names what was violated, and how long a fault was felt', () => {
+    const summary = summarise(check(story.events));
+    expect(summary.recovery).toEqual([
+      {
+        ...{ kind: 'network cut', count: 1, never: 0 },
+        fromBegin: { median: 300, worst: 300 },
+        fromEnd: { median: 200, worst: 200 },
+      },
+    ]);
+    expect(print(summary)).toContain("VIOLATION of exclusion at 1.200 s: two that exclude each other held 'stock'");
+    expect(print(summary)).toMatch(/network cut\s+1\s+300\s+300\s+200\s+200/);
+  });
+
+  it('the picture frames the two, on the lanes of their clients', () => {
+    const { violations, model } = check(story.events);
+    const drawn = picture(model, violations[0]!);
+    expect(drawn).toMatch(/^<svg .*<\/svg>\s*$/s);
+    expect(drawn).toContain('a.1.1 exclusive 7');
+    expect(drawn).toContain('b.1.2 exclusive 8');
+    expect(drawn.match(/stroke="#111111" stroke-width="2"/g)).toHaveLength(2);
+  });
+});

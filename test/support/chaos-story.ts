@@ -1,0 +1,97 @@
+import type { ChaosEvent } from '../../chaos/checker/check.mjs';
+
+/** What a hold of a made-up history says of itself; times are ms. */
+export interface StoryHold {
+  readonly key?: string;
+  readonly mode?: 'exclusive' | 'read' | 'permits';
+  readonly units?: number;
+  readonly owner?: string;
+  readonly token: number;
+  readonly askedAt?: number;
+  /** The first and the last look that said yes. */
+  readonly from: number;
+  readonly to: number;
+  /** Until when it would have believed by its clock, as it saw it in its last look. */
+  readonly until?: number;
+  /** What came after the last look: `release` and `lost` at once; `killed`: nothing any more. */
+  readonly end?: 'release' | 'lost' | 'killed' | { readonly lostAt: number } | { readonly releasedAt: number };
+}
+
+/** Puts together a history for the checker, complete and without a fault but for what a test puts in. */
+export class ChaosStory {
+  private readonly told: ChaosEvent[] = [];
+  private operations = 0;
+  private faults = 0;
+
+  constructor(private readonly options: { readonly permits?: number } = {}) {}
+
+  /** Any event. */
+  event(at: number, type: string, details: object = {}): this {
+    this.told.push({ at, type, ...details });
+    return this;
+  }
+
+  /** A whole operation of a client, from the question to its end; answers its name. */
+  hold(client: string, hold: StoryHold): string {
+    const { key = 'stock', mode = 'exclusive', units, owner, token, from, to, end = 'release' } = hold;
+    const { askedAt = from - 5, until = to + 100 } = hold;
+    const op = this.ask(client, { at: askedAt, key, mode, units, owner });
+    this.granted(op, { at: from - 1, client, owner: owner ?? op, tokens: { [key]: token } });
+    this.event(from, 'look', { client, op, held: true, until });
+    this.event(to, 'look', { client, op, held: true, until });
+    if (end === 'release') this.event(to + 0.1, 'release', { client, op });
+    else if (end === 'lost') this.event(to + 0.1, 'lost', { client, op });
+    else if (end === 'killed') this.event(to + 0.1, 'down', { client });
+    else if ('lostAt' in end) this.event(end.lostAt, 'lost', { client, op });
+    else this.event(end.releasedAt, 'release', { client, op });
+    return op;
+  }
+
+  ask(client: string, { at, key = 'stock', mode = 'exclusive', wait = 1_000, ...details }: AskDetails): string {
+    const op = `${client}.${++this.operations}`;
+    this.event(at, 'invoke', { client, op, kind: mode, keys: [key], mode, wait, ...details });
+    return op;
+  }
+
+  granted(op: string, { at, ...details }: { at: number; client: string; owner: string; tokens: object }): this {
+    return this.event(at, 'ok', { op, ...details });
+  }
+
+  /** A fault, with what it `breaks` if it does. */
+  fault(kind: string, { begin, end = begin + 1, ...details }: FaultDetails): number {
+    const id = ++this.faults;
+    for (const [phase, at] of Object.entries({ begin, active: begin, end })) {
+      this.event(at, 'fault', { id, kind, phase, ...details });
+    }
+    return id;
+  }
+
+  /** All of it in the order of time, with a beginning and an end. */
+  get events(): ChaosEvent[] {
+    const { permits = 3 } = this.options;
+    const begin = { at: 0, type: 'begin', seed: 1, topology: 'single', length: 60_000, permits };
+    const places = { clients: ['a', 'b', 'c'], keys: ['stock', 'other'] };
+    return [
+      { ...begin, ...places },
+      ...[...this.told].sort((one, other) => one.at - other.at),
+      { at: 90_000, type: 'left', keys: [] },
+      { at: 90_001, type: 'end' },
+    ];
+  }
+}
+
+interface AskDetails {
+  readonly at: number;
+  readonly key?: string;
+  readonly mode?: string;
+  readonly wait?: number;
+  readonly [detail: string]: unknown;
+}
+
+interface FaultDetails {
+  readonly begin: number;
+  readonly end?: number;
+  readonly breaks?: string;
+  readonly key?: string;
+  readonly [detail: string]: unknown;
+}
