@@ -14,6 +14,8 @@ const COMMON = '^lib/common/';
 const KEYS = '^lib/keys/';
 const LOCKS = ['^lib/locks/', '^lib/lock\\.service\\.ts$'];
 const ENGINE = '^lib/engine/';
+/** What is told on diagnostics_channel; of the engine it knows the events and where they go. */
+const DIAGNOSTICS = '^lib/diagnostics/';
 const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
 /** What users test with: a composition root of its own, on locks in memory. */
@@ -64,13 +66,18 @@ module.exports = {
       'The service and what it gives out speak of keys and locks. Scripts and clients lie behind the engine.',
       {
         from: LOCKS,
-        to: [ENGINE, KEYS, ERRORS, COMMON],
+        to: [ENGINE, KEYS, DIAGNOSTICS, ERRORS, COMMON],
         never: [CLIENT],
       },
     ),
     ...room('engine', 'The engine asks a store through its port, so that it runs on any store, and without Nest.', {
       from: [ENGINE],
       to: [STORE_PORT, ERRORS, COMMON],
+      never: [NEST, CLIENT],
+    }),
+    ...room('diagnostics', 'What is told to whoever listens is made of events; nobody who listens can disturb a lock.', {
+      from: [DIAGNOSTICS],
+      to: ['^lib/engine/(announcer|lock-event)\\.ts$', ERRORS, COMMON],
       never: [NEST, CLIENT],
     }),
     ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
@@ -111,6 +118,7 @@ module.exports = {
           KEYS,
           ...LOCKS,
           ENGINE,
+          DIAGNOSTICS,
           '^lib/store/(redis|memory|quorum)/',
           STORE_PORT,
           ERRORS,

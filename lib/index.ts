@@ -59,7 +59,10 @@ export type {
   LockReleasedEvent,
   LockRenewedEvent,
   LockTimeoutEvent,
+  LockUnreleasedEvent,
 } from './engine/lock-event.js';
+
+export { LOCK_CHANNELS, type AcquiredLock, type LockAcquisition, type LockDiagnostics } from './diagnostics/index.js';
 
 export {
   isLockConfigError,

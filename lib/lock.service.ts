@@ -55,13 +55,13 @@ export class LockService {
 
   constructor(
     private readonly engine: LockEngine,
-    /** What happens to locks of this service: acquired, contended, released, renewed, lost, timeout. */
+    /** What happens to locks of this service: its `type` says what. */
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
     this.name = options.name;
     this.defaults = options.defaults;
-    this.taker = new LockTaker(engine, options.defaults);
+    this.taker = new LockTaker(engine, options.defaults, options.name);
   }
 
   /**

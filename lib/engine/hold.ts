@@ -25,6 +25,8 @@ export interface HoldTerms {
   readonly key: string;
   readonly mode: LockMode;
   readonly owner: string | undefined;
+  /** What observers are told of where the key came from: its template. */
+  readonly pattern?: string | undefined;
   /** Whether it is served in the order in which all clients came, not after others of its own client. */
   readonly fair: boolean;
   /** Full lease in ms. */

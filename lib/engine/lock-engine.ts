@@ -286,7 +286,10 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       sent,
       epoch,
     );
-    const { released } = await answer;
+    const { released } = await answer.catch((error: LockStoreError) => {
+      this.announcer.unreleased(hold, error.message);
+      throw error;
+    });
     // A release whose reply was lost is sent again, and finds nothing the second time.
     if (!released && store.epoch === epoch) {
       hold.lose('Redis did not know it any more when it was released');

@@ -1,3 +1,4 @@
+import { traceAcquisition } from '../diagnostics/index.js';
 import type { Hold, HoldTerms } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
@@ -27,6 +28,8 @@ export class LockTaker {
   constructor(
     private readonly engine: LockEngine,
     private readonly defaults: AcquireDefaults,
+    /** The name of the module instance, for those who observe it. */
+    private readonly instance: string,
   ) {}
 
   /**
@@ -39,7 +42,7 @@ export class LockTaker {
     if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     terms.signal?.throwIfAborted();
     const steps = names.map((key) => this.stepFor(key, terms, options.reentrant !== false));
-    const lock = handleOf(await this.go(steps, terms));
+    const lock = await this.goObserved(steps, terms);
     if (options.onLost !== undefined) lock.onLost(options.onLost);
     if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
     return lock;
@@ -76,6 +79,20 @@ export class LockTaker {
       const part = lock.part(key);
       return part?.engine === this.engine && part.isHeld && fits(part) ? part : undefined;
     });
+  }
+
+  /** What is re-entered alone is not told. */
+  private goObserved(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
+    const go = async (): Promise<OwnHandle> => handleOf(await this.go(steps, terms));
+    if (steps.every(({ again }) => again !== undefined)) return go();
+    const { pattern, mode, owner, waitTimeout } = terms;
+    return traceAcquisition(
+      () => ({
+        ...{ instance: this.instance, pattern, owner, waitTimeout, lockType: mode.kind },
+        keys: steps.map(({ key }) => key),
+      }),
+      go,
+    );
   }
 
   private async go(steps: readonly Step[], terms: AcquireTerms): Promise<KeyHandle[]> {
