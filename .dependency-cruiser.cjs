@@ -18,6 +18,8 @@ const ENGINE = '^lib/engine/';
 const DIAGNOSTICS = '^lib/diagnostics/';
 const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
+/** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
+const METRICS = '^lib/metrics/';
 /** What users test with: a composition root of its own, on locks in memory. */
 const TESTING = '^lib/testing/';
 
@@ -75,11 +77,24 @@ module.exports = {
       to: [STORE_PORT, ERRORS, COMMON],
       never: [NEST, CLIENT],
     }),
-    ...room('diagnostics', 'What is told to whoever listens is made of events; nobody who listens can disturb a lock.', {
-      from: [DIAGNOSTICS],
-      to: ['^lib/engine/(announcer|lock-event)\\.ts$', ERRORS, COMMON],
-      never: [NEST, CLIENT],
-    }),
+    ...room(
+      'diagnostics',
+      'What is told to whoever listens is made of events; nobody who listens can disturb a lock.',
+      {
+        from: [DIAGNOSTICS],
+        to: ['^lib/engine/(announcer|lock-event)\\.ts$', ERRORS, COMMON],
+        never: [NEST, CLIENT],
+      },
+    ),
+    ...room(
+      'metrics',
+      'Metrics, spans and log lines are made of what the diagnostics channels tell. Packages are given.',
+      {
+        from: [METRICS],
+        to: [DIAGNOSTICS, '^lib/engine/lock-event\\.ts$', ERRORS],
+        never: ['^node_modules/'],
+      },
+    ),
     ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
       from: [STORE_PORT],
       to: [ERRORS, COMMON],
@@ -124,6 +139,7 @@ module.exports = {
           ERRORS,
           COMMON,
           ...USES,
+          METRICS,
           TESTING,
         ],
       },

@@ -76,7 +76,7 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[]> ext
 
 export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas'> {
+export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'> {
     key: LockKey<Args>;
     onContended?: OnContended;
     onLost?: OnLost;
@@ -174,6 +174,7 @@ export interface AcquireOptions {
     fair?: boolean;
     replicas?: ReplicaOptions;
     onLost?: LockLostListener;
+    pattern?: string;
 }
 
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
@@ -330,13 +331,14 @@ export interface LockAcquiredEvent extends EventOfKey {
     readonly type: 'acquired';
     readonly fencingToken: number;
     readonly waited: number;
+    readonly contended: boolean;
 }
 
 export interface LockContendedEvent extends EventOfKey {
     readonly type: 'contended';
 }
 
-export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockLostEvent;
+export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
 
 export interface LockLostEvent extends EventOfKey {
     readonly type: 'lost';
@@ -361,6 +363,44 @@ export interface LockTimeoutEvent extends EventOfKey {
     readonly type: 'timeout';
     readonly waited: number;
 }
+
+export interface LockUnreleasedEvent extends EventOfKey {
+    readonly type: 'unreleased';
+    readonly fencingToken: number;
+    readonly held: number;
+    readonly reason: string;
+}
+
+export declare const LOCK_CHANNELS: Readonly<{
+    contended: string;
+    acquired: string;
+    timeout: string;
+    renewed: string;
+    released: string;
+    unreleased: string;
+    lost: string;
+    acquire: string;
+}>;
+
+export interface AcquiredLock {
+    readonly isHeld: boolean;
+    readonly fencingTokens: ReadonlyMap<string, number>;
+}
+
+export interface LockAcquisition {
+    readonly instance: string;
+    readonly keys: readonly string[];
+    readonly pattern: string | undefined;
+    readonly lockType: 'exclusive' | 'read' | 'permits';
+    readonly owner: string | undefined;
+    readonly waitTimeout: number;
+    result?: AcquiredLock;
+    error?: unknown;
+}
+
+export type LockDiagnostics<Event extends LockEvent = LockEvent> = Event & {
+    readonly instance: string;
+};
 
 export declare const isLockConfigError: (error: unknown) => error is LockConfigError;
 
