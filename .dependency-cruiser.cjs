@@ -20,6 +20,8 @@ const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
 /** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
 const METRICS = '^lib/metrics/';
+/** The program for operators, on the built locks. */
+const CLI = '^lib/cli/';
 /** What users test with: a composition root of its own, on locks in memory. */
 const TESTING = '^lib/testing/';
 
@@ -140,6 +142,7 @@ module.exports = {
           COMMON,
           ...USES,
           METRICS,
+          CLI,
           TESTING,
         ],
       },
@@ -151,6 +154,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^lib/', pathNot: TESTING },
       to: { path: TESTING },
+    },
+    {
+      name: 'cli-is-for-operators',
+      comment: 'The program is put together from the library, which does without it.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: CLI },
+      to: { path: CLI },
+    },
+    {
+      name: 'cli-without-nest',
+      comment: 'A terminal wants its answer at once, and no application around it.',
+      severity: 'error',
+      from: { path: CLI },
+      to: { path: [NEST, TESTING, METRICS] },
     },
     {
       name: 'testing-without-redis',

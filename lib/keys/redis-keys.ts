@@ -1,6 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
-import { hasHashTag } from './lock-key.js';
+import { hasHashTag, keyFault } from './lock-key.js';
 
 /** The names under which Redis keeps one lock, or one latch. All are in the same Redis Cluster slot. */
 export interface RedisKeys {
@@ -40,6 +40,20 @@ export function redisKeys(prefix: string, key: string): RedisKeys {
     latch: `${prefix}:latch:${tagged}`,
     counted: `${prefix}:counted:${tagged}`,
   };
+}
+
+/** Matches the names of the states of all locks, for SCAN. */
+export const statePattern = (prefix: string): string => `${prefix}:state:*`;
+
+/** The key whose state has this name; `undefined`: none. */
+export function keyOfState(prefix: string, name: string): string | undefined {
+  const start = `${prefix}:state:`;
+  if (!name.startsWith(start)) return undefined;
+  const tagged = name.slice(start.length);
+  const [, bare] = /^\{(.*)\}$/su.exec(tagged) ?? [];
+  return [bare, tagged].find(
+    (key) => key !== undefined && keyFault(key) === undefined && redisKeys(prefix, key).state === name,
+  );
 }
 
 /** The channel on which a client hears of its grants. */

@@ -13,6 +13,7 @@ const DOCUMENTS = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'docs/observability.md',
+  'docs/cli.md',
 ];
 
 const read = (document: string): string => readFileSync(join(ROOT, document), 'utf8');
