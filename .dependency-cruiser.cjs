@@ -20,6 +20,8 @@ const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
 /** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
 const METRICS = '^lib/metrics/';
+/** What tells Terminus how the locks are. */
+const HEALTH = '^lib/health/';
 /** The program for operators, on the built locks. */
 const CLI = '^lib/cli/';
 /** What users test with: a composition root of its own, on locks in memory. */
@@ -97,6 +99,15 @@ module.exports = {
         never: ['^node_modules/'],
       },
     ),
+    ...room(
+      'health',
+      'An indicator asks the service, and says it in the words of Terminus, which it does not import.',
+      {
+        from: [HEALTH],
+        to: [...USES, ...LOCKS, ERRORS, COMMON, TOKENS],
+        never: [CLIENT, '^node_modules/@nestjs/terminus/'],
+      },
+    ),
     ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
       from: [STORE_PORT],
       to: [ERRORS, COMMON],
@@ -142,6 +153,7 @@ module.exports = {
           COMMON,
           ...USES,
           METRICS,
+          HEALTH,
           CLI,
           TESTING,
         ],

@@ -155,6 +155,7 @@ export declare class LockService {
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
     inspect(key: string): Promise<LockInfo | null>;
     forceRelease(key: string): Promise<boolean>;
+    health(options?: LockHealthOptions): Promise<LockHealth>;
 }
 
 export declare const InjectLockService: (name?: string) => PropertyDecorator & ParameterDecorator;
@@ -294,6 +295,19 @@ export interface LeaderElectionOptions {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
     replicas?: ReplicaOptions;
+}
+
+export interface LockHealth {
+    readonly reachable: boolean;
+    readonly error: string | undefined;
+    readonly roundTrip: number | undefined;
+    readonly subscribed: boolean;
+    readonly watchdogLag: number;
+    readonly held: number;
+}
+
+export interface LockHealthOptions {
+    timeout?: Duration;
 }
 
 export interface LockHolderInfo {

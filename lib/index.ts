@@ -50,6 +50,7 @@ export type {
   LeaderElection,
   LeaderElectionOptions,
 } from './locks/leader-election.js';
+export type { LockHealth, LockHealthOptions } from './locks/lock-health.js';
 export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './locks/lock-info.js';
 export type {
   LockAcquiredEvent,

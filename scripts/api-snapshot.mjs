@@ -14,6 +14,7 @@ export const SNAPSHOTS = {
   index: { entry: join(ROOT, 'dist/esm/index.d.ts'), file: join(ROOT, 'docs/api.d.ts') },
   testing: subpath('testing'),
   metrics: subpath('metrics'),
+  health: subpath('health'),
 };
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';

@@ -133,6 +133,11 @@ export class Hold {
     return this.isHeld ? this.until - this.clock.now() : 0;
   }
 
+  /** The full lease in ms: as it was asked for, or set last by `extend`. */
+  get lease(): number {
+    return this.fullLease;
+  }
+
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
     if (this.loss !== undefined) this.controller.abort(this.loss);

@@ -6,9 +6,11 @@ import type { INestApplication } from '@nestjs/common';
 import type { LockService } from 'nestjs-redis-locks';
 
 export * from 'nestjs-redis-locks';
+export * from 'nestjs-redis-locks/health';
 export * from 'nestjs-redis-locks/metrics';
 export { subscribe } from 'node:diagnostics_channel';
-export { Injectable, Logger, Module, Param, Post, type OnModuleInit } from '@nestjs/common';
+export { HealthCheck, HealthCheckService } from '@nestjs/terminus';
+export { Controller, Get, Injectable, Logger, Module, Param, Post, type OnModuleInit } from '@nestjs/common';
 export { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 export { Cron } from '@nestjs/schedule';
 export { Test } from '@nestjs/testing';
