@@ -10,7 +10,7 @@ export const manifest = JSON.parse(readFileSync(new URL('package.json', ROOT), '
   version: string;
   bin: Record<'nestjs-redis-locks', string>;
 };
-export const program = fileURLToPath(new URL(manifest.bin['nestjs-redis-locks'], ROOT));
+const program = fileURLToPath(new URL(manifest.bin['nestjs-redis-locks'], ROOT));
 
 export interface CliResult {
   readonly code: number | null;
