@@ -16,7 +16,7 @@ export async function watch(session: Session, line: CommandLine, terminal: Termi
   try {
     const end = once(stopped.signal, 'abort');
     while (!stopped.signal.aborted) {
-      await Promise.race([look(session, line, terminal), end]);
+      await Promise.race([look(session, line, terminal, stopped.signal), end]);
       await sleep(line.interval, undefined, { signal: stopped.signal }).catch(() => undefined);
     }
   } finally {
@@ -25,7 +25,12 @@ export async function watch(session: Session, line: CommandLine, terminal: Termi
   return EXIT.ok;
 }
 
-async function look(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<void> {
+async function look(
+  session: Session,
+  { subject, json }: CommandLine,
+  terminal: Terminal,
+  stopped: AbortSignal,
+): Promise<void> {
   const { style, isInteractive } = terminal;
   try {
     const locks = await findLocks(session, subject);
@@ -37,6 +42,7 @@ async function look(session: Session, { subject, json }: CommandLine, terminal: 
       `${isInteractive ? CLEAR : ''}${heading}\n${locksTable(style, locks, now)}${isInteractive ? '' : '\n'}`,
     );
   } catch (error) {
-    terminal.complain(`${(error as Error).message}\n`);
+    // A question that is cut short by the end has not failed.
+    if (!stopped.aborted) terminal.complain(`${(error as Error).message}\n`);
   }
 }

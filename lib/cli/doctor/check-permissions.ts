@@ -52,7 +52,7 @@ export async function checkPermissions(client: Redis, prefix: string, id: string
   const missing = OPTIONAL.map(async ({ command: [name, ...args], without }) =>
     (await refusalOf(client, name, args)) === undefined ? [] : [optionalMissing(name.toLowerCase(), without)],
   );
-  return [summary(client.options.username ?? 'default', prefix, refusals), ...(await Promise.all(missing)).flat()];
+  return [summary(client.options.username || 'default', prefix, refusals), ...(await Promise.all(missing)).flat()];
 }
 
 /** What a user may not do: say a command, or use a key or a channel. */
