@@ -22,9 +22,8 @@ async function setUp() {
 
 describe('the program', () => {
   it('explains itself', async () => {
-    const [nothing, help, version] = await Promise.all([run(), run('ls', '--help'), run('-v')]);
-    expect(help).toEqual(nothing);
-    expect(nothing).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes: 0 done') });
+    const [help, version] = await Promise.all([run('ls', '--help'), run('-v')]);
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes: 0 done') });
     expect(version.stdout).toBe(`${manifest.version}\n`);
   });
 
@@ -98,14 +97,13 @@ describe('ls', () => {
   it('lets no text of others steer the terminal, and has colours where they are wanted', async () => {
     const service = await bench.service();
     await service.acquire('a\u202Eb');
-    const [plain, colored, not] = await Promise.all([
-      run('ls'),
+    const [colored, plain] = await Promise.all([
       cli(bench.redis.url, ['ls'], { FORCE_COLOR: '1' }),
       cli(bench.redis.url, ['ls'], { FORCE_COLOR: '1', NO_COLOR: '1' }),
     ]);
     expect(plain.stdout).toContain('a\\u202eb');
     expect(colored.stdout).toContain('\u001b[1ma\\u202eb');
-    expect(plain.stdout + not.stdout).not.toContain('\u001b');
+    expect(plain.stdout).not.toContain('\u001b');
   });
 
   it('takes ioredis options as JSON, and several servers', async () => {

@@ -16,6 +16,10 @@ describe('a command line', () => {
     });
   });
 
+  it('that says nothing asks for help', () => {
+    expect([read(), read('ls', '-h'), read('--version')]).toEqual(['help', 'help', 'version']);
+  });
+
   it('takes options before and behind the command', () => {
     expect(read('-p', 'shop', 'release', 'a', '--force', '--json', '-t', '500ms')).toMatchObject({
       ...{ command: 'release', subject: 'a', prefix: 'shop', force: true, json: true, timeout: 500 },
