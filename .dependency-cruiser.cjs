@@ -14,8 +14,16 @@ const COMMON = '^lib/common/';
 const KEYS = '^lib/keys/';
 const LOCKS = ['^lib/locks/', '^lib/lock\\.service\\.ts$'];
 const ENGINE = '^lib/engine/';
+/** What is told on diagnostics_channel; of the engine it knows the events and where they go. */
+const DIAGNOSTICS = '^lib/diagnostics/';
 const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
+/** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
+const METRICS = '^lib/metrics/';
+/** What tells Terminus how the locks are. */
+const HEALTH = '^lib/health/';
+/** The program for operators, on the built locks. */
+const CLI = '^lib/cli/';
 /** What users test with: a composition root of its own, on locks in memory. */
 const TESTING = '^lib/testing/';
 
@@ -64,7 +72,7 @@ module.exports = {
       'The service and what it gives out speak of keys and locks. Scripts and clients lie behind the engine.',
       {
         from: LOCKS,
-        to: [ENGINE, KEYS, ERRORS, COMMON],
+        to: [ENGINE, KEYS, DIAGNOSTICS, ERRORS, COMMON],
         never: [CLIENT],
       },
     ),
@@ -73,6 +81,33 @@ module.exports = {
       to: [STORE_PORT, ERRORS, COMMON],
       never: [NEST, CLIENT],
     }),
+    ...room(
+      'diagnostics',
+      'What is told to whoever listens is made of events; nobody who listens can disturb a lock.',
+      {
+        from: [DIAGNOSTICS],
+        to: ['^lib/engine/(announcer|lock-event)\\.ts$', ERRORS, COMMON],
+        never: [NEST, CLIENT],
+      },
+    ),
+    ...room(
+      'metrics',
+      'Metrics, spans and log lines are made of what the diagnostics channels tell. Packages are given.',
+      {
+        from: [METRICS],
+        to: [DIAGNOSTICS, '^lib/engine/lock-event\\.ts$', ERRORS],
+        never: ['^node_modules/'],
+      },
+    ),
+    ...room(
+      'health',
+      'An indicator asks the service, and says it in the words of Terminus, which it does not import.',
+      {
+        from: [HEALTH],
+        to: [...USES, ...LOCKS, ERRORS, COMMON, TOKENS],
+        never: [CLIENT, '^node_modules/@nestjs/terminus/'],
+      },
+    ),
     ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
       from: [STORE_PORT],
       to: [ERRORS, COMMON],
@@ -111,11 +146,15 @@ module.exports = {
           KEYS,
           ...LOCKS,
           ENGINE,
+          DIAGNOSTICS,
           '^lib/store/(redis|memory|quorum)/',
           STORE_PORT,
           ERRORS,
           COMMON,
           ...USES,
+          METRICS,
+          HEALTH,
+          CLI,
           TESTING,
         ],
       },
@@ -127,6 +166,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^lib/', pathNot: TESTING },
       to: { path: TESTING },
+    },
+    {
+      name: 'cli-is-for-operators',
+      comment: 'The program is put together from the library, which does without it.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: CLI },
+      to: { path: CLI },
+    },
+    {
+      name: 'cli-without-nest',
+      comment: 'A terminal wants its answer at once, and no application around it.',
+      severity: 'error',
+      from: { path: CLI },
+      to: { path: [NEST, TESTING, METRICS] },
     },
     {
       name: 'testing-without-redis',

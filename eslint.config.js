@@ -23,14 +23,7 @@ const asReadonlyGlobals = (names) => Object.fromEntries(names.map((name) => [nam
 
 export default tseslint.config(
   {
-    ignores: [
-      '**/node_modules/',
-      '**/dist/',
-      'coverage/',
-      'lib/store/redis/scripts.generated.ts',
-      'docs/api.d.ts',
-      'docs/api-testing.d.ts',
-    ],
+    ignores: ['**/node_modules/', '**/dist/', 'coverage/', 'lib/store/redis/scripts.generated.ts', 'docs/api*.d.ts'],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {

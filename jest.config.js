@@ -8,7 +8,7 @@ export default {
   resolver: '<rootDir>/test/support/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-locks/testing$': '<rootDir>/lib/testing/index.ts',
+    '^nestjs-redis-locks/(testing|metrics|health)$': '<rootDir>/lib/$1/index.ts',
   },
   transform: {
     '^.+\\.ts$': [

@@ -65,7 +65,7 @@ export interface ContractCase {
     run(): Promise<void>;
 }
 
-export type LockClientOptions = Pick<RedisLockModuleOptions, 'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'shutdownTimeout' | 'defaults'>;
+export type LockClientOptions = Pick<RedisLockModuleOptions, 'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'localHandoffs' | 'localHandoffTime' | 'shutdownTimeout' | 'defaults'>;
 
 export interface LockStoreHarness {
     client(options: LockClientOptions): Promise<LockService>;

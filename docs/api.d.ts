@@ -35,6 +35,8 @@ export interface RedisLockModuleOptions {
     commandTimeout?: Duration;
     shutdownTimeout?: Duration;
     grantTimeout?: Duration;
+    localHandoffs?: number;
+    localHandoffTime?: Duration;
 }
 
 export interface RedisLockRootOptions extends RedisLockModuleOptions {
@@ -76,7 +78,7 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[]> ext
 
 export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas'> {
+export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'> {
     key: LockKey<Args>;
     onContended?: OnContended;
     onLost?: OnLost;
@@ -155,6 +157,7 @@ export declare class LockService {
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
     inspect(key: string): Promise<LockInfo | null>;
     forceRelease(key: string): Promise<boolean>;
+    health(options?: LockHealthOptions): Promise<LockHealth>;
 }
 
 export declare const InjectLockService: (name?: string) => PropertyDecorator & ParameterDecorator;
@@ -174,6 +177,7 @@ export interface AcquireOptions {
     fair?: boolean;
     replicas?: ReplicaOptions;
     onLost?: LockLostListener;
+    pattern?: string;
 }
 
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
@@ -295,6 +299,19 @@ export interface LeaderElectionOptions {
     replicas?: ReplicaOptions;
 }
 
+export interface LockHealth {
+    readonly reachable: boolean;
+    readonly error: string | undefined;
+    readonly roundTrip: number | undefined;
+    readonly subscribed: boolean;
+    readonly watchdogLag: number;
+    readonly held: number;
+}
+
+export interface LockHealthOptions {
+    timeout?: Duration;
+}
+
 export interface LockHolderInfo {
     readonly id: string;
     readonly owner: string;
@@ -330,13 +347,14 @@ export interface LockAcquiredEvent extends EventOfKey {
     readonly type: 'acquired';
     readonly fencingToken: number;
     readonly waited: number;
+    readonly contended: boolean;
 }
 
 export interface LockContendedEvent extends EventOfKey {
     readonly type: 'contended';
 }
 
-export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockLostEvent;
+export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
 
 export interface LockLostEvent extends EventOfKey {
     readonly type: 'lost';
@@ -361,6 +379,44 @@ export interface LockTimeoutEvent extends EventOfKey {
     readonly type: 'timeout';
     readonly waited: number;
 }
+
+export interface LockUnreleasedEvent extends EventOfKey {
+    readonly type: 'unreleased';
+    readonly fencingToken: number;
+    readonly held: number;
+    readonly reason: string;
+}
+
+export declare const LOCK_CHANNELS: Readonly<{
+    contended: string;
+    acquired: string;
+    timeout: string;
+    renewed: string;
+    released: string;
+    unreleased: string;
+    lost: string;
+    acquire: string;
+}>;
+
+export interface AcquiredLock {
+    readonly isHeld: boolean;
+    readonly fencingTokens: ReadonlyMap<string, number>;
+}
+
+export interface LockAcquisition {
+    readonly instance: string;
+    readonly keys: readonly string[];
+    readonly pattern: string | undefined;
+    readonly lockType: 'exclusive' | 'read' | 'permits';
+    readonly owner: string | undefined;
+    readonly waitTimeout: number;
+    result?: AcquiredLock;
+    error?: unknown;
+}
+
+export type LockDiagnostics<Event extends LockEvent = LockEvent> = Event & {
+    readonly instance: string;
+};
 
 export declare const isLockConfigError: (error: unknown) => error is LockConfigError;
 
@@ -436,6 +492,8 @@ export interface AcquireRequest {
     readonly period: number;
     readonly patience: number;
     readonly grantTimeout: number;
+    readonly turns: number;
+    readonly fair: boolean;
     readonly age?: number;
 }
 
@@ -457,6 +515,7 @@ export interface HeldReply {
     readonly time: number;
     readonly token: number;
     readonly lease: number;
+    readonly turns: number;
 }
 
 export type LockMode = {
@@ -493,6 +552,7 @@ export interface LockStore {
 export interface LockStoreListener {
     granted(grant: PushedGrant): void;
     askIn(id: string, delay: number): void;
+    yield(id: string): void;
     revoked(id: string, token?: number): void;
     opened(key: string, latch: string): void;
     restored(): void;
@@ -504,6 +564,7 @@ export interface PushedGrant {
     readonly token: number;
     readonly lease: number;
     readonly time: number;
+    readonly turns: number;
 }
 
 export interface ReleaseReply {

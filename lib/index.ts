@@ -50,6 +50,7 @@ export type {
   LeaderElection,
   LeaderElectionOptions,
 } from './locks/leader-election.js';
+export type { LockHealth, LockHealthOptions } from './locks/lock-health.js';
 export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './locks/lock-info.js';
 export type {
   LockAcquiredEvent,
@@ -59,7 +60,10 @@ export type {
   LockReleasedEvent,
   LockRenewedEvent,
   LockTimeoutEvent,
+  LockUnreleasedEvent,
 } from './engine/lock-event.js';
+
+export { LOCK_CHANNELS, type AcquiredLock, type LockAcquisition, type LockDiagnostics } from './diagnostics/index.js';
 
 export {
   isLockConfigError,

@@ -13,8 +13,10 @@ import { HeldLocks } from './locks/held-locks.js';
 import { LeaderElectionObject, type ElectionEnvironment } from './locks/leader-election-object.js';
 import type { LeaderElection, LeaderElectionOptions } from './locks/leader-election.js';
 import type { LockHandle } from './locks/lock-handle.js';
+import type { LockHealth, LockHealthOptions } from './locks/lock-health.js';
 import type { OwnHandle } from './locks/own-handle.js';
 import type { LockInfo } from './locks/lock-info.js';
+import { readLockHealth } from './locks/read-lock-health.js';
 import { readLockInfo } from './locks/read-lock-info.js';
 import { LockObject, type LockObjectService, type LockObjectTerms } from './locks/lock-object.js';
 import { withinScope } from './locks/lock-scope.js';
@@ -56,13 +58,13 @@ export class LockService {
 
   constructor(
     private readonly engine: LockEngine,
-    /** What happens to locks of this service: acquired, contended, released, renewed, lost, timeout. */
+    /** What happens to locks of this service: its `type` says what. */
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
     this.name = options.name;
     this.defaults = options.defaults;
-    this.taker = new LockTaker(engine, options.defaults);
+    this.taker = new LockTaker(engine, options.defaults, options.name);
   }
 
   /**
@@ -195,6 +197,15 @@ export class LockService {
    */
   async forceRelease(key: string): Promise<boolean> {
     return (await this.engine.forceRelease(assertKey(key))).holds > 0;
+  }
+
+  /**
+   * How these locks are: whether Redis answers, messages are heard, and renewals are in time. Never rejects for what it
+   * finds. For Terminus there is an indicator, `nestjs-redis-locks/health`.
+   * @throws LockConfigError for an option that cannot be used
+   */
+  async health(options: LockHealthOptions = {}): Promise<LockHealth> {
+    return readLockHealth(this.engine, options);
   }
 
   /** @internal Runs `work` within the scope of a handle: what it locks again re-enters, `currentLock()` finds it. */

@@ -1,6 +1,7 @@
 import { Subject } from 'rxjs';
 import { systemClock, type Clock } from './common/clock.js';
 import { labelled, singleLine, type LockLogger } from './common/logger.js';
+import { EventChannels } from './diagnostics/index.js';
 import { LockEngine, type LockEngineParts } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
 import { LockService } from './lock.service.js';
@@ -33,7 +34,7 @@ export function createLockService(
     clock,
     random: Math.random,
     logger,
-    events,
+    events: new EventChannels(name, events),
     commandTimeout,
     grantTimeout,
     localTurns: { most: options.localHandoffs, time: options.localHandoffTime },

@@ -4,10 +4,17 @@ import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { ROOT } from './lib/paths.mjs';
 
+const subpath = (name) => ({
+  entry: join(ROOT, `dist/esm/${name}/index.d.ts`),
+  file: join(ROOT, `docs/api-${name}.d.ts`),
+});
+
 /** The public API as it was agreed on: every export with its declaration, without comments. */
 export const SNAPSHOTS = {
   index: { entry: join(ROOT, 'dist/esm/index.d.ts'), file: join(ROOT, 'docs/api.d.ts') },
-  testing: { entry: join(ROOT, 'dist/esm/testing/index.d.ts'), file: join(ROOT, 'docs/api-testing.d.ts') },
+  testing: subpath('testing'),
+  metrics: subpath('metrics'),
+  health: subpath('health'),
 };
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';

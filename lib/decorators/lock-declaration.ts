@@ -2,7 +2,7 @@ import type { RunOptions } from '../locks/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../locks/lock-taker.js';
-import { readReplicas, readType } from '../locks/resolve-acquire-options.js';
+import { readPattern, readReplicas, readType } from '../locks/resolve-acquire-options.js';
 import {
   readChoice,
   readCount,
@@ -56,6 +56,7 @@ const LOCK_OPTIONS = [
   'permits',
   'fair',
   'replicas',
+  'pattern',
   'onContended',
   'onLost',
   'condition',
@@ -82,6 +83,7 @@ export function declareLock(
   if (typeof connection !== 'string' || connection === '') {
     throw new LockConfigError(`${label}: connection must be the name of a RedisLockModule, such as 'jobs'.`);
   }
+  const keyOf = compileKey(label, site, written.key);
   return {
     site: label,
     connection,
@@ -89,9 +91,10 @@ export function declareLock(
     options: {
       ...readTimings(label, written),
       ...readKind(label, written),
+      ...readLabel(label, written),
       ...(onLost === undefined ? {} : { onLost }),
     },
-    keyOf: compileKey(label, site, written.key),
+    keyOf,
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
 }
@@ -109,6 +112,12 @@ function readTimings(label: string, written: LockMethodOptions): LockDeclaration
     );
   }
   return timings;
+}
+
+/** What stands for the keys in metrics: their templates, unless it is told otherwise. */
+function readLabel(label: string, { key, pattern }: LockMethodOptions): LockDeclaration['options'] {
+  if (pattern !== undefined) return { pattern: readPattern(`${label}: pattern`, pattern) };
+  return typeof key === 'function' ? {} : { pattern: [key].flat().join(', ') };
 }
 
 /** In which way the method is locked. */

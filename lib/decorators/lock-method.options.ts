@@ -10,7 +10,7 @@ export type LockKey<Args extends readonly any[] = any[]> =
 /** What `@DistributedLock` and `@UseLock` have in common. */
 export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<
   AcquireOptions,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas'
+  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'
 > {
   /** What to lock: a template over the arguments, or a function of them. */
   key: LockKey<Args>;

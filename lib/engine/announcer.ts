@@ -1,6 +1,6 @@
 import type { Clock } from '../common/clock.js';
 import { outside } from '../common/outside.js';
-import type { Hold } from './hold.js';
+import type { Hold, HoldTerms } from './hold.js';
 import type { LockEvent } from './lock-event.js';
 import type { Waiter } from './waiter.js';
 
@@ -12,21 +12,30 @@ export interface EventSink {
 
 /** Tells observers what happens to locks; nothing is built for an event that nobody observes. */
 export class Announcer {
+  /** Acquisitions that were told to be contended. */
+  private readonly contending = new WeakSet<HoldTerms>();
+
   constructor(
     private readonly sink: EventSink,
     private readonly clock: Clock,
   ) {}
 
-  contended({ terms: { key, owner } }: Waiter): void {
-    this.tell(() => ({ type: 'contended', key, owner }));
+  contended({ terms }: Waiter): void {
+    this.tell(() => {
+      this.contending.add(terms);
+      return { type: 'contended', ...wishOf(terms) };
+    });
   }
 
-  timeout({ terms: { key, owner }, since }: Waiter): void {
-    this.tell(() => ({ type: 'timeout', key, owner, waited: this.clock.now() - since }));
+  timeout({ terms, since }: Waiter): void {
+    this.tell(() => ({ type: 'timeout', ...wishOf(terms), waited: this.clock.now() - since }));
   }
 
   acquired(hold: Hold, since: number): void {
-    this.tell(() => ({ type: 'acquired', ...factsOf(hold), waited: hold.acquiredAt - since }));
+    this.tell(() => {
+      const contended = this.contending.has(hold.terms);
+      return { type: 'acquired', ...factsOf(hold), waited: hold.acquiredAt - since, contended };
+    });
   }
 
   renewed(hold: Hold): void {
@@ -35,6 +44,10 @@ export class Announcer {
 
   released(hold: Hold): void {
     this.tell(() => ({ type: 'released', ...factsOf(hold), held: this.clock.now() - hold.acquiredAt }));
+  }
+
+  unreleased(hold: Hold, reason: string): void {
+    this.tell(() => ({ type: 'unreleased', ...factsOf(hold), held: this.clock.now() - hold.acquiredAt, reason }));
   }
 
   lost(hold: Hold, reason: string): void {
@@ -47,4 +60,6 @@ export class Announcer {
   }
 }
 
-const factsOf = ({ key, owner, token }: Hold) => ({ key, owner, fencingToken: token });
+/** While it is waited for, only an owner that the caller named is known. */
+const wishOf = ({ key, owner, mode, pattern }: HoldTerms) => ({ key, owner, lockType: mode.kind, pattern });
+const factsOf = ({ owner, token, terms }: Hold) => ({ ...wishOf(terms), owner, fencingToken: token });

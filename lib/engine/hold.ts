@@ -27,6 +27,8 @@ export interface HoldTerms {
   readonly key: string;
   readonly mode: LockMode;
   readonly owner: string | undefined;
+  /** What observers are told of where the key came from: its template. */
+  readonly pattern?: string | undefined;
   /** Whether it is served in the order in which all clients came, not after others of its own client. */
   readonly fair: boolean;
   /** Full lease in ms. */
@@ -135,6 +137,11 @@ export class Hold {
 
   get remaining(): number {
     return this.isHeld ? this.until - this.clock.now() : 0;
+  }
+
+  /** The full lease in ms: as it was asked for, or set last by `extend`. */
+  get lease(): number {
+    return this.fullLease;
   }
 
   get signal(): AbortSignal {

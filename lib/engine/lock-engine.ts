@@ -8,6 +8,7 @@ import type {
   LockStore,
   LockStoreListener,
   PushedGrant,
+  ReleaseReply,
   ReleaseRequest,
   StoredLock,
 } from '../store/lock-store.js';
@@ -303,9 +304,15 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       sent,
       epoch,
     );
-    const { released } = await answer;
+    let reply: ReleaseReply;
+    try {
+      reply = await answer;
+    } catch (error) {
+      this.announcer.unreleased(hold, (error as Error).message);
+      throw error;
+    }
     // A release whose reply was lost is sent again, and finds nothing the second time.
-    if (!released && store.epoch === epoch) {
+    if (!reply.released && store.epoch === epoch) {
       hold.lose('Redis did not know it any more when it was released');
       return false;
     }

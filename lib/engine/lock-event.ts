@@ -1,11 +1,21 @@
 /** What can happen to a lock, as `LockService.events` tells it. */
 export type LockEvent =
-  LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockLostEvent;
+  | LockAcquiredEvent
+  | LockContendedEvent
+  | LockTimeoutEvent
+  | LockRenewedEvent
+  | LockReleasedEvent
+  | LockUnreleasedEvent
+  | LockLostEvent;
 
 interface EventOfKey {
   readonly key: string;
   /** Who holds it; while it is waited for, only an owner that the caller named is known. */
   readonly owner: string | undefined;
+  /** In which way it is held, or wanted: alone, together with other readers, or as permits of a semaphore. */
+  readonly lockType: 'exclusive' | 'read' | 'permits';
+  /** The key template as it was written, or the `pattern` of the call; `undefined`: a key that was made by hand. */
+  readonly pattern: string | undefined;
 }
 
 /** A lock was acquired; `waited` milliseconds after it was asked for. Re-entry is not told. */
@@ -13,6 +23,8 @@ export interface LockAcquiredEvent extends EventOfKey {
   readonly type: 'acquired';
   readonly fencingToken: number;
   readonly waited: number;
+  /** Whether it had to wait for others, so that the lock was handed to it (as far as anybody observed that). */
+  readonly contended: boolean;
 }
 
 /** Others hold the key: the acquisition waits, or gives up when it may not wait. */
@@ -38,6 +50,14 @@ export interface LockReleasedEvent extends EventOfKey {
   readonly type: 'released';
   readonly fencingToken: number;
   readonly held: number;
+}
+
+/** The holder is done after `held` milliseconds, and Redis could not be told: the lock ends with its lease at the latest. */
+export interface LockUnreleasedEvent extends EventOfKey {
+  readonly type: 'unreleased';
+  readonly fencingToken: number;
+  readonly held: number;
+  readonly reason: string;
 }
 
 /** A lock ended under its holder. */

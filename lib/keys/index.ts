@@ -3,4 +3,13 @@ export type { RequestScope, TemplateScope, TemplateSite } from './template-site.
 export { parameterNames, type ParameterNames } from './parameter-names.js';
 export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
 export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
-export { assertKeyPrefix, clientChannel, latchKeys, redisKeys, type LatchKeys, type RedisKeys } from './redis-keys.js';
+export {
+  assertKeyPrefix,
+  clientChannel,
+  keyOfState,
+  latchKeys,
+  redisKeys,
+  statePattern,
+  type LatchKeys,
+  type RedisKeys,
+} from './redis-keys.js';

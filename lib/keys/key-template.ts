@@ -12,10 +12,8 @@ const MAX_TEMPLATE_LENGTH = 1024;
 
 /** A key template that was found to be well written. */
 export interface KeyTemplate {
-  /** As it was written. */
+  /** As it was written: a name for all its keys, for metrics and logs. */
   readonly source: string;
-  /** With `*` for each expression: a name for all its keys, for metrics and logs. */
-  readonly pattern: string;
   /**
    * The key of one call.
    * @throws LockKeyError when a value cannot stand in a key, or when the key as a whole cannot be used
@@ -53,7 +51,6 @@ export function compileKeyTemplate(template: string, site: TemplateSite): KeyTem
 
   return {
     source: template,
-    pattern: parts.map((part) => (typeof part === 'string' ? part : '*')).join(''),
     resolve(scope) {
       let key = '';
       for (const part of compiled) key += typeof part === 'string' ? part : part(scope);

@@ -1,6 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
-import { hasHashTag } from './lock-key.js';
+import { hasHashTag, keyFault } from './lock-key.js';
 
 /** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
 export interface RedisKeys {
@@ -51,6 +51,20 @@ export function latchKeys(prefix: string, key: string): LatchKeys {
 }
 
 const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
+
+/** Matches the names of the states of all locks, for SCAN. */
+export const statePattern = (prefix: string): string => `${prefix}:state:*`;
+
+/** The key whose state has this name; `undefined`: none. */
+export function keyOfState(prefix: string, name: string): string | undefined {
+  const start = `${prefix}:state:`;
+  if (!name.startsWith(start)) return undefined;
+  const tagged = name.slice(start.length);
+  const [, bare] = /^\{(.*)\}$/su.exec(tagged) ?? [];
+  return [bare, tagged].find(
+    (key) => key !== undefined && keyFault(key) === undefined && redisKeys(prefix, key).state === name,
+  );
+}
 
 /** The channel on which a client hears of its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;

@@ -63,6 +63,11 @@ export interface AcquireOptions {
   replicas?: ReplicaOptions;
   /** Called the moment the lock is lost. */
   onLost?: LockLostListener;
+  /**
+   * What stands for the key in metrics, such as `'stock:*'`, the same text for all keys of one kind. Default: the
+   * template of the decorator; without one nothing.
+   */
+  pattern?: string;
 }
 
 /** In which way a key is held. */

@@ -1,3 +1,4 @@
+import { traceAcquisition } from '../diagnostics/index.js';
 import type { Hold, HoldTerms } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
@@ -32,6 +33,8 @@ export class LockTaker {
   constructor(
     private readonly engine: LockEngine,
     private readonly defaults: AcquireDefaults,
+    /** The name of the module instance, for those who observe it. */
+    private readonly instance: string,
   ) {
     this.usual = resolveAcquireOptions(NO_OPTIONS, defaults);
   }
@@ -49,7 +52,7 @@ export class LockTaker {
     const lock =
       typeof names === 'string'
         ? await this.takeOne(this.stepFor(names, terms, reentrant), terms)
-        : await this.takeAll(
+        : await this.takeSeveral(
             names.map((key) => this.stepFor(key, terms, reentrant)),
             terms,
           );
@@ -97,9 +100,31 @@ export class LockTaker {
     });
   }
 
+  /** What is re-entered alone is not told. */
   private takeOne(step: Step, terms: AcquireTerms): OwnHandle | Promise<OwnHandle> {
     if (step.again !== undefined) return step.again.reenter();
-    return this.engine.acquire(holdTerms(step, terms), terms).then((hold) => new HeldLock(hold, this.engine));
+    return this.observed([step], terms, () =>
+      this.engine.acquire(holdTerms(step, terms), terms).then((hold) => new HeldLock(hold, this.engine)),
+    );
+  }
+
+  private takeSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
+    if (steps.every(({ again }) => again !== undefined)) return this.takeAll(steps, terms);
+    return this.observed(steps, terms, () => this.takeAll(steps, terms));
+  }
+
+  private observed(
+    steps: readonly Step[],
+    { pattern, mode, owner, waitTimeout }: AcquireTerms,
+    go: () => Promise<OwnHandle>,
+  ): Promise<OwnHandle> {
+    return traceAcquisition(
+      () => ({
+        ...{ instance: this.instance, pattern, owner, waitTimeout, lockType: mode.kind },
+        keys: steps.map(({ key }) => key),
+      }),
+      go,
+    );
   }
 
   private async takeAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
@@ -148,6 +173,7 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
   maxRenewTimes: terms.maxRenewTimes,
   holdAtLeast: terms.holdAtLeast,
   replicas: terms.replicas,
+  pattern: terms.pattern,
 });
 
 /**

@@ -38,6 +38,7 @@ const OPTIONS = [
   'fair',
   'replicas',
   'onLost',
+  'pattern',
 ] satisfies Array<keyof AcquireOptions>;
 
 const OWNER = /^[^\s\p{Cc}\p{Cs}]{1,128}$/u;
@@ -75,6 +76,7 @@ export function resolveAcquireOptions(
   }
   return {
     owner,
+    pattern: written.pattern === undefined ? undefined : readPattern('pattern', written.pattern),
     mode: readMode(written, units),
     fair: readFlag('fair', written.fair),
     replicas: replicas === undefined ? defaults.replicas : readReplicas('replicas', replicas),
@@ -91,6 +93,15 @@ export function resolveAcquireOptions(
 export function readOwner(owner: unknown): string | undefined {
   if (owner === undefined || (typeof owner === 'string' && OWNER.test(owner))) return owner;
   throw new LockConfigError('owner must be a text of 1 to 128 characters without spaces or control characters.');
+}
+
+/**
+ * What stands for a key in metrics.
+ * @throws LockConfigError
+ */
+export function readPattern(label: string, written: unknown): string {
+  if (typeof written === 'string' && written.trim() !== '') return written;
+  throw new LockConfigError(`${label} must be a text that stands for all keys of one kind, such as 'stock:*'.`);
 }
 
 /** How long `WAIT` may take, unless told otherwise, in ms. */

@@ -6,7 +6,7 @@ describe('the public API', () => {
     expect(describeApi()).toBe(readSnapshot());
   });
 
-  it('of nestjs-redis-locks/testing is what docs/api-testing.d.ts says', () => {
-    expect(describeApi('testing')).toBe(readSnapshot('testing'));
+  it.each(['testing', 'metrics', 'health'] as const)('of nestjs-redis-locks/%s is what docs says', (name) => {
+    expect(describeApi(name)).toBe(readSnapshot(name));
   });
 });

@@ -12,9 +12,9 @@ describe('events', () => {
     const events = record(service);
     const lock = await service.acquire('a');
     await lock.release();
-    const common = { key: 'a', owner: lock.owner, fencingToken: lock.fencingToken };
+    const common = { key: 'a', owner: lock.owner, fencingToken: lock.fencingToken, lockType: 'exclusive' };
     expect(events).toEqual([
-      { type: 'acquired', ...common, waited: expect.any(Number) },
+      { type: 'acquired', ...common, waited: expect.any(Number), contended: false },
       { type: 'released', ...common, held: expect.any(Number) },
     ]);
     expect((events[0] as { waited: number }).waited).toBeLessThan(AT_ONCE);
@@ -27,11 +27,12 @@ describe('events', () => {
     const acquisition = waiter!.acquire('a');
     await bench.untilWaiting('a', 1);
     await eventually(() => events.length === 1);
-    expect(events).toEqual([{ type: 'contended', key: 'a', owner: undefined }]);
+    expect(events).toEqual([{ type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive' }]);
     const since = performance.now();
     await lock.release();
     await (await acquisition).release();
     expect(types(events)).toEqual(['contended', 'acquired', 'released']);
+    expect(events[1]).toMatchObject({ contended: true });
     const { waited } = events[1] as { waited: number };
     expect(waited).toBeGreaterThan(0);
     expect(waited).toBeLessThan(performance.now() - since + AT_ONCE);
@@ -57,10 +58,10 @@ describe('events', () => {
     await waiter!.tryAcquire('a');
     await waiter!.tryAcquire('a', { waitTimeout: 100, owner: 'me' });
     expect(events).toEqual([
-      { type: 'contended', key: 'a', owner: undefined },
-      { type: 'timeout', key: 'a', owner: undefined, waited: expect.any(Number) },
-      { type: 'contended', key: 'a', owner: 'me' },
-      { type: 'timeout', key: 'a', owner: 'me', waited: expect.any(Number) },
+      { type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive' },
+      { type: 'timeout', key: 'a', owner: undefined, lockType: 'exclusive', waited: expect.any(Number) },
+      { type: 'contended', key: 'a', owner: 'me', lockType: 'exclusive' },
+      { type: 'timeout', key: 'a', owner: 'me', lockType: 'exclusive', waited: expect.any(Number) },
     ]);
     expect((events[3] as { waited: number }).waited).toBeGreaterThanOrEqual(100);
   });
@@ -76,6 +77,7 @@ describe('events', () => {
         type: 'renewed',
         key: 'a',
         owner: 'me',
+        lockType: 'exclusive',
         fencingToken: lock.fencingToken,
         renewals,
       })),
@@ -95,6 +97,7 @@ describe('events', () => {
       type: 'lost',
       key: 'a',
       owner: lock.owner,
+      lockType: 'exclusive',
       fencingToken: lock.fencingToken,
       held: expect.any(Number),
       reason: expect.stringContaining('by force'),

@@ -2,7 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createRequire } from 'node:module';
 import { LockConfigError } from '../../../lib/errors/index.js';
-import { assertKey, assertKeyPrefix, clientChannel, latchKeys, redisKeys } from '../../../lib/keys/index.js';
+import {
+  assertKey,
+  assertKeyPrefix,
+  clientChannel,
+  keyOfState,
+  latchKeys,
+  redisKeys,
+} from '../../../lib/keys/index.js';
 
 // Comes with ioredis, without types.
 const slotOf = createRequire(import.meta.url)('cluster-key-slot') as (key: string) => number;
@@ -41,6 +48,13 @@ describe('A21 names in Redis', () => {
     ['{}b', 'lock:state:{{}b}'],
   ])('A21 %s is kept under %s', (name, state) => {
     expect(redisKeys('lock', name).state).toBe(state);
+  });
+
+  it('A21 tell the key that they are of', () => {
+    fc.assert(fc.property(key, (name) => keyOfState('lock', redisKeys('lock', name).state) === name));
+    expect(
+      ['lock:queue:{a}', 'lock:state:', 'other:state:{a}', 'lock:state:}{'].map((name) => keyOfState('lock', name)),
+    ).toEqual(Array(4).fill(undefined));
   });
 
   it('A21 the roles, and the channel of a client', () => {

@@ -1,0 +1,90 @@
+// The public API; npm run generate:api writes it, and a test compares it with what is built.
+
+export declare function prometheusMetrics(client: PrometheusClient, { registry, buckets }?: PrometheusOptions): () => void;
+
+export interface PrometheusClient {
+    readonly register: PrometheusRegistry;
+    readonly Histogram: new (options: PrometheusMetricOptions & {
+        buckets: number[];
+    }) => {
+        observe(labels: PrometheusLabels, value: number): void;
+    };
+    readonly Counter: new (options: PrometheusMetricOptions) => {
+        inc(labels: PrometheusLabels, value?: number): void;
+    };
+    readonly Gauge: new (options: PrometheusMetricOptions) => {
+        inc(labels: PrometheusLabels, value?: number): void;
+    };
+}
+
+export type PrometheusLabels = Record<string, string>;
+
+export interface PrometheusMetricOptions {
+    name: string;
+    help: string;
+    labelNames: string[];
+    registers: any[];
+}
+
+export interface PrometheusOptions {
+    registry?: PrometheusRegistry;
+    buckets?: readonly number[];
+}
+
+export interface PrometheusRegistry {
+    removeSingleMetric(name: string): void;
+}
+
+export declare function openTelemetryMetrics(meter: LockMeter): () => void;
+
+export interface LockMeter {
+    createHistogram(name: string, options?: LockMetricOptions): {
+        record(value: number, attributes?: Labels): void;
+    };
+    createCounter(name: string, options?: LockMetricOptions): {
+        add(value: number, attributes?: Labels): void;
+    };
+    createUpDownCounter(name: string, options?: LockMetricOptions): {
+        add(value: number, attributes?: Labels): void;
+    };
+}
+
+export interface LockMetricOptions {
+    description?: string;
+    unit?: string;
+    advice?: {
+        explicitBucketBoundaries?: number[];
+    };
+}
+
+export declare function openTelemetrySpans(tracer: LockTracer, { keys }?: LockSpanOptions): () => void;
+
+export interface LockSpan {
+    setAttribute(name: string, value: string): unknown;
+    setStatus(status: {
+        code: 2;
+        message?: string;
+    }): unknown;
+    end(): void;
+}
+
+export interface LockSpanOptions {
+    keys?: boolean;
+}
+
+export interface LockTracer {
+    startSpan(name: string, options?: {
+        attributes?: Record<string, string | string[]>;
+    }): LockSpan;
+}
+
+export declare function structuredLogs(logger: StructuredLogger, { types }?: StructuredLogOptions): () => void;
+
+export interface StructuredLogger {
+    debug(line: object): void;
+    warn(line: object): void;
+}
+
+export interface StructuredLogOptions {
+    types?: ReadonlyArray<LockEvent['type']>;
+}

@@ -1,0 +1,131 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import type { RedisOptions } from 'ioredis';
+import { LockConfigError } from '../errors/index.js';
+import { assertKey } from '../keys/index.js';
+import { readDuration } from '../locks/option-readers.js';
+
+export type CommandName = 'ls' | 'inspect' | 'watch' | 'release' | 'doctor';
+
+/** A command line, read. */
+export interface CommandLine {
+  readonly command: CommandName;
+  /** The key of `inspect` and `release`, the pattern of `ls` and `watch`. */
+  readonly subject: string | undefined;
+  /** URLs, or options of ioredis. */
+  readonly connections: ReadonlyArray<string | RedisOptions>;
+  readonly prefix: string | undefined;
+  /** ms */
+  readonly timeout: number;
+  /** ms */
+  readonly interval: number;
+  readonly force: boolean;
+  readonly json: boolean;
+  readonly color: boolean;
+}
+
+/** A command line that cannot be used; the message says what to write instead. */
+export class UsageError extends Error {}
+
+/** What each command takes beside options for all. */
+const COMMANDS: Readonly<Record<CommandName, { subject: 'key' | 'pattern' | 'none'; options?: readonly string[] }>> = {
+  ls: { subject: 'pattern' },
+  inspect: { subject: 'key' },
+  watch: { subject: 'pattern', options: ['interval'] },
+  release: { subject: 'key', options: ['force'] },
+  doctor: { subject: 'none' },
+};
+
+const OPTIONS = {
+  connection: { type: 'string', short: 'c', multiple: true },
+  prefix: { type: 'string', short: 'p' },
+  timeout: { type: 'string', short: 't' },
+  interval: { type: 'string', short: 'i' },
+  force: { type: 'boolean' },
+  json: { type: 'boolean' },
+  'no-color': { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} satisfies ParseArgsConfig['options'];
+
+const OF_SOME_COMMANDS = ['interval', 'force'] as const;
+
+/**
+ * Reads a command line.
+ * @throws UsageError
+ */
+export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | 'help' | 'version' {
+  const { values, positionals } = parse(args);
+  if (values.help === true) return 'help';
+  if (values.version === true) return 'version';
+  const [name, ...rest] = positionals;
+  if (name === undefined) return 'help';
+  if (!Object.hasOwn(COMMANDS, name)) {
+    throw new UsageError(`there is no command '${name}': write one of ${Object.keys(COMMANDS).join(', ')}`);
+  }
+  const command = name as CommandName;
+  for (const option of OF_SOME_COMMANDS) {
+    if (values[option] === undefined || COMMANDS[command].options?.includes(option) === true) continue;
+    throw new UsageError(`--${option} is not for ${command}`);
+  }
+  return {
+    command,
+    subject: readSubject(command, rest),
+    connections: readConnections(values.connection ?? [env['REDIS_URL'] || 'redis://127.0.0.1:6379']),
+    prefix: values.prefix,
+    timeout: readTime('--timeout', values.timeout ?? '5s'),
+    interval: readTime('--interval', values.interval ?? '1s'),
+    force: values.force === true,
+    json: values.json === true,
+    color: values['no-color'] !== true,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function readSubject(command: CommandName, rest: readonly string[]): string | undefined {
+  const { subject } = COMMANDS[command];
+  const [first] = rest;
+  if (rest.length > (subject === 'none' ? 0 : 1)) {
+    throw new UsageError(
+      `${command} takes ${subject === 'none' ? 'nothing' : `one ${subject}`}: quote what has spaces`,
+    );
+  }
+  if (subject !== 'key') return first;
+  if (first === undefined) throw new UsageError(`${command} takes a key: ${command} stock:42`);
+  return refusing(() => assertKey(first));
+}
+
+/** URLs, or options of ioredis as JSON. */
+function readConnections(written: readonly string[]): Array<string | RedisOptions> {
+  return written.map((text) => {
+    if (!text.trimStart().startsWith('{')) return text;
+    try {
+      return JSON.parse(text) as RedisOptions;
+    } catch {
+      // What was written may hold a password, and JSON.parse would repeat it.
+      throw new UsageError('--connection begins with { and is no JSON: write \'{"host":"redis","port":6379}\'');
+    }
+  });
+}
+
+function readTime(label: string, written: string): number {
+  const ms = refusing(() => readDuration(label, written));
+  if (ms > 0) return ms;
+  throw new UsageError(`${label} must be longer than 0: write 500ms or 5s`);
+}
+
+/** What the library refuses is a wrong command line here. */
+export function refusing<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) throw new UsageError(error.message);
+    throw error instanceof LockConfigError ? new UsageError(error.message) : error;
+  }
+}

@@ -1,0 +1,44 @@
+import type { LockInfo } from '../../locks/lock-info.js';
+import type { CommandLine } from '../arguments.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import { holderCells } from '../output/locks-table.js';
+import type { Style } from '../output/style.js';
+import { table } from '../output/table.js';
+import type { Terminal } from '../output/terminal.js';
+import { clientName, kindName, ownerName, safe } from '../output/texts.js';
+import { serverTime } from '../server-time.js';
+import type { Session } from '../session.js';
+
+/** Shows one lock: who holds it, with which fencing token, and who waits, in their order. */
+export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
+  const key = subject!;
+  const lock = await session.locks.inspect(key);
+  if (json) terminal.write(`${JSON.stringify(lock, null, 2)}\n`);
+  else if (lock === null) terminal.write(`${safe(key)} is free, and nobody waits for it.\n`);
+  else terminal.write(describeLock(terminal.style, lock, await serverTime(session)));
+  return lock === null ? EXIT.no : EXIT.ok;
+}
+
+function describeLock(style: Style, { key, holders, waiters, permits }: LockInfo, now: number): string {
+  const limit = permits === undefined ? '' : `, of ${permits} permits (set at run time)`;
+  const parts = [`${style.strong(safe(key))}  ${holders.length} holding, ${waiters.length} waiting${limit}\n`];
+  if (holders.length > 0) {
+    const rows = holders.map((holder) => [
+      ...holderCells(holder, now),
+      String(holder.fencingToken),
+      holder.since.toISOString(),
+    ]);
+    parts.push(table(style, ['HELD', 'BY', 'CLIENT', 'FOR', 'LEASE LEFT', 'TOKEN', 'SINCE'], rows));
+  }
+  if (waiters.length > 0) {
+    const rows = waiters.map((waiter, i) => [
+      String(i + 1),
+      kindName(waiter),
+      ownerName(waiter),
+      clientName(waiter.client),
+    ]);
+    // A client's callers wait behind one ticket.
+    parts.push(table(style, ['NEXT', 'WANTED', 'BY', 'CLIENT'], rows));
+  }
+  return parts.join('\n');
+}

@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandLine } from '../arguments.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import { findLocks } from '../find-locks.js';
+import { locksTable } from '../output/locks-table.js';
+import { CLEAR, type Terminal } from '../output/terminal.js';
+import { serverTime } from '../server-time.js';
+import type { Session } from '../session.js';
+
+/** Shows all locks until SIGINT or SIGTERM; as JSON one line for each look. A look that fails is told, and the next one follows. */
+export async function watch(session: Session, line: CommandLine, terminal: Terminal): Promise<ExitCode> {
+  const stopped = new AbortController();
+  const stop = (): void => stopped.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    const end = once(stopped.signal, 'abort');
+    while (!stopped.signal.aborted) {
+      await Promise.race([look(session, line, terminal, stopped.signal), end]);
+      await sleep(line.interval, undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+  return EXIT.ok;
+}
+
+async function look(
+  session: Session,
+  { subject, json }: CommandLine,
+  terminal: Terminal,
+  stopped: AbortSignal,
+): Promise<void> {
+  const { style, isInteractive } = terminal;
+  try {
+    const locks = await findLocks(session, subject);
+    if (json) return terminal.write(`${JSON.stringify({ at: new Date(), locks })}\n`);
+    const now = await serverTime(session);
+    const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
+    const heading = style.dim(`${new Date(now).toISOString()}  ${locks.length} locked, ${waiting} waiting`);
+    terminal.write(
+      `${isInteractive ? CLEAR : ''}${heading}\n${locksTable(style, locks, now)}${isInteractive ? '' : '\n'}`,
+    );
+  } catch (error) {
+    // A question that is cut short by the end has not failed.
+    if (!stopped.aborted) terminal.complain(`${(error as Error).message}\n`);
+  }
+}

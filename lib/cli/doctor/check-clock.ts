@@ -1,0 +1,47 @@
+import type { Redis } from 'ioredis';
+import { ok, warning, type Finding } from './finding.js';
+
+/** How far a server's clock is from ours. */
+export interface ClockReading {
+  /** ms by which the server is ahead. */
+  readonly ahead: number;
+  /** ms that the question took; `ahead` is no more exact than half of that. */
+  readonly took: number;
+}
+
+/** Of so many questions the quickest is the most exact one. */
+const QUESTIONS = 5;
+/** ms from which on clocks count as apart. */
+const APART = 1_000;
+/** ms from which on a round trip is a long one. */
+const SLOW = 50;
+
+export async function readClock(client: Redis): Promise<ClockReading> {
+  const readings: ClockReading[] = [];
+  for (let i = 0; i < QUESTIONS; i++) {
+    const [from, since] = [Date.now(), performance.now()];
+    const [seconds, microseconds] = await client.time();
+    const took = performance.now() - since;
+    const server = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    readings.push({ ahead: server - (from + took / 2), took });
+  }
+  return readings.reduce((best, each) => (each.took < best.took ? each : best));
+}
+
+export function checkLatency({ took }: ClockReading): Finding {
+  const found = `${took.toFixed(1)} ms`;
+  if (took < SLOW) return ok('round trip', found);
+  return warning('round trip', found, 'run the service near its Redis: taking a lock and giving it back is one each');
+}
+
+/** Locks are timed by clocks that nobody sets; what goes by the clock of the wall is tokens, and what people read. */
+export function checkClock({ ahead, took }: ClockReading): Finding {
+  const skew = Math.max(0, Math.abs(ahead) - took / 2);
+  const found = `the server is ${Math.abs(ahead).toFixed(0)} ms ${ahead < 0 ? 'behind' : 'ahead'}`;
+  if (skew < APART) return ok('clock', found);
+  return warning(
+    'clock',
+    `${found} (within ${(took / 2).toFixed(0)} ms)`,
+    'let NTP set both: leases do not depend on it, but after a failover fencing tokens grow only if the clocks of the servers agree',
+  );
+}

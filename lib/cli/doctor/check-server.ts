@@ -1,0 +1,62 @@
+import { ok, problem, warning, type Finding } from './finding.js';
+import type { ServerInfo } from './server-info.js';
+
+/** Redis from this on has all that the scripts use. */
+const OLDEST = [6, 2] as const;
+
+export function checkVersion(info: ServerInfo): Finding {
+  const valkey = info.get('valkey_version');
+  const version = info.get('redis_version') ?? '';
+  const name = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey} (as Redis ${version})`;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+  if (!isOld) return ok('server version', name);
+  return problem('server version', name, `use Redis ${OLDEST.join('.')} or later, or Valkey`);
+}
+
+export function checkRole(info: ServerInfo): Finding {
+  if (info.get('role') !== 'slave') return ok('role', 'a master');
+  const master = `${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}`;
+  return problem('role', `a replica of ${master}, which refuses writes`, 'connect to the master');
+}
+
+/** All keys of locks have a TTL, so every policy but noeviction may throw away a lock that somebody holds. */
+export function checkEviction(info: ServerInfo): Finding {
+  const check = 'eviction policy';
+  const policy = info.get('maxmemory_policy') ?? 'unknown';
+  if (policy === 'noeviction') return ok(check, policy);
+  const advice =
+    'CONFIG SET maxmemory-policy noeviction (and in redis.conf), or give the locks a Redis of their own beside the cache';
+  if (Number(info.get('maxmemory')) === 0) {
+    return warning(check, `${policy}, without a maxmemory so far; with one it would throw away locks`, advice);
+  }
+  return problem(check, `${policy}: when its memory is full Redis throws away locks that are held`, advice);
+}
+
+/** From this part of maxmemory on it is nearly full. */
+const NEARLY_FULL = 0.9;
+
+export function checkMemory(info: ServerInfo): Finding {
+  const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
+  const found = `${megabytes(used)} used${most > 0 ? ` of ${megabytes(most)}` : ', no maxmemory'}`;
+  if (most === 0 || used < NEARLY_FULL * most) return ok('memory', found);
+  return warning('memory', found, 'raise maxmemory: a full Redis lets locks go and live, but gives no new ones');
+}
+
+export function checkSaving(info: ServerInfo): Finding {
+  const saves = info.get('rdb_last_bgsave_status') !== 'err' && info.get('aof_last_write_status') !== 'err';
+  if (saves) return ok('saving', info.get('aof_enabled') === '1' ? 'append-only file' : 'no append-only file');
+  return problem('saving', 'the last save to disk failed, and Redis may refuse writes', 'see its log; free some disk');
+}
+
+/** A master that comes back empty votes again for locks that others hold. */
+export function checkVoteIsKept(info: ServerInfo): Finding {
+  if (info.get('aof_enabled') === '1') return ok('persistence', 'append-only file');
+  return warning(
+    'persistence',
+    'no append-only file: restarted, this master forgets what it has voted for',
+    'CONFIG SET appendonly yes with appendfsync always, or start it again only when the longest lease is over',
+  );
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;

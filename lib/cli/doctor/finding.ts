@@ -1,0 +1,20 @@
+/** What was found out about one thing. */
+export interface Finding {
+  /** `problem`: locks do not work, or not as promised. `warning`: they may not some day, or it could not be seen. */
+  readonly status: 'ok' | 'warning' | 'problem';
+  /** What was looked at. */
+  readonly check: string;
+  readonly found: string;
+  /** What to change. */
+  readonly advice?: string;
+}
+
+export const ok = (check: string, found: string): Finding => ({ status: 'ok', check, found });
+export const warning = (check: string, found: string, advice: string): Finding => ({
+  status: 'warning',
+  ...{ check, found, advice },
+});
+export const problem = (check: string, found: string, advice: string): Finding => ({
+  status: 'problem',
+  ...{ check, found, advice },
+});

@@ -1,0 +1,18 @@
+import type { Style } from './style.js';
+
+/** A text, and how it looks. */
+export type Cell = string | { readonly text: string; readonly style: keyof Style };
+
+/** Rows under their headings, each column as wide as its widest cell. */
+export function table(style: Style, headings: readonly string[], rows: ReadonlyArray<readonly Cell[]>): string {
+  const widths = headings.map((heading, i) => Math.max(heading.length, ...rows.map((row) => textOf(row[i]!).length)));
+  const pad = (text: string, i: number): string => (i === widths.length - 1 ? text : text.padEnd(widths[i]!));
+  const lines = rows.map((row) =>
+    row.map((cell, i) => (typeof cell === 'string' ? pad(cell, i) : style[cell.style](pad(cell.text, i)))),
+  );
+  return [headings.map((heading, i) => style.dim(pad(heading, i))), ...lines]
+    .map((cells) => `${cells.join('  ').trimEnd()}\n`)
+    .join('');
+}
+
+const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);

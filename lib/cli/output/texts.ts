@@ -1,0 +1,33 @@
+import { printable } from '../../common/describe.js';
+import type { LockHolderInfo, LockWaiterInfo } from '../../locks/lock-info.js';
+
+const UNITS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1_000, 's'],
+] as const;
+
+/** A length of time, to two units: `250 ms`, `12.3 s`, `3m 5s`, `2d 4h`. */
+export function time(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  const first = UNITS.findIndex(([length]) => ms >= length);
+  const [[large, name], [small, smallName]] = [UNITS[first]!, UNITS[first + 1]!];
+  return `${Math.floor(ms / large)}${name} ${Math.floor((ms % large) / small)}${smallName}`;
+}
+
+/** Of a client's 32 digits as many as tell a few clients apart. */
+export const clientName = (client: string): string => client.slice(0, 8);
+
+/** Text that others made, which must not steer the terminal. */
+export const safe = printable;
+
+/** An owner that a caller named; one that nobody named is its acquisition. */
+export function ownerName({ owner, client }: LockHolderInfo | LockWaiterInfo): string {
+  return safe(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
+}
+
+export function kindName({ type, permits }: LockHolderInfo | LockWaiterInfo): string {
+  return type === 'permits' ? `${permits} permit${permits === 1 ? '' : 's'}` : type;
+}

@@ -1,0 +1,3 @@
+export { LOCK_CHANNELS, type LockDiagnostics } from './channels.js';
+export { traceAcquisition, type AcquiredLock, type LockAcquisition } from './acquisition.js';
+export { EventChannels } from './event-channels.js';

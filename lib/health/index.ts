@@ -1,0 +1,2 @@
+export { LockHealthIndicator } from './lock-health.indicator.js';
+export type { LockHealthCheckOptions, LockHealthReport } from './lock-health.indicator.js';

@@ -1,0 +1,177 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockInfo } from 'nestjs-redis-locks';
+import { cli, CliProcess, manifest } from '../../support/cli.js';
+import { eventually } from '../../support/eventually.js';
+import { aborted, LockBench } from '../../support/locks.js';
+import { startRedis } from '../../support/redis-server.js';
+
+const bench = new LockBench();
+const run = (...args: string[]) => cli(bench.redis.url, args);
+
+/** Somebody holds `a` and somebody else waits for it, two read `b`. */
+async function setUp() {
+  const [one, other] = await bench.serviceList(2);
+  const lock = await one!.acquire('a');
+  const waiting = other!.acquire('a');
+  waiting.catch(() => undefined);
+  await bench.untilWaiting('a', 1);
+  await one!.acquire('b', { type: 'read', owner: 'ann' });
+  await other!.acquire('b', { type: 'read', owner: 'bob' });
+  return { lock, waiting };
+}
+
+describe('the program', () => {
+  it('explains itself', async () => {
+    const [help, version] = await Promise.all([run('ls', '--help'), run('-v')]);
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes: 0 done') });
+    expect(version.stdout).toBe(`${manifest.version}\n`);
+  });
+
+  it('says what is wrong with a command line, and ends with 2', async () => {
+    expect(await run('list')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/there is no command 'list'[^]*--help says more/),
+    });
+  });
+
+  it('ends with 1 where Redis cannot be reached, and never writes a password', async () => {
+    const { code, stderr } = await cli('redis://ann:secret@127.0.0.1:1', ['ls']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/127\.0\.0\.1:1: Redis failed: .*ECONNREFUSED/);
+    const wrong = await cli(bench.redis.url.replace('//', '//ann:secret@'), ['ls']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('WRONGPASS')]);
+    expect(stderr + wrong.stderr).not.toContain('secret');
+  });
+});
+
+describe('ls', () => {
+  it('shows who holds what, since when, for how long yet, and how many wait', async () => {
+    const { lock } = await setUp();
+    const { code, stdout } = await run('ls');
+    expect(code).toBe(0);
+    const [headings, ...rows] = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
+    expect(headings).toEqual(['KEY', 'HELD', 'BY', 'CLIENT', 'FOR', 'LEASE LEFT', 'WAITING']);
+    const client = lock.owner.slice(0, 8);
+    expect(rows[0]).toEqual([
+      'a',
+      'exclusive',
+      expect.any(String),
+      client,
+      expect.stringMatching(/ m?s$/),
+      expect.stringMatching(/ s$/),
+      '1',
+    ]);
+    expect(rows.slice(1).map((row) => row.slice(0, 3))).toEqual([
+      ['b', 'read', 'ann'],
+      ['', 'read', 'bob'],
+    ]);
+  });
+
+  it('never says KEYS', async () => {
+    await setUp();
+    await bench.redis.resetCommandStats();
+    await run('ls');
+    const stats = await bench.redis.commandStats();
+    expect(stats['scan']).toBeGreaterThan(0);
+    expect(stats['keys']).toBeUndefined();
+  });
+
+  it('takes a pattern and a prefix, and writes JSON', async () => {
+    await setUp();
+    const service = await bench.service({ keyPrefix: 'shop:lock' });
+    await service.acquire('order:{7}:pay');
+    const [b, none, shop] = await Promise.all([
+      run('ls', 'b*', '--json'),
+      run('ls', 'x*'),
+      run('ls', '--json', '-p', 'shop:lock'),
+    ]);
+    expect((JSON.parse(b.stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['b', 2]]);
+    expect(none.stdout).toBe('Nothing is locked.\n');
+    expect((JSON.parse(shop.stdout) as LockInfo[]).map(({ key }) => key)).toEqual(['order:{7}:pay']);
+  });
+
+  it('lets no text of others steer the terminal, and has colours where they are wanted', async () => {
+    const service = await bench.service();
+    await service.acquire('a\u202Eb');
+    const [colored, plain] = await Promise.all([
+      cli(bench.redis.url, ['ls'], { FORCE_COLOR: '1' }),
+      cli(bench.redis.url, ['ls'], { FORCE_COLOR: '1', NO_COLOR: '1' }),
+    ]);
+    expect(plain.stdout).toContain('a\\u202eb');
+    expect(colored.stdout).toContain('\u001b[1ma\\u202eb');
+    expect(plain.stdout).not.toContain('\u001b');
+  });
+
+  it('takes ioredis options as JSON, and several servers', async () => {
+    const { host, port } = bench.redis;
+    await using second = await startRedis();
+    await using third = await startRedis();
+    const urls = [bench.redis.url, second.url, third.url];
+    const service = await bench.service({ connection: urls });
+    await service.acquire('a');
+    await third.kill();
+    const where = [JSON.stringify({ host, port }), second.url, third.url].flatMap((each) => ['-c', each]);
+    const { stdout, stderr, code } = await run('ls', '--json', '-t', '2s', ...where);
+    expect([code, stderr]).toEqual([0, '']);
+    expect((JSON.parse(stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
+    await service.close();
+  });
+});
+
+describe('inspect', () => {
+  it('shows the holders with their tokens, and the queue', async () => {
+    const { lock } = await setUp();
+    const { code, stdout } = await run('inspect', 'a');
+    expect(code).toBe(0);
+    expect(stdout).toContain('a  1 holding, 1 waiting\n');
+    expect(stdout).toMatch(new RegExp(`${lock.fencingToken} +20\\d\\d-`));
+    expect(stdout).toMatch(/^1 +exclusive /m);
+  });
+
+  it('ends with 3 where nobody holds the key', async () => {
+    const [free, json] = await Promise.all([run('inspect', 'x'), run('inspect', 'x', '--json')]);
+    expect(free).toEqual({ code: 3, stdout: 'x is free, and nobody waits for it.\n', stderr: '' });
+    expect(json).toEqual({ code: 3, stdout: 'null\n', stderr: '' });
+  });
+});
+
+describe('release', () => {
+  it('refuses while the lock is held, and says why', async () => {
+    const { lock } = await setUp();
+    const [refused, json] = await Promise.all([run('release', 'a'), run('release', 'a', '--json')]);
+    expect(refused).toEqual({ code: 3, stdout: '', stderr: expect.stringMatching(/a is held[^]*add --force/) });
+    expect(JSON.parse(json.stdout)).toEqual({ key: 'a', held: true, released: false, refused: true });
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('with --force gives the lock to the next, and its holder hears of it', async () => {
+    const { lock, waiting } = await setUp();
+    expect(await run('release', 'a', '--force')).toEqual({ code: 0, stdout: 'a was released.\n', stderr: '' });
+    await aborted(lock.signal);
+    await (await waiting).release();
+    expect(await run('release', 'a')).toEqual({ code: 0, stdout: 'a is not held by anybody.\n', stderr: '' });
+  });
+});
+
+describe('watch', () => {
+  it('goes on until it is interrupted', async () => {
+    const { lock, waiting } = await setUp();
+    const watch = new CliProcess(bench.redis.url, ['watch', 'a', '--json', '-i', '20ms']);
+    const looks = () =>
+      watch.stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks);
+    await eventually(() => looks().length >= 2, { within: 15_000 });
+    await lock.release();
+    await (await waiting).release();
+    await eventually(() => looks().at(-1)!.length === 0, { within: 15_000 });
+    watch.kill('SIGINT');
+    expect((await watch.ended).code).toBe(0);
+    expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ type: 'exclusive' }] }]);
+  });
+});

@@ -1,0 +1,143 @@
+import { Controller, Get, type INestApplication } from '@nestjs/common';
+import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { describe, expect, it } from '@jest/globals';
+import { LockService, type RedisLockRootOptions } from 'nestjs-redis-locks';
+import { LockHealthIndicator, type LockHealthCheckOptions, type LockHealthReport } from 'nestjs-redis-locks/health';
+import { eventually } from '../../support/eventually.js';
+import { NestBench } from '../nest/support.js';
+
+const bench = new NestBench();
+let options: LockHealthCheckOptions = {};
+
+@Controller('health')
+class Health {
+  constructor(
+    private readonly health: HealthCheckService,
+    private readonly locks: LockHealthIndicator,
+  ) {}
+
+  @Get()
+  @HealthCheck()
+  check() {
+    return this.health.check([() => this.locks.check('locks', options)]);
+  }
+}
+
+/** An application with Terminus, and what it answers to `GET /health`. */
+async function application(module: RedisLockRootOptions = {}, checks: LockHealthCheckOptions = {}) {
+  options = checks;
+  const builder = bench.build(
+    {
+      imports: [TerminusModule.forRoot({ logger: false })],
+      controllers: [Health],
+      providers: [LockHealthIndicator],
+    },
+    { shutdownTimeout: 0, ...module },
+  );
+  const app: INestApplication = (await builder.compile()).createNestApplication();
+  bench.closeLater(app);
+  await app.listen(0, '127.0.0.1');
+  const url = `${await app.getUrl()}/health`;
+  return {
+    app,
+    async look() {
+      const response = await fetch(url);
+      const { details } = (await response.json()) as { details: { locks: LockHealthReport } };
+      return { code: response.status, ...details.locks };
+    },
+  };
+}
+
+describe('health, with Terminus', () => {
+  it('is up while all is well', async () => {
+    const { app, look } = await application();
+    await app.get(LockService).acquire('a');
+    expect(await look()).toEqual({
+      ...{ code: 200, status: 'up', connection: 'up', subscription: 'up', watchdog: 'up' },
+      ...{ watchdogLag: 0, roundTrip: expect.any(Number), held: 1 },
+    });
+  });
+
+  it('is down while Redis does not answer, within its timeout, and up again', async () => {
+    const { look } = await application({}, { timeout: '100ms' });
+    await bench.redis.pause();
+    try {
+      expect(await look()).toMatchObject({
+        ...{ code: 503, status: 'down', connection: 'down', subscription: 'up' },
+        message: 'Redis did not answer within 100 ms',
+      });
+    } finally {
+      await bench.redis.resume();
+    }
+    await eventually(async () => (await look()).code === 200);
+  });
+
+  it('is down while messages are not heard', async () => {
+    const { look } = await application();
+    // The subscriber connects again, and may not subscribe any more.
+    await bench.redis.admin.acl('SETUSER', 'default', '-subscribe');
+    try {
+      await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await eventually(async () => (await look()).code === 503);
+      expect(await look()).toMatchObject({
+        ...{ status: 'down', connection: 'up', subscription: 'down', watchdog: 'up' },
+        message: expect.stringContaining('not heard'),
+      });
+    } finally {
+      await bench.redis.admin.acl('SETUSER', 'default', '+subscribe');
+    }
+    await eventually(async () => (await look()).code === 200);
+  });
+
+  it('is down while renewals are late', async () => {
+    // A lease of 2 s is renewed after 0.67 s.
+    const { app, look } = await application({ lockWatchdogTimeout: 2_000 }, { maxWatchdogLag: 100, timeout: 50 });
+    const lock = await app.get(LockService).acquire('a');
+    await bench.redis.pause();
+    try {
+      const late = await eventually(async () => {
+        const found = await look();
+        return found.watchdog === 'down' && found;
+      });
+      expect(late).toMatchObject({
+        code: 503,
+        connection: 'down',
+        message: expect.stringMatching(/renewals are \d+ ms late/),
+      });
+      expect(lock.isHeld).toBe(true);
+    } finally {
+      await bench.redis.resume();
+    }
+    await eventually(async () => (await look()).watchdog === 'up');
+  });
+
+  it('looks at a named instance, and refuses one that there is not', async () => {
+    const { app, look } = await application({ name: 'jobs' }, { instance: 'jobs' });
+    expect(await look()).toMatchObject({ code: 200 });
+    const indicator = app.get(LockHealthIndicator);
+    await expect(indicator.check('locks')).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(indicator.check('locks', { instance: 'jobs', timeout: '5' })).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+    });
+  });
+});
+
+describe('LockService.health', () => {
+  it('takes no short first lease, no shorter and no fixed one for a renewal that is late', async () => {
+    const locks = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const first = await locks.acquire('a');
+    const handedOver = other.acquire('a');
+    await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
+    await first.release();
+    await handedOver;
+    await (await other.acquire('b')).extend('1s');
+    await other.acquire('c', { expire: 200 });
+    expect(await other.health()).toMatchObject({ reachable: true, subscribed: true, watchdogLag: 0, held: 3 });
+  });
+
+  it('is well in memory', async () => {
+    const locks = (await bench.boot({}, { store: 'memory' })).get(LockService);
+    expect(await locks.health()).toMatchObject({ reachable: true, error: undefined, subscribed: true });
+  });
+});

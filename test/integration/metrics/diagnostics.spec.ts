@@ -1,0 +1,159 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { Controller, Get, Injectable, Param, type INestApplication } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  DistributedLock,
+  getLockServiceToken,
+  LOCK_CHANNELS,
+  LockService,
+  UseLock,
+  type LockAcquisition,
+  type LockDiagnostics,
+} from 'nestjs-redis-locks';
+import { NestBench } from '../nest/support.js';
+
+const bench = new NestBench();
+const { acquire: _acquire, ...EVENTS } = LOCK_CHANNELS;
+const caller = new AsyncLocalStorage<string>();
+
+/** All that the channels tell while a test runs. */
+let events: LockDiagnostics[];
+let asked: Array<{ readonly acquisition: LockAcquisition; readonly from: string | undefined }>;
+let answered: Array<{ readonly acquisition: LockAcquisition; readonly to: string | undefined }>;
+
+const onEvent = (event: unknown): void => void events.push(event as LockDiagnostics);
+const onStart = (message: unknown): void =>
+  void asked.push({ acquisition: message as LockAcquisition, from: caller.getStore() });
+const onEnd = (message: unknown): void =>
+  void answered.push({ acquisition: message as LockAcquisition, to: caller.getStore() });
+const acquisitions = tracingChannel<LockAcquisition>(LOCK_CHANNELS.acquire);
+
+beforeEach(() => {
+  [events, asked, answered] = [[], [], []];
+  for (const name of Object.values(EVENTS)) subscribe(name, onEvent);
+  acquisitions.start.subscribe(onStart);
+  acquisitions.asyncEnd.subscribe(onEnd);
+});
+afterEach(() => {
+  for (const name of Object.values(EVENTS)) unsubscribe(name, onEvent);
+  acquisitions.start.unsubscribe(onStart);
+  acquisitions.asyncEnd.unsubscribe(onEnd);
+});
+
+const patterns = (): unknown[] => asked.map(({ acquisition }) => acquisition.pattern);
+const keyed = (): unknown[] => events.map(({ type, key, pattern }) => [type, key, pattern]);
+
+@Injectable()
+class Stock {
+  @DistributedLock({ key: 'stock:#{#order.sku}' })
+  async reserve(order: { sku: string }) {
+    return order;
+  }
+
+  @DistributedLock({ key: ['from:#a', 'to:#b'] })
+  async move(a: string, b: string) {
+    return [a, b];
+  }
+
+  @DistributedLock({ key: (id: string) => `made:${id}` })
+  async made(_id: string) {}
+
+  @DistributedLock({ key: (id: string) => `named:${id}`, pattern: 'named:*' })
+  async named(_id: string) {}
+}
+
+@Controller()
+class Orders {
+  @Get(':id')
+  @UseLock({ key: 'order:#{#params.id}' })
+  get(@Param('id') id: string) {
+    return id;
+  }
+}
+
+describe('diagnostics channels', () => {
+  it('tell the template of a decorated method, and what is made of it', async () => {
+    await (await bench.make(Stock)).reserve({ sku: '42' });
+    expect(keyed()).toEqual([
+      ['acquired', 'stock:42', 'stock:#{#order.sku}'],
+      ['released', 'stock:42', 'stock:#{#order.sku}'],
+    ]);
+    expect(asked[0]!.acquisition).toMatchObject({
+      instance: 'default',
+      keys: ['stock:42'],
+      pattern: 'stock:#{#order.sku}',
+      lockType: 'exclusive',
+      waitTimeout: 10_000,
+    });
+  });
+
+  it('tell the templates of several keys as one text', async () => {
+    await (await bench.make(Stock)).move('1', '2');
+    expect(patterns()).toEqual(['from:#a, to:#b']);
+    expect(new Set(events.map(({ key, pattern }) => `${key} ${pattern}`))).toEqual(
+      new Set(['from:1 from:#a, to:#b', 'to:2 from:#a, to:#b']),
+    );
+  });
+
+  it('tell no template where a function makes the key, unless it is named', async () => {
+    const stock = await bench.make(Stock);
+    await stock.made('1');
+    await stock.named('1');
+    expect(patterns()).toEqual([undefined, 'named:*']);
+  });
+
+  it('tell the template of a handler', async () => {
+    const builder = bench.build({ controllers: [Orders] });
+    const app: INestApplication = (await builder.compile()).createNestApplication();
+    bench.closeLater(app);
+    await app.listen(0, '127.0.0.1');
+    expect(await (await fetch(`${await app.getUrl()}/7`)).text()).toBe('7');
+    expect(keyed()[0]).toEqual(['acquired', 'order:7', 'order:#{#params.id}']);
+  });
+
+  it('tell the pattern that a call names, and of which instance it is', async () => {
+    const locks = (await bench.boot({}, { name: 'jobs' })).get<LockService>(getLockServiceToken('jobs'));
+    expect(locks.name).toBe('jobs');
+    await locks.run('job:1', () => undefined, { pattern: 'job:*' });
+    await (await locks.acquire('job:1')).release();
+    expect(events.map(({ type, instance, pattern }) => [type, instance, pattern])).toEqual([
+      ['acquired', 'jobs', 'job:*'],
+      ['released', 'jobs', 'job:*'],
+      ['acquired', 'jobs', undefined],
+      ['released', 'jobs', undefined],
+    ]);
+    await expect(locks.acquire('job:1', { pattern: '' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('tell of an acquisition in the context of its caller, from the question to the answer', async () => {
+    const locks = (await bench.boot()).get(LockService);
+    await caller.run('me', () => locks.run('a', () => locks.run('a', () => undefined)));
+    expect(asked.map(({ from }) => from)).toEqual(['me']);
+    expect(answered.map(({ to }) => to)).toEqual(['me']);
+    expect(answered[0]!.acquisition).toBe(asked[0]!.acquisition);
+    expect([...answered[0]!.acquisition.result!.fencingTokens.keys()]).toEqual(['a']);
+  });
+
+  it('tell why an acquisition failed', async () => {
+    const locks = (await bench.boot()).get(LockService);
+    await bench.occupy('a');
+    expect(await locks.tryAcquire('a')).toBeNull();
+    await expect(locks.acquire('a', { signal: AbortSignal.timeout(20) })).rejects.toThrow();
+    // The first one is that of the occupant.
+    expect(answered.slice(1).map(({ acquisition }) => (acquisition.error as Error).name)).toEqual([
+      'LockTimeoutError',
+      'TimeoutError',
+    ]);
+  });
+
+  it('tell of a release that did not arrive', async () => {
+    const locks = (await bench.boot({}, { commandTimeout: 200 })).get(LockService);
+    const lock = await locks.acquire('a');
+    await bench.redis.pause();
+    await expect(lock.release()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await bench.redis.resume();
+    expect(events.map(({ type }) => type)).toEqual(['acquired', 'unreleased']);
+    expect(events[1]).toMatchObject({ key: 'a', reason: expect.stringContaining('did not answer') });
+  });
+});

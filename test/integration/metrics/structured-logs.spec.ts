@@ -1,0 +1,47 @@
+import { Logger } from '@nestjs/common';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { structuredLogs, type StructuredLogOptions } from 'nestjs-redis-locks/metrics';
+import { aborted, LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+const stops: Array<() => void> = [];
+afterEach(() => stops.splice(0).forEach((stop) => stop()));
+
+function logged(options?: StructuredLogOptions) {
+  const lines: Array<[level: string, line: object]> = [];
+  const logger = {
+    debug: (line: object) => void lines.push(['debug', line]),
+    warn: (line: object) => void lines.push(['warn', line]),
+  };
+  stops.push(structuredLogs(logger, options));
+  return lines;
+}
+
+describe('structuredLogs', () => {
+  it('writes a line for each event, and warns of what was lost', async () => {
+    const lines = logged();
+    const service = await bench.service();
+    const lock = await service.acquire('a', { pattern: 'x', owner: 'me' });
+    await service.forceRelease('a');
+    await aborted(lock.signal);
+    const common = { instance: 'default', key: 'a', owner: 'me', lockType: 'exclusive', pattern: 'x' };
+    const { fencingToken } = lock;
+    expect(lines).toEqual([
+      ['debug', { event: 'lock.acquired', ...common, fencingToken, waited: expect.any(Number), contended: false }],
+      ['warn', { event: 'lock.lost', ...common, fencingToken, held: expect.any(Number), reason: expect.any(String) }],
+    ]);
+  });
+
+  it('writes only what it is asked for, and nothing after it was stopped', async () => {
+    const lines = logged({ types: ['released'] });
+    const service = await bench.service();
+    await service.run('a', () => undefined);
+    stops.splice(0).forEach((stop) => stop());
+    await service.run('a', () => undefined);
+    expect(lines.map(([, line]) => line)).toMatchObject([{ event: 'lock.released' }]);
+  });
+
+  it("takes Nest's logger", () => {
+    stops.push(structuredLogs(new Logger('locks')));
+  });
+});

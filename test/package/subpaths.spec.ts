@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const { exports, bin, peerDependenciesMeta } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
+  exports: Record<string, unknown>;
+  bin: Record<string, string>;
+  peerDependenciesMeta: Record<string, { optional: boolean }>;
+};
+const SUBPATHS = Object.keys(exports).filter((path) => path !== './package.json');
+
+/** Runs a line in a process of its own, where the package finds itself by its name as its users do. */
+async function evaluate<T>(type: 'module' | 'commonjs', line: string): Promise<T> {
+  const args = [`--input-type=${type}`, '-e', line];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'] },
+  });
+  return JSON.parse(stdout) as T;
+}
+const nameOf = (path: string): string => path.replace('.', 'nestjs-redis-locks');
+
+describe('the built package', () => {
+  it('exports the same to ES modules and to CommonJS, and loads no optional peer', async () => {
+    const names = JSON.stringify(SUBPATHS.map(nameOf));
+    const [esm, cjs] = await Promise.all([
+      evaluate<{ exported: string[][] }>(
+        'module',
+        `const all = await Promise.all(${names}.map((name) => import(name)));
+         console.log(JSON.stringify({ exported: all.map((each) => Object.keys(each).sort()) }));`,
+      ),
+      evaluate<{ exported: string[][]; loaded: string[] }>(
+        'commonjs',
+        `const exported = ${names}.map((name) => Object.keys(require(name)).sort());
+         console.log(JSON.stringify({ exported, loaded: Object.keys(require.cache) }));`,
+      ),
+    ]);
+    expect(SUBPATHS).toEqual(['.', './testing', './metrics', './health']);
+    expect(cjs.exported).toEqual(esm.exported);
+    const optional = Object.keys(peerDependenciesMeta);
+    expect(optional.sort()).toEqual(['@nestjs/terminus', '@opentelemetry/api', 'prom-client']);
+    expect(cjs.loaded.filter((file) => optional.some((name) => file.includes(`node_modules/${name}/`)))).toEqual([]);
+  });
+
+  it('has a program', () => {
+    expect(readFileSync(`${ROOT}/${bin['nestjs-redis-locks']!}`, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { readCommandLine, UsageError } from '../../../lib/cli/arguments.js';
+import { connect } from '../../../lib/cli/session.js';
+
+const read = (...args: string[]) => readCommandLine(args, {});
+
+describe('a command line', () => {
+  it('has defaults, and Redis from the environment', () => {
+    expect(read('ls')).toEqual({
+      ...{ command: 'ls', subject: undefined, prefix: undefined, timeout: 5_000, interval: 1_000 },
+      ...{ connections: ['redis://127.0.0.1:6379'], force: false, json: false, color: true },
+    });
+    expect(readCommandLine(['ls'], { REDIS_URL: 'redis://a' })).toMatchObject({ connections: ['redis://a'] });
+    expect(readCommandLine(['ls', '-c', 'redis://b'], { REDIS_URL: 'redis://a' })).toMatchObject({
+      connections: ['redis://b'],
+    });
+  });
+
+  it('that says nothing asks for help', () => {
+    expect([read(), read('ls', '-h'), read('--version')]).toEqual(['help', 'help', 'version']);
+  });
+
+  it('takes options before and behind the command', () => {
+    expect(read('-p', 'shop', 'release', 'a', '--force', '--json', '-t', '500ms')).toMatchObject({
+      ...{ command: 'release', subject: 'a', prefix: 'shop', force: true, json: true, timeout: 500 },
+    });
+    expect(read('inspect', '-c', '{"host":"h"}', 'a b')).toMatchObject({
+      connections: [{ host: 'h' }],
+      subject: 'a b',
+    });
+  });
+
+  it.each([
+    [['list'], "no command 'list'"],
+    [['inspect'], 'takes a key'],
+    [['inspect', 'a', 'b'], 'one key'],
+    [['doctor', 'a'], 'takes nothing'],
+    [['inspect', ''], 'is empty'],
+    [['ls', '--force'], '--force is not for ls'],
+    [['doctor', '--interval', '1s'], '--interval is not for doctor'],
+    [['watch', '--interval', '5'], 'without a unit'],
+    [['watch', '--interval', '0s'], 'longer than 0'],
+    [['ls', '--nonsense'], 'nonsense'],
+  ])('%j is refused', (args, why) => {
+    expect(() => read(...args)).toThrow(UsageError);
+    expect(() => read(...args)).toThrow(why);
+  });
+
+  it('does not repeat what may be a password', () => {
+    expect(() => read('ls', '-c', '{password:"secret"}')).toThrow(UsageError);
+    expect(() => read('ls', '-c', '{password:"secret"}')).not.toThrow('secret');
+  });
+
+  it.each([
+    [['-c', 'localhost'], 'redis://'],
+    [['-p', 'a{b'], 'keyPrefix'],
+    [['-c', 'redis://a', '-c', 'redis://b'], '3 or more'],
+  ])('%j is refused before anything is connected', async (args, why) => {
+    const line = read('ls', ...args);
+    if (typeof line === 'string') throw new Error(line);
+    const refusal = connect(line);
+    await expect(refusal).rejects.toBeInstanceOf(UsageError);
+    await expect(refusal).rejects.toThrow(why);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from '@jest/globals';
+import { checkClock, checkLatency } from '../../../lib/cli/doctor/check-clock.js';
+import { checkMemory, checkSaving, checkVersion } from '../../../lib/cli/doctor/check-server.js';
+import { styleFor } from '../../../lib/cli/output/style.js';
+import { time } from '../../../lib/cli/output/texts.js';
+
+const info = (facts: Record<string, string>) => new Map(Object.entries(facts));
+
+describe('findings', () => {
+  it.each([
+    ['6.0.20', 'problem'],
+    ['5.9.9', 'problem'],
+    ['6.2.0', 'ok'],
+    ['7.2.4', 'ok'],
+    ['10.0.0', 'ok'],
+  ])('of Redis %s: %s', (version, status) => {
+    expect(checkVersion(info({ redis_version: version })).status).toBe(status);
+  });
+
+  it('of Valkey, by its own name', () => {
+    const finding = checkVersion(info({ redis_version: '7.2.4', valkey_version: '8.1.0' }));
+    expect(finding).toMatchObject({ status: 'ok', found: 'Valkey 8.1.0 (as Redis 7.2.4)' });
+  });
+
+  it.each([
+    [0, 1, 'ok'],
+    [900, 1, 'ok'],
+    [-1_500, 1, 'warning'],
+    [86_400_000, 1, 'warning'],
+    [1_100, 400, 'ok'],
+  ])('of a clock that is %d ms ahead, by a question of %d ms: %s', (ahead, took, status) => {
+    expect(checkClock({ ahead, took }).status).toBe(status);
+  });
+
+  it('of servers that are far away, nearly full, or cannot save', () => {
+    expect(checkLatency({ ahead: 0, took: 80 }).status).toBe('warning');
+    expect(checkMemory(info({ used_memory: '95', maxmemory: '100' })).status).toBe('warning');
+    expect(checkMemory(info({ used_memory: '50', maxmemory: '100' })).status).toBe('ok');
+    expect(checkSaving(info({ rdb_last_bgsave_status: 'err' })).status).toBe('problem');
+  });
+});
+
+describe('texts', () => {
+  it.each([
+    [-5, '0 ms'],
+    [250.4, '250 ms'],
+    [12_345, '12.3 s'],
+    [59_999, '59.9 s'],
+    [185_000, '3m 5s'],
+    [7_500_000, '2h 5m'],
+    [187_200_000, '2d 4h'],
+  ])('%d ms are %s', (ms, text) => {
+    expect(time(ms)).toBe(text);
+  });
+
+  it.each([
+    ['a terminal', true, true, {}, true],
+    ['a pipe', false, true, {}, false],
+    ['--no-color', true, false, { FORCE_COLOR: '1' }, false],
+    ['NO_COLOR', true, true, { NO_COLOR: '1' }, false],
+    ['an empty NO_COLOR', true, true, { NO_COLOR: '' }, true],
+    ['FORCE_COLOR', false, true, { FORCE_COLOR: '1' }, true],
+    ['a dumb terminal', true, true, { TERM: 'dumb' }, false],
+  ])('on %s', (_what, isTTY, wanted, env, colored) => {
+    expect(styleFor({ isTTY }, wanted, env).bad('x') !== 'x').toBe(colored);
+  });
+});

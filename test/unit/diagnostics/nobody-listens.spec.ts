@@ -1,0 +1,83 @@
+import { channel, subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { expect, it, jest } from '@jest/globals';
+import {
+  EventChannels,
+  LOCK_CHANNELS,
+  traceAcquisition,
+  type LockAcquisition,
+} from '../../../lib/diagnostics/index.js';
+import { Announcer } from '../../../lib/engine/announcer.js';
+import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import { Waiter } from '../../../lib/engine/waiter.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { holdOf, TERMS } from '../engine/support.js';
+
+const ABOUT: LockAcquisition = {
+  instance: 'default',
+  keys: ['a'],
+  pattern: undefined,
+  lockType: 'exclusive',
+  owner: undefined,
+  waitTimeout: 0,
+};
+const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]) };
+
+function setUp() {
+  const clock = new FakeClock();
+  const own = { observed: false, next: jest.fn<(event: LockEvent) => void>() };
+  const channels = new EventChannels('default', own);
+  const next = jest.spyOn(channels, 'next');
+  const now = jest.spyOn(clock, 'now');
+  const announcer = new Announcer(channels, clock);
+  const hold = holdOf(clock);
+  const waiter = new Waiter(TERMS, 0, 1_000);
+  now.mockClear();
+  const tellAll = () => {
+    announcer.contended(waiter);
+    announcer.timeout(waiter);
+    announcer.acquired(hold, 0);
+    announcer.renewed(hold);
+    announcer.released(hold);
+    announcer.unreleased(hold, 'why');
+    announcer.lost(hold, 'why');
+  };
+  return { own, channels, next, now, tellAll };
+}
+
+it('builds no event, and reads no clock, while nobody listens', () => {
+  const { channels, next, now, own, tellAll } = setUp();
+  expect(channels.observed).toBe(false);
+  tellAll();
+  expect([next, now, own.next].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
+});
+
+it.each(['contended', 'acquired', 'timeout', 'renewed', 'released', 'unreleased', 'lost'] as const)(
+  'publishes to those who listen to %s, and to nobody else',
+  (type) => {
+    const { channels, own, tellAll } = setUp();
+    const told: unknown[] = [];
+    const listener = (event: unknown): void => void told.push(event);
+    subscribe(LOCK_CHANNELS[type], listener);
+    expect(channels.observed).toBe(true);
+    tellAll();
+    unsubscribe(LOCK_CHANNELS[type], listener);
+    tellAll();
+    expect(told).toEqual([expect.objectContaining({ type, instance: 'default', key: 'a', lockType: 'exclusive' })]);
+    expect(own.next).not.toHaveBeenCalled();
+    expect(channel(LOCK_CHANNELS[type]).hasSubscribers).toBe(false);
+  },
+);
+
+it('describes no acquisition while nobody listens, and adds no promise', async () => {
+  const about = jest.fn(() => ABOUT);
+  const work = Promise.resolve(LOCK);
+  expect(traceAcquisition(about, () => work)).toBe(work);
+  expect(about).not.toHaveBeenCalled();
+  const { start } = tracingChannel<LockAcquisition>(LOCK_CHANNELS.acquire);
+  const told: unknown[] = [];
+  const listener = (message: unknown): void => void told.push(message);
+  start.subscribe(listener);
+  await traceAcquisition(about, () => work);
+  start.unsubscribe(listener);
+  expect(told).toEqual([{ ...ABOUT, result: LOCK }]);
+});
