@@ -54,7 +54,7 @@ export interface RedisLockModuleOptions {
    */
   grantTimeout?: Duration;
   /**
-   * How many of one process's waiters for a key have it in turn, without a round trip, before others get it. Default 16;
+   * How many of one process's waiters for a key have it in turn, without a round trip, before others get it. Default 16, at most 50;
    * 1: none, each waiter of each process in the order in which all came.
    */
   localHandoffs?: number;
@@ -193,13 +193,13 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
   });
 }
 
-/** Each takes a fencing token, whether it comes to that or not. */
-const MOST_HANDOFFS = 1_000;
+/** Each takes a fencing token, whether it comes to that or not; and tokens are not to run ahead of the clock. */
+const MOST_HANDOFFS = 50;
 
 function readHandoffs(written: unknown): number {
   const handoffs = readCount('localHandoffs', written, 1);
   if (handoffs <= MOST_HANDOFFS) return handoffs;
-  throw new LockConfigError(`localHandoffs is ${handoffs}; write ${MOST_HANDOFFS} or less: meanwhile others wait.`);
+  throw new LockConfigError(`localHandoffs is ${handoffs}; write ${MOST_HANDOFFS} or less.`);
 }
 
 /** Options of ioredis that people write beside `connection`, since other modules for Nest take them there. */

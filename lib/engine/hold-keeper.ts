@@ -166,9 +166,10 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     this.environment.announcer.renewed(hold);
   }
 
-  gone(hold: Hold): void {
-    // An answer that a release has overtaken says nothing.
-    if (hold.state !== 'held') return;
+  gone({ id }: Hold): void {
+    // Who has it in turn by now has it under the same grant. An answer that a release has overtaken says nothing.
+    const hold = this.holds.get(id)?.hold;
+    if (hold?.state !== 'held') return;
     hold.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
     // So that those who wait are not left waiting for a lease that is no more.
     this.environment.leave(hold.key, hold.id, 0);

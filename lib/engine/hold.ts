@@ -16,6 +16,8 @@ export interface Grant {
   readonly token: number;
   readonly lease: number;
   readonly from: number;
+  /** The longest lease that the store may have given it, with all that it was asked for. */
+  readonly longest: number;
   /** How many may have it in turn, with the tokens from `token` on. */
   readonly turns: number;
   /** The store's epoch when it was first asked for: a question from before a reconnect may be executed twice. */
@@ -91,6 +93,8 @@ export class Hold {
   loss: LockLostError | undefined;
 
   private until: number;
+  /** Until when the store may keep it, whatever comes of what was asked. */
+  private mayLast: number;
   /** A pushed grant has a short first lease, and is to become a full one, counted from when it was granted. */
   private fullFrom: number;
   private fullLease: number;
@@ -112,6 +116,7 @@ export class Hold {
     this.owner = terms.owner ?? grant.id;
     this.acquiredAt = clock.now();
     this.until = validUntil(grant.from, Math.min(grant.lease, terms.lease));
+    this.mayLast = grant.from + grant.longest;
     this.countsFrom = grant.from;
     this.fullFrom = grant.from;
     this.fullLease = terms.lease;
@@ -176,8 +181,14 @@ export class Hold {
     this.wallOffset = this.clock.wall() - this.clock.now();
   }
 
+  /** The store is about to be asked for a lease of `lease` ms. */
+  asksFor(sent: number, lease: number): void {
+    this.mayLast = Math.max(this.mayLast, sent + lease);
+  }
+
   /** The lease is about to be set to `lease` ms: belief shrinks when that is sent, and grows when it is confirmed. */
   resize(sent: number, lease: number): void {
+    this.asksFor(sent, lease);
     this.countsFrom = sent;
     this.fullFrom = sent;
     this.fullLease = lease;
@@ -189,18 +200,20 @@ export class Hold {
    * ahead, no more than what that one asks for, and nothing speaks against it.
    */
   lastsFor(terms: HoldTerms, grantTimeout: number): boolean {
-    const ahead = this.until - this.clock.now();
+    const now = this.clock.now();
     const { lease } = terms;
-    return ahead >= Math.min(lease, grantTimeout) / 2 && ahead <= lease && !this.hasSlept;
+    return this.until - now >= Math.min(lease, grantTimeout) / 2 && this.mayLast - now <= lease && !this.hasSlept;
   }
 
   /** The hold of the next one in turn, under the same grant: its lease has begun already. */
   passTo(terms: HoldTerms): Hold {
     const { id, token, epoch, clock } = this;
-    const grant = { id, token: token + 1, turns: 1, lease: terms.lease, from: clock.now(), epoch };
+    const { lease } = terms;
+    const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from: clock.now(), epoch };
     const next = new Hold(terms, grant, clock, this.observer);
     next.firstToken = this.firstToken;
     next.until = Math.min(next.until, this.until);
+    next.mayLast = this.mayLast;
     next.countsFrom = this.countsFrom;
     next.wallOffset = this.wallOffset;
     return next;

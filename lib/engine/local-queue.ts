@@ -107,23 +107,20 @@ export class LocalQueue implements TicketHolder {
     return this.openTicket();
   }
 
-  /** Whether the hold that is being released goes on to the next waiter here, without a word to the store. */
-  hasTurnAfter(hold: Hold): boolean {
-    const { environment } = this;
+  /** Has a hold that is being released go on to the next waiter here, without a word to the store, if it may. */
+  passOn(hold: Hold): boolean {
     const { first } = this.waiters;
-    if (this.holding !== hold || this.turnsLeft === 0 || first === undefined) return false;
-    if (environment.clock.now() >= this.turnsEnd || hold.ownerIsKnown) return false;
-    return takesTurns(hold.terms) && takesTurns(first.terms) && hold.lastsFor(first.terms, environment.grantTimeout);
-  }
-
-  /** The next waiter has it now. */
-  passOn(previous: Hold): void {
-    const first = this.waiters.first!;
+    if (this.holding !== hold || first === undefined || !this.mayPassOn(hold, first)) return false;
     this.turnsLeft -= 1;
-    this.serve(first, this.environment.succeed(this, previous, first));
+    const next = this.environment.succeed(this, hold, first);
+    this.serve(first, next);
+    // Observers may do anything, so all is in order before they hear of it.
+    this.environment.announcer.released(hold);
+    this.environment.announcer.acquired(next, first.since);
+    return true;
   }
 
-  /** Somebody waits for it who is to be served in the order in which all came. */
+  /** Somebody waits for it who is to be served in the order in which all came, or it is released by force. */
   endTurns(): void {
     this.turnsLeft = 0;
   }
@@ -146,7 +143,9 @@ export class LocalQueue implements TicketHolder {
     }
     this.turnsLeft = grant.turns - 1;
     this.turnsEnd = this.environment.clock.now() + this.environment.localTurns.time;
-    this.serve(first, this.environment.hold(this, first, grant));
+    const hold = this.environment.hold(this, first, grant);
+    this.serve(first, hold);
+    this.environment.announcer.acquired(hold, first.since);
   }
 
   contended(): void {
@@ -167,8 +166,14 @@ export class LocalQueue implements TicketHolder {
     this.holding = hold;
     this.seenTaken();
     waiter.served(hold);
-    // Only now: whoever hears of it finds everything in order.
-    this.environment.announcer.acquired(hold, waiter.since);
+  }
+
+  private mayPassOn(hold: Hold, next: Waiter): boolean {
+    const { clock, store, grantTimeout } = this.environment;
+    if (this.turnsLeft <= 0 || clock.now() >= this.turnsEnd || hold.ownerIsKnown) return false;
+    // Without a connection, or behind one that was lost, nobody can be told to yield, nor that it was released by force.
+    if (!store.listening || hold.epoch !== store.epoch) return false;
+    return takesTurns(hold.terms) && takesTurns(next.terms) && hold.lastsFor(next.terms, grantTimeout);
   }
 
   private seenTaken(): void {

@@ -147,6 +147,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   }
 
   forceRelease(key: string): Promise<ForceReleaseReply> {
+    this.waiting.endTurns(key);
     return this.store.forceRelease(key);
   }
 
@@ -210,6 +211,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
 
   yield(id: string): void {
     this.holds.originOf(id)?.endTurns();
+    this.waiting.ticket(id)?.yield();
   }
 
   opened(key: string, latch: string): void {
@@ -287,11 +289,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       this.leave(key, id, 0);
       return false;
     }
-    if (queue?.hasTurnAfter(hold) === true) {
-      this.announcer.released(hold);
-      queue.passOn(hold);
-      return true;
-    }
+    if (queue?.passOn(hold) === true) return true;
     const next = queue?.releasing(hold);
     // A question from before a reconnect may be executed yet, after its hold has been given back.
     const remember = hold.epoch === store.epoch ? 0 : 2 * this.commandTimeout;

@@ -135,12 +135,10 @@ function takeAtOnce(
       });
     };
     const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({
-      id,
-      token,
-      lease,
+      ...{ id, token, lease, epoch },
+      longest: lease,
       turns: 1,
       from: sent,
-      epoch,
     });
 
     store

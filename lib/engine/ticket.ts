@@ -61,6 +61,7 @@ export class Ticket {
   private askAgain: Appointment | undefined;
   private failingSince: number | undefined;
   private told = false;
+  private yields = false;
 
   constructor(
     private readonly environment: TicketEnvironment,
@@ -150,6 +151,11 @@ export class Ticket {
     else this.ask();
   }
 
+  /** Word of somebody behind it may be here before word of the grant itself. */
+  yield(): void {
+    this.yields = true;
+  }
+
   /** A grant of which this ticket has not heard yet was ended by force; an answer on its way may be that grant. */
   revoked(): void {
     if (this.over) return;
@@ -233,7 +239,12 @@ export class Ticket {
 
   private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number): void {
     this.finish();
-    this.holder.granted(this, { id: this.id, token, lease, turns, from, epoch: this.firstEpoch ?? 0 });
+    // A question on its way makes a pushed grant a full lease.
+    const longest = this.asking > 0 ? Math.max(lease, this.terms.lease) : lease;
+    // Somebody waits behind it who is to be served in the order in which all came.
+    const alone = this.yields ? 1 : turns;
+    const epoch = this.firstEpoch ?? 0;
+    this.holder.granted(this, { id: this.id, token, lease, longest, turns: alone, from, epoch });
   }
 
   private askAt(at: number): void {

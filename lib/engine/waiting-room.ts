@@ -70,6 +70,11 @@ export class WaitingRoom implements LocalQueueEnvironment {
     return this.tickets.get(id);
   }
 
+  /** Those who wait here for a key do not pass it on to each other any more, for now. */
+  endTurns(key: string): void {
+    this.sharedQueues.get(key)?.endTurns();
+  }
+
   /** Everybody asks now. */
   askNow(): void {
     for (const ticket of [...this.tickets.values()]) ticket.ask();
@@ -113,9 +118,10 @@ export class WaitingRoom implements LocalQueueEnvironment {
   }
 
   contended(queue: LocalQueue, waiter: Waiter): void {
-    this.announcer.contended(waiter);
+    // Before an observer hears of it, who may have it served at once.
     if (queue.waits) waiter.stayAwake(this.clock);
-    else this.timedOut(queue, waiter);
+    this.announcer.contended(waiter);
+    if (!queue.waits) this.timedOut(queue, waiter);
   }
 
   dismiss(waiter: Waiter, reason: unknown): void {
@@ -130,7 +136,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
     const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
-    if (terms.fair) this.sharedQueues.get(terms.key)?.endTurns();
+    if (terms.fair) this.endTurns(terms.key);
     const known = shares ? this.sharedQueues.get(terms.key) : undefined;
     if (known !== undefined) return known;
     const queue = new LocalQueue(terms.key, this, waits, shares);

@@ -92,16 +92,19 @@ export class Watchdog {
     if (due.length === 0) return;
     const sent = this.clock.now();
     const renewals = due.map(({ hold, early }) => this.renewalOf(hold, early));
+    for (const { hold, lease } of renewals) hold.asksFor(sent, lease);
     const replies = await this.store.renew(renewals);
     renewals.forEach((renewal, i) => {
-      if (this.asked.delete(renewal.hold)) this.answered(renewal, sent, replies[i] as RenewReply);
+      const reply = replies[i] as RenewReply;
+      // A grant that is gone is so for all who have it in turn, also when the one who asked is done.
+      if (reply === 'gone') this.observer.gone(renewal.hold);
+      if (this.asked.delete(renewal.hold)) this.answered(renewal, sent, reply);
     });
   }
 
   private answered({ hold, counts }: Renewal, sent: number, reply: RenewReply): void {
-    if (reply === 'gone') {
-      this.observer.gone(hold);
-    } else if (typeof reply === 'number') {
+    if (reply === 'gone') return;
+    if (typeof reply === 'number') {
       hold.confirm(sent, reply);
       if (!hold.isHeld) return;
       if (counts) this.count(hold);

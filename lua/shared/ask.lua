@@ -6,8 +6,11 @@ end
 
 -- A script may arrive twice: what has been granted already is told again. A pushed grant becomes a full lease then, as
 -- if it had been full from the start, so a repeat that arrives late makes no fixed lease longer.
-local function complete(holds, hold, lease)
-  local ends = math.max(hold.ends, hold.since + lease)
+local function complete(holds, hold, request)
+  -- While it alone has the lock the tokens that came with it are the last ones.
+  local alone = #holds == 1 and request.turns > 1 and not fair_waits()
+  hold.turns = alone and last_token() - hold.token + 1 or 1
+  local ends = math.max(hold.ends, hold.since + request.lease)
   if ends > hold.ends then
     hold.ends = ends
     set_state_ttl(holds) -- before the write: refused for lack of memory only as the first write of a script
@@ -29,7 +32,7 @@ local function ask(request)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
-  if mine then return complete(holds, mine, request.lease) end
+  if mine then return complete(holds, mine, request) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
     drop_ended(ended)
     return held(grant(holds, request, request.lease))
@@ -57,7 +60,8 @@ local function ask(request)
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
 
-  take_place(request)
+  local is_new = take_place(request)
+  if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,

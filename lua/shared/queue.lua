@@ -18,27 +18,38 @@ local function read_ticket(id)
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
 
+-- Remembers that somebody waits who is to be served in the order in which all came: the last one who came.
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+
+-- Whether there is such a one anywhere in the queue.
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
+
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 
 -- Takes a place at the end, or keeps the one that it has. A request with an age takes the place of somebody who came so
 -- long ago, so that several masters have the same order. Its old ticket goes first: a write that Redis takes also when
 -- its memory is full, and then it takes the new one. Where foreign data stand in the way nothing has been written yet.
+-- Answers whether it had none.
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 
 local function keep_queue_for(patience)

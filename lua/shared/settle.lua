@@ -56,8 +56,9 @@ local function settle(holds, ended, asker, from)
     end
   end
 
+  local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
-    if head and head.turns == 0 then hold.turns = 1 end
+    if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
   local free = head and free_at(holds, head)

@@ -10,7 +10,7 @@ const STATE = 'lock:state:{a}';
 const PATIENT = { waitTimeout: '20s' } as const;
 
 /** A batch does not end by itself within a test. */
-const LONG = { localHandoffTime: '30s', localHandoffs: 100 } as const;
+const LONG = { localHandoffTime: '30s', localHandoffs: 50 } as const;
 
 /** Each of so many callers notes that it has the lock, and gives it back. */
 function queueUp(service: LockService, count: number, note: (lock: LockHandle) => unknown, options?: AcquireOptions) {
@@ -65,8 +65,8 @@ describe('A11 waiters of one process that have the lock in turn', () => {
 
   it('let others in after localHandoffTime', async () => {
     const [one, other] = [
-      await bench.service({ localHandoffs: 1_000, localHandoffTime: 60 }),
-      await bench.service({ localHandoffs: 1_000, localHandoffTime: 60 }),
+      await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),
+      await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),
     ];
     const first = await one.acquire('a');
     const served: string[] = [];
@@ -243,6 +243,69 @@ describe('C20 turns under attack', () => {
     await first.release();
     await Promise.all(visits);
     expect(served[0]).toBe('fair');
+  });
+
+  it('a fair lock that is not the next one is not overtaken by those who came later, either', async () => {
+    const [holder, one, two, three] = await bench.serviceList(4, LONG);
+    const first = await holder!.acquire('a');
+    const served: string[] = [];
+    const visits = queueUp(one!, 1, () => served.push('one'));
+    await bench.untilWaiting('a', 1);
+    visits.push(...queueUp(two!, 1, () => served.push('two')));
+    await bench.untilWaiting('a', 2);
+    visits.push(...queueUp(three!, 1, () => served.push('fair'), { fair: true }));
+    await bench.untilWaiting('a', 3);
+    visits.push(...queueUp(one!, 3, () => served.push('late')), ...queueUp(two!, 3, () => served.push('late')));
+    await first.release();
+    await Promise.all(visits);
+    expect(served.slice(0, 3)).toEqual(['one', 'two', 'fair']);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('a short lease behind a long one is a short one, also while the long one is being asked for', async () => {
+    const service = await bench.service(LONG);
+    const waiting = [2_000, 60_000, 2_000].map((expire) => service.acquire('a', { ...PATIENT, expire }));
+    await (await waiting[0]!).release();
+    await (await waiting[1]!).release();
+    const lock = await waiting[2]!;
+    expect(lock.remainingTime()).toBeLessThanOrEqual(2_000);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(lock.remainingTime()).toBeLessThanOrEqual(2_000);
+    expect(await bench.redis.admin.pttl(STATE)).toBeLessThanOrEqual(2_000);
+    await lock.release();
+  });
+
+  it('observers that abort the next waiter, or release while somebody comes, disturb nobody', async () => {
+    const service = await bench.service(LONG);
+    const controller = new AbortController();
+    const [first, second] = [
+      await service.acquire('a'),
+      service.acquire('a', { ...PATIENT, signal: controller.signal }).catch((error: Error) => error),
+    ];
+    const observing = service.events.subscribe(
+      ({ type }) => type === 'released' && controller.abort(new Error('enough')),
+    );
+    expect(await first.release()).toBe(true);
+    const outcome = await second;
+    if (!(outcome instanceof Error)) await outcome.release();
+    observing.unsubscribe();
+    const third = await service.acquire('a', { waitTimeout: 1_000 });
+    service.events.subscribe(({ type }) => type === 'contended' && void third.release());
+    expect(await (await service.acquire('a', { waitTimeout: 1_000 })).release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('a key that is deleted ends the turn that is under way when Redis says so to the one before', async () => {
+    const service = await bench.service(LONG);
+    const first = await service.acquire('a');
+    const second = service.acquire('a', PATIENT);
+    await bench.redis.admin.del(STATE);
+    const verified = first.verify().catch((error: Error) => error);
+    void first.release();
+    const lock = await second;
+    await verified;
+    await aborted(lock.signal);
+    expect(lock.isHeld).toBe(false);
   });
 
   it('C1 a process that stops ends its turns with its lease', async () => {

@@ -146,7 +146,7 @@ export class MemoryLock implements Fading {
     const { now } = this.server;
     const { holds, ended } = this.holds.read(now);
     const mine = findHold(holds, request.id);
-    if (mine !== undefined) return this.complete(holds, mine, request.lease);
+    if (mine !== undefined) return this.complete(holds, mine, request);
     if (!this.queue.exists(now) && this.goneUntil <= now && admits(holds, request, this.limitNow)) {
       return this.grantNow(holds, request);
     }
@@ -241,7 +241,7 @@ export class MemoryLock implements Fading {
       } // else it keeps its place until it is stale: after a failover everybody is absent for a moment
     }
 
-    const alone = head?.fair === true;
+    const alone = this.queue.hasFair(now);
     for (const {
       hold: { id, token, ends },
       turns,
@@ -279,10 +279,12 @@ export class MemoryLock implements Fading {
    * A question may come twice: what has been granted already is told again. A pushed grant becomes a full lease then, as
    * if it had been full from the start, so a repeat that arrives late makes no fixed lease longer.
    */
-  private complete(holds: readonly MemoryHold[], hold: MemoryHold, lease: number): HeldReply {
+  private complete(holds: readonly MemoryHold[], hold: MemoryHold, { lease, turns }: Request): HeldReply {
+    // While it alone has the lock the tokens that came with it are the last ones.
+    const alone = holds.length === 1 && turns > 1 && !this.queue.hasFair(this.server.now);
     hold.ends = Math.max(hold.ends, hold.since + lease);
     this.holds.keepAsLongAs(holds);
-    return this.held(hold);
+    return this.held(hold, alone ? this.server.lastToken(this.key) - hold.token + 1 : 1);
   }
 
   private leave(id: string, remember: number): void {

@@ -23,11 +23,16 @@ export interface MemoryTicket extends Claim {
 export class MemoryQueue {
   private readonly tickets = new Map<string, MemoryTicket>();
   private until = 0;
+  /** The last one who came of those who are to be served in the order in which all came. */
+  private lastFair: string | undefined;
   /** The last place. */
   private last = 0;
 
   exists(now: number): boolean {
-    if (this.until <= now) this.tickets.clear();
+    if (this.until <= now) {
+      this.tickets.clear();
+      this.lastFair = undefined;
+    }
     return this.tickets.size > 0;
   }
 
@@ -41,13 +46,20 @@ export class MemoryQueue {
     const empty = this.tickets.size === 0;
     const before = this.tickets.get(ticket.id)?.place;
     this.tickets.set(ticket.id, ticket);
+    if (ticket.fair && (before === undefined || this.lastFair === undefined)) this.lastFair = ticket.id;
     if (before === ticket.place) return;
     if (empty || (before === undefined && ticket.place > this.last)) this.last = ticket.place;
     else this.sort();
   }
 
   drop(id: string): boolean {
+    if (this.lastFair === id) this.lastFair = undefined;
     return this.tickets.delete(id);
+  }
+
+  /** Whether somebody waits, anywhere in the queue, who is to be served in the order in which all came. */
+  hasFair(now: number): boolean {
+    return this.exists(now) && this.lastFair !== undefined;
   }
 
   /** In turn; also those that are stale. Those that come up may be dropped. */

@@ -87,8 +87,8 @@ export class Acquisition {
   requestFor({ store }: Member): AcquireRequest {
     const { request } = this;
     const age = Math.max(0, this.environment.clock.now() - this.since - this.handicap);
-    // The tokens of its turns are reserved when a majority is to have the first of them.
-    return { ...request, waits: request.waits && store.listening, turns: 1, age };
+    // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
+    return { ...request, waits: request.waits && store.listening, turns: Math.min(request.turns, 2), age };
   }
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
@@ -348,8 +348,8 @@ export class Acquisition {
   }
 
   /** A master that is not needed for the majority has it as well: the token is to be known there, too. */
-  private raise(seat: Seat, { token, turns }: Won): void {
-    const { key, id } = this.request;
+  private raise(seat: Seat, { token }: Won): void {
+    const { key, id, turns } = this.request;
     seat.member.ask((store) => store.fence({ key, id, token, turns })).catch(() => undefined);
   }
 

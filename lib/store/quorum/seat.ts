@@ -21,6 +21,8 @@ export class Seat {
   /** When that question was sent. */
   from = 0;
   token = 0;
+  /** Whether others of the client may have it in turn, as this master sees it. */
+  takesTurns = false;
   /** Others who hold it here. */
   holders: readonly string[] = [];
   /** When to ask again. */
@@ -63,6 +65,7 @@ export class Seat {
       this.until = sent + reply.lease;
       this.from = sent;
       this.token = reply.token;
+      this.takesTurns = reply.turns > 1;
       this.pushed = false;
     } else if (reply.outcome === 'queued' || reply.outcome === 'busy') {
       this.holders = reply.holders;

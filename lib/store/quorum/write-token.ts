@@ -13,7 +13,7 @@ const RAISE = 8;
 /** A majority holds it, and has its token. */
 export interface Won {
   readonly token: number;
-  /** As many tokens as that, from `token` on, nobody else will get. */
+  /** How many may have it in turn. */
   readonly turns: number;
   /** Until when, on our clock. */
   until: number;
@@ -35,7 +35,7 @@ export interface TokenEnvironment {
  */
 export async function writeToken(
   environment: TokenEnvironment,
-  { key, id, turns }: AcquireRequest,
+  { key, id, turns: reserved }: AcquireRequest,
   seats: readonly Seat[],
   isWanted: () => boolean,
 ): Promise<Won | undefined> {
@@ -44,7 +44,8 @@ export async function writeToken(
   for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
     const held = heldAt(seats, clock.now());
     if (held.length < quorum || !isWanted()) return undefined;
-    const decided = await write(environment, { key, id, token, turns }, held);
+    const turns = held.every((seat) => seat.takesTurns) ? reserved : 1;
+    const decided = await write(environment, { key, id, token, turns: reserved }, held);
     if (decided === 'written') return counted(environment, seats, { token, turns });
     if (decided === 'failed') return undefined;
     // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.

@@ -168,7 +168,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'da7f32212769d097bfdb482ab2be8863487113f7',
+    sha1: '287e12d87e8db41c79b87f6c4451eaa0d81d4958',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -345,23 +345,29 @@ local function read_ticket(id)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 local function keep_queue_for(patience)
   for _, key in ipairs({ QUEUE, WAITERS }) do
@@ -414,8 +420,9 @@ local function settle(holds, ended, asker, from)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
-    if head and head.turns == 0 then hold.turns = 1 end
+    if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
   local free = head and free_at(holds, head)
@@ -430,8 +437,10 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
-local function complete(holds, hold, lease)
-  local ends = math.max(hold.ends, hold.since + lease)
+local function complete(holds, hold, request)
+  local alone = #holds == 1 and request.turns > 1 and not fair_waits()
+  hold.turns = alone and last_token() - hold.token + 1 or 1
+  local ends = math.max(hold.ends, hold.since + request.lease)
   if ends > hold.ends then
     hold.ends = ends
     set_state_ttl(holds)
@@ -450,7 +459,7 @@ local function ask(request)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
-  if mine then return complete(holds, mine, request.lease) end
+  if mine then return complete(holds, mine, request) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
     drop_ended(ended)
     return held(grant(holds, request, request.lease))
@@ -475,7 +484,8 @@ local function ask(request)
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
-  take_place(request)
+  local is_new = take_place(request)
+  if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
@@ -502,7 +512,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '687102048a9d767206a0b025c59c76761b38f501',
+    sha1: '0d96929730190e109298bc56a327daa5144ca15d',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -658,23 +668,29 @@ local function read_ticket(id)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 local function keep_queue_for(patience)
   for _, key in ipairs({ QUEUE, WAITERS }) do
@@ -727,8 +743,9 @@ local function settle(holds, ended, asker, from)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
-    if head and head.turns == 0 then hold.turns = 1 end
+    if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
   local free = head and free_at(holds, head)
@@ -885,7 +902,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'db233ff9411a1331f4b60cdc3988e44eaf3f27ff',
+    sha1: '280c6c610b94100de33ec8e8c6462397ac786fb2',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1041,23 +1058,29 @@ local function read_ticket(id)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 local function keep_queue_for(patience)
   for _, key in ipairs({ QUEUE, WAITERS }) do
@@ -1110,8 +1133,9 @@ local function settle(holds, ended, asker, from)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
-    if head and head.turns == 0 then hold.turns = 1 end
+    if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
   local free = head and free_at(holds, head)
@@ -1134,7 +1158,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '62bb939bd279c724cf0caffacddf4b7adbf9032d',
+    sha1: '82718bf1eb3eef4aa98d811c06ed8826e947e014',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1267,23 +1291,29 @@ local function read_ticket(id)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 local function keep_queue_for(patience)
   for _, key in ipairs({ QUEUE, WAITERS }) do
@@ -1458,7 +1488,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'b656836559fae8535202abcf624f2110e887dbbf',
+    sha1: '063a712bbd813839d5d624909dd35cbc5d9e5a20',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1633,23 +1663,29 @@ local function read_ticket(id)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 local function keep_queue_for(patience)
   for _, key in ipairs({ QUEUE, WAITERS }) do
@@ -1702,8 +1738,9 @@ local function settle(holds, ended, asker, from)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
-    if head and head.turns == 0 then hold.turns = 1 end
+    if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
   local free = head and free_at(holds, head)
@@ -1718,8 +1755,10 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
-local function complete(holds, hold, lease)
-  local ends = math.max(hold.ends, hold.since + lease)
+local function complete(holds, hold, request)
+  local alone = #holds == 1 and request.turns > 1 and not fair_waits()
+  hold.turns = alone and last_token() - hold.token + 1 or 1
+  local ends = math.max(hold.ends, hold.since + request.lease)
   if ends > hold.ends then
     hold.ends = ends
     set_state_ttl(holds)
@@ -1738,7 +1777,7 @@ local function ask(request)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
-  if mine then return complete(holds, mine, request.lease) end
+  if mine then return complete(holds, mine, request) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
     drop_ended(ended)
     return held(grant(holds, request, request.lease))
@@ -1763,7 +1802,8 @@ local function ask(request)
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
-  take_place(request)
+  local is_new = take_place(request)
+  if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
@@ -1834,7 +1874,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '3f57cffe25a535f7504fae53c26126fe075f5b09',
+    sha1: '75f9dbc8b442d67f15849280e3674645c8496a3c',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1990,23 +2030,29 @@ local function read_ticket(id)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
 local function drop_ticket(id)
   redis.call('HDEL', WAITERS, id)
+  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
   redis.call('HEXISTS', WAITERS, id)
-  if redis.call('ZSCORE', QUEUE, id) then
-    redis.call('HDEL', WAITERS, id)
-    if not age then return end
-  end
+  local is_new = not redis.call('ZSCORE', QUEUE, id)
+  if not is_new then redis.call('HDEL', WAITERS, id) end
   if age then
     redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-    return
+  elseif is_new then
+    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
   end
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+  return is_new
 end
 local function keep_queue_for(patience)
   for _, key in ipairs({ QUEUE, WAITERS }) do
@@ -2059,8 +2105,9 @@ local function settle(holds, ended, asker, from)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
-    if head and head.turns == 0 then hold.turns = 1 end
+    if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
   local free = head and free_at(holds, head)

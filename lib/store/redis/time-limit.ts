@@ -1,3 +1,5 @@
+import { outside } from '../../common/outside.js';
+
 /** Something that is to end within the limit. */
 export interface Limited {
   readonly until: number;
@@ -24,7 +26,7 @@ export class TimeLimit {
   }
 
   private wakeIn(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.expire(), ms).unref();
+    return outside(() => setTimeout(() => this.expire(), ms).unref());
   }
 
   private expire(): void {
