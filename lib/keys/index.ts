@@ -3,4 +3,5 @@ export type { RequestScope, TemplateScope, TemplateSite } from './template-site.
 export { parameterNames, type ParameterNames } from './parameter-names.js';
 export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
 export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
-export { assertKeyPrefix, clientChannel, redisKeys, type RedisKeys } from './redis-keys.js';
+export { hashSlot } from './hash-slot.js';
+export { assertKeyPrefix, busChannel, clientChannel, redisKeys, shardChannel, type RedisKeys } from './redis-keys.js';

@@ -1,5 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
+import { hashTag } from './hash-slot.js';
 import { hasHashTag } from './lock-key.js';
 
 /** The names under which Redis keeps one lock, or one latch. All are in the same Redis Cluster slot. */
@@ -44,6 +45,13 @@ export function redisKeys(prefix: string, key: string): RedisKeys {
 
 /** The channel on which a client hears of its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
+
+/** The channel of a client in a Redis Cluster that reaches it wherever it listens. */
+export const busChannel = (prefix: string, clientId: string): string => `${prefix}:client:bus:${clientId}`;
+
+/** The channel of a client in the slot of a key; with `''` for the client what stands before its id. */
+export const shardChannel = (prefix: string, key: string, clientId: string): string =>
+  `${prefix}:client:{${hashTag(hasHashTag(key) ? key : `{${key}}`)}}:${clientId}`;
 
 /**
  * Checks what stands before every key and channel, and gives it back. No braces: they would choose the slot.

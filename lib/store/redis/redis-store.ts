@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError } from '../../errors/index.js';
-import { clientChannel, redisKeys } from '../../keys/index.js';
+import { redisKeys } from '../../keys/index.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -17,7 +17,9 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
-import { RedisConnection, type ConnectionObserver } from './redis-connection.js';
+import { ClusterConnection, isCluster, type ClusterAddress } from './cluster-connection.js';
+import type { Connection, ConnectionObserver } from './connection.js';
+import { RedisConnection } from './redis-connection.js';
 import { RedisLatches } from './redis-latches.js';
 import {
   readAcquireAllReply,
@@ -28,17 +30,18 @@ import {
   writeMode,
 } from './replies.js';
 import { ScriptRunner } from './script-runner.js';
-import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { readServerIdentity } from './server-identity.js';
 import { storeFailure } from './store-failure.js';
 
 /** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
 const RENEWALS_PER_COMMAND = 100;
+/** How many ms somebody who is to wait is kept without an answer until its grant would be heard. */
+const LONGEST_HEARING = 250;
 /** How many waiters `inspect` tells at most. */
 const MOST_WAITERS = 1_000;
 
 export interface RedisStoreOptions {
-  readonly connection: string | RedisOptions | Redis;
+  readonly connection: string | RedisOptions | Redis | Cluster | ClusterAddress;
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
@@ -46,15 +49,13 @@ export interface RedisStoreOptions {
   readonly clientId?: string;
 }
 
-/** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
+/** Locks on one Redis server, or in a Cluster: scripts one way, messages on the client's channels the other. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
-  private readonly connection: RedisConnection;
+  private readonly connection: Connection;
   private readonly scripts: ScriptRunner;
-  private readonly replicas: ReplicaAcknowledgement;
-  private readonly channels: string;
   private listener: LockStoreListener | undefined;
   private started: (() => void) | undefined;
 
@@ -63,17 +64,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     logger: LockLogger,
   ) {
     this.clientId = options.clientId ?? newClientId();
-    this.channels = clientChannel(options.keyPrefix, '');
-    this.connection = new RedisConnection(
-      options.connection,
-      options.commandTimeout,
-      clientChannel(options.keyPrefix, this.clientId),
-      logger,
-      this,
-    );
+    this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
-    this.latches = new RedisLatches(this.scripts, this.clientId, options);
-    this.replicas = new ReplicaAcknowledgement(() => this.connection.replication, options.commandTimeout);
+    const channels = (key: string): string => this.connection.channels(key);
+    this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
   }
 
   get listening(): boolean {
@@ -122,21 +116,29 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.ask(request, 0);
+    const question = this.audible(request);
+    const reply = await this.ask(question, 0);
+    if (reply.outcome !== 'busy' || question === request) return reply;
+    return (await this.hear(request)) ? this.ask(request, 0) : reply;
   }
 
   async release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, remember, keep, ...(next === undefined ? [] : requestArgs(next, next.age))];
+    // Or else its client would lose its turn: it has waited for long, and asks only now.
+    if (next !== undefined && this.audible(next) !== next) await this.hear(next);
+    const question = next && this.audible(next);
+    const what = [id, remember, keep, ...(question === undefined ? [] : requestArgs(question, question.age))];
     const { reply, more, asked } = readReleaseReply(await this.run('release', key, [0, ...what]));
     // The queue is longer than one script looks at: the rest is seen to by asking again for what is done already.
     for (let from = more; from !== undefined;) {
       from = readReleaseReply(await this.run('release', key, [from, id, 0, 0])).more;
     }
-    if (next === undefined || asked?.more === undefined) return reply;
-    return { ...reply, next: await this.ask(next, asked.more) };
+    if (question === undefined || asked?.more === undefined) return reply;
+    return { ...reply, next: await this.ask(question, asked.more) };
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+    // One script speaks of one slot.
+    if (this.connection.group(requests).length > 1) return undefined;
     const keys = requests.flatMap(({ key }) => this.keysOf(key));
     return readAcquireAllReply(
       (await this.scripts.run(
@@ -152,15 +154,19 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
+    return this.connection.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
   }
 
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const commands: Array<Promise<RenewReply[]>> = [];
-    for (let i = 0; i < requests.length; i += RENEWALS_PER_COMMAND) {
-      commands.push(this.renewSome(requests.slice(i, i + RENEWALS_PER_COMMAND)));
+    const replies = new Map<RenewRequest, RenewReply>();
+    const commands: Array<Promise<void>> = [];
+    for (const group of this.connection.group(requests)) {
+      for (let i = 0; i < group.length; i += RENEWALS_PER_COMMAND) {
+        commands.push(this.renewSome(group.slice(i, i + RENEWALS_PER_COMMAND), replies));
+      }
     }
-    return (await Promise.all(commands)).flat();
+    await Promise.all(commands);
+    return requests.map((request) => replies.get(request)!);
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
@@ -219,12 +225,31 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener?.restored();
   }
 
-  message(text: string): void {
+  /** No grant with this token is believed, so whoever waits for it asks. */
+  rumour(text: string): void {
+    this.message(text, 0);
+  }
+
+  message(text: string, token?: number): void {
     const message = readMessage(text);
-    if (message?.word === 'granted') this.listener?.granted(message.grant);
+    if (message?.word === 'granted') this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
     else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
+  }
+
+  /** Only whoever would hear of its grant may have a place in the queue. */
+  private audible(request: AcquireRequest): AcquireRequest {
+    const waits = request.waits && this.connection.hears(request.key, request.patience);
+    return waits === request.waits ? request : { ...request, waits };
+  }
+
+  /**
+   * The first of a client that waits for a key in a Cluster would not hear of its grant yet. A lease counts from the
+   * question, so this may take a part of it only.
+   */
+  private hear({ key, patience, lease }: AcquireRequest): Promise<boolean> {
+    return this.connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   /** Asks until all of the queue has been looked at. */
@@ -238,17 +263,20 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     }
   }
 
-  private async renewSome(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+  private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
     const states = requests.map(({ key }) => redisKeys(this.options.keyPrefix, key).state);
     try {
-      const replies = await this.scripts.run(
+      const leases = (await this.scripts.run(
         'renew',
         states,
         requests.flatMap(({ id, lease }) => [id, lease]),
-      );
-      return (replies as unknown[]).map(leaseLeft);
+      )) as unknown[];
+      requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
     } catch (error) {
-      return requests.map(() => error as Error);
+      // While their slot moves, each of them can be renewed where it is, but not several in one step.
+      if (requests.length > 1 && isOnTheMove(error as LockStoreError)) {
+        await Promise.all(requests.map((request) => this.renewSome([request], replies)));
+      } else requests.forEach((request) => replies.set(request, error as Error));
     }
   }
 
@@ -257,7 +285,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<readonly unknown[]> {
-    return this.scripts.run(script, this.keysOf(key), [this.channels, key, ...args]) as Promise<readonly unknown[]>;
+    const channels = this.connection.channels(key);
+    return this.scripts.run(script, this.keysOf(key), [channels, key, ...args]) as Promise<readonly unknown[]>;
   }
 
   /** In the order of lua/shared/keys.lua. */
@@ -266,6 +295,19 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return [state, queue, waiters, fence, gone, limit];
   }
 }
+
+function connect(
+  { connection, ...options }: RedisStoreOptions & { readonly clientId: string },
+  logger: LockLogger,
+  observer: ConnectionObserver,
+): Connection {
+  return isClusterGiven(connection)
+    ? new ClusterConnection({ ...options, connection }, logger, observer)
+    : new RedisConnection({ ...options, connection }, logger, observer);
+}
+
+const isClusterGiven = (connection: RedisStoreOptions['connection']): connection is Cluster | ClusterAddress =>
+  typeof connection === 'object' && (isCluster(connection) || 'cluster' in connection);
 
 /** An id that no other client has. */
 export const newClientId = (): string => randomBytes(16).toString('hex');
@@ -276,6 +318,9 @@ function requestArgs(request: AcquireRequest, age?: number): Array<string | numb
   const args = [id, writeMode(mode), owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
   return age === undefined ? args : [...args, age];
 }
+
+const isOnTheMove = ({ cause }: LockStoreError): boolean =>
+  cause instanceof Error && /TRYAGAIN|ASK/.test(cause.message);
 
 function leaseLeft(reply: unknown): RenewReply {
   if (reply instanceof Error) return storeFailure(reply);

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
@@ -12,7 +12,7 @@ const BY_TEXT: ReadonlySet<ScriptName> = new Set(['extend']);
 /** Runs scripts by their hash, sends their text where the server does not know them, and bounds how long that takes. */
 export class ScriptRunner {
   constructor(
-    private readonly client: Redis,
+    private readonly client: Redis | Cluster,
     private readonly commandTimeout: number,
     /** Why there is no connection, if there is none. */
     private readonly trouble: () => Error | undefined,

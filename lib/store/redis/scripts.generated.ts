@@ -164,7 +164,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'a14f20a7a7e4825b86a5487b42a783f26a05c740',
+    sha1: '10665cc97aba477bec7c44314ae568d77c42591e',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -297,24 +297,39 @@ request.age = tonumber(ARGV[12])
 if redis.call('EXISTS', STATE, QUEUE, GONE) == 0 and admits({}, request) then
   return held(grant({}, request, request.lease))
 end
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -479,7 +494,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: 'c83fe65bee28376d723edc56346a8f8abca6a003',
+    sha1: 'fd8b4077695676ba0001897c3eafead2a6166bdb',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -597,24 +612,39 @@ local function grant(holds, request, lease)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -850,7 +880,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '736d701baa21b1ecc14f3a8aeb67fade7bbf662d',
+    sha1: '7c6fd6cf5fb92228e08ee570070b92a4c5da138e',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -968,24 +998,39 @@ local function grant(holds, request, lease)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -1083,7 +1128,7 @@ local holds, ended = read_holds()
 if #holds + #ended > 0 then redis.call('DEL', STATE) end
 local told = 0
 for _, hold in ipairs(holds) do
-  if is_present(hold.id) then told = told + 1 end
+  if hears_of_end(hold.id) then told = told + 1 end
   tell_revoked(hold)
 end
 local more = settle({}, {}, nil, 0)
@@ -1263,7 +1308,7 @@ return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -
   },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: '570ae4a58bccd341139289fe2cb3dc55fabbc311',
+    sha1: '7d5eb22136bb61ce5ad3dcedaf6a6a46d56cbcb9',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local function server_time()
   local time = redis.call('TIME')
@@ -1301,24 +1346,39 @@ if left > 1 then
   redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
   return left - 1
 end
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
@@ -1410,7 +1470,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '3e597587c787a44780cdff45bc90e4d5cd963cac',
+    sha1: '09f53507ab7bac4317f697de84ce9137fcceff07',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1544,24 +1604,39 @@ end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now }
 end
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -1775,7 +1850,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '473aa0e2b3e5dc4794931ae57da3c5b6dca8fde2',
+    sha1: '943408127f1feea728bab6b8879be23c040e0efc',
     source: `local CHANNELS, KEY = ARGV[1], ARGV[2]
 local STATE
 local QUEUE
@@ -1893,24 +1968,39 @@ local function grant(holds, request, lease)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
