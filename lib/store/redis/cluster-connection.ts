@@ -22,6 +22,10 @@ export interface ClusterConnectionOptions {
   readonly commandTimeout: number;
 }
 
+/** What may fail beside single nodes: what listens, and all of them together. */
+const LINES = 'lines';
+const ALL = 'all';
+
 /**
  * A client's connections to a Redis Cluster: ioredis's own for commands, which follow MOVED and ASK, and lines that
  * listen. A Cluster that the user brought is used for commands and never closed; all others are ours.
@@ -35,6 +39,8 @@ export class ClusterConnection implements Connection {
   private readonly log: ConnectionLog;
   private readonly listener: ClusterListener;
   private readonly watched = new Map<Redis, () => void>();
+  /** The nodes that could not be reached, as far as they are still nodes. */
+  private readonly failing = new Set<string>();
   private downSince: number | undefined;
   private lost = false;
   private closed = false;
@@ -55,10 +61,10 @@ export class ClusterConnection implements Connection {
       message: (message, how) => (how === 'sharded' ? observer.message(message) : observer.rumour(message)),
       lost: () => (this.epoch += 1),
       restored: () => {
-        this.recovered();
+        if (this.listener.isWhole) this.recovered(LINES);
         observer.subscribed();
       },
-      failed: (error) => this.log.failed(error),
+      failed: (error) => this.failed(error, LINES),
     });
     this.watchCommands();
   }
@@ -131,15 +137,18 @@ export class ClusterConnection implements Connection {
     this.on('ready', () => {
       this.downSince = undefined;
       this.listener.open();
-      this.resumed();
+      this.resumed(ALL);
     });
-    this.on('refresh', () => this.listener.follow());
+    this.on('refresh', () => {
+      this.listener.follow();
+      this.forgetGone();
+    });
     this.on('+node', (node: Redis) => this.watchNode(node));
     this.on('-node', (node: Redis) => this.unwatchNode(node));
     for (const node of this.commands.nodes()) this.watchNode(node);
     if (this.owned) {
-      this.on('error', (error: Error) => this.log.failed(reasonOf(error)));
-      this.on('node error', (error: Error) => this.log.failed(error));
+      this.on('error', (error: Error) => this.failed(reasonOf(error), ALL));
+      this.on('node error', (error: Error, address: string) => this.failed(error, address));
     }
   }
 
@@ -147,7 +156,7 @@ export class ClusterConnection implements Connection {
   private watchNode(node: Redis): void {
     if (this.watched.has(node)) return;
     const interrupted = (): void => this.interrupted();
-    const resumed = (): void => this.resumed();
+    const resumed = (): void => this.resumed(addressOf(node));
     node.on('close', interrupted);
     node.on('ready', resumed);
     this.watched.set(node, () => {
@@ -166,15 +175,30 @@ export class ClusterConnection implements Connection {
     this.epoch += 1;
   }
 
-  private resumed(): void {
-    this.recovered();
+  private resumed(address: string): void {
+    this.recovered(address);
     if (!this.lost || this.commands.status !== 'ready') return;
     this.lost = false;
     this.observer.reconnected();
   }
 
-  private recovered(): void {
-    if (this.commands.status === 'ready' && this.listening) this.log.recovered();
+  private failed(error: Error, address: string): void {
+    this.failing.add(address);
+    this.log.failed(error);
+  }
+
+  /** It is over when all are there again. */
+  private recovered(address: string): void {
+    this.failing.delete(address);
+    if (this.failing.size === 0 && this.commands.status === 'ready' && this.listening) this.log.recovered();
+  }
+
+  /** Who is no node any more need not come back. */
+  private forgetGone(): void {
+    const nodes = new Set(this.commands.nodes().map(addressOf));
+    for (const address of this.failing) {
+      if (address !== LINES && !nodes.has(address)) this.recovered(address);
+    }
   }
 
   private on(event: string, listener: (...args: any[]) => void): void {
@@ -186,6 +210,8 @@ export class ClusterConnection implements Connection {
     });
   }
 }
+
+const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
 
 /** Whether a connection is a Cluster, by whatever copy of ioredis. */
 export const isCluster = (connection: object): connection is Cluster =>

@@ -62,6 +62,11 @@ export class ClusterListener implements LineObserver {
     return this.bus.listening !== undefined;
   }
 
+  /** Whether all that is to be heard is. */
+  get isWhole(): boolean {
+    return [...this.channels.values()].every(({ listening }) => listening !== undefined);
+  }
+
   open(): void {
     if (this.channels.has(this.bus.name)) return;
     this.channels.set(this.bus.name, this.bus);

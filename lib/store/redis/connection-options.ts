@@ -27,6 +27,12 @@ export const OWN_OPTIONS: RedisOptions = {
   reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
 };
 
+/**
+ * After a failover that was asked for, the old master goes on to take writes for eight seconds and more, until Sentinels
+ * make it a replica; whoever comes new is sent to the new one meanwhile. So we listen for the switch.
+ */
+export const SENTINEL_OPTIONS: RedisOptions = { failoverDetector: true };
+
 /** We subscribe ourselves, so as to know when the server has confirmed it. */
 export const SUBSCRIBER_OPTIONS: RedisOptions = {
   autoResubscribe: false,
@@ -34,6 +40,8 @@ export const SUBSCRIBER_OPTIONS: RedisOptions = {
   maxRetriesPerRequest: null,
   disconnectTimeout: LINGER,
   lazyConnect: true,
+  // It follows the connection for commands.
+  failoverDetector: false,
   // Not those of a user's client: long silence is the rule here, and a SUBSCRIBE that was given up may be heard yet.
   commandTimeout: undefined,
   socketTimeout: undefined,
@@ -45,6 +53,7 @@ export const REPLICATION_OPTIONS: RedisOptions = {
   maxRetriesPerRequest: 0,
   disconnectTimeout: LINGER,
   lazyConnect: true,
+  failoverDetector: false,
   commandTimeout: undefined,
   socketTimeout: undefined,
 };

@@ -2,7 +2,13 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
-import { OWN_OPTIONS, REPLICATION_OPTIONS, silenceLimit, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import {
+  OWN_OPTIONS,
+  REPLICATION_OPTIONS,
+  SENTINEL_OPTIONS,
+  silenceLimit,
+  SUBSCRIBER_OPTIONS,
+} from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 
@@ -105,6 +111,7 @@ export class RedisConnection implements Connection {
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
+      this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
     });
@@ -119,6 +126,15 @@ export class RedisConnection implements Connection {
     });
     this.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
     this.on(this.subscriber, 'message', (_channel: string, message: string) => this.observer.message(message));
+  }
+
+  /**
+   * Sentinels have named another master. The old one may be alive still, frozen or cut off, and not have closed the
+   * connections on which nothing is to be heard any more, and nothing confirmed.
+   */
+  private followMaster(): void {
+    const isElsewhere = this.subscriber.status === 'ready' && peerOf(this.subscriber) !== peerOf(this.commands);
+    if (this.commands.options.sentinels && isElsewhere) this.subscriber.disconnect(true);
   }
 
   private async subscribe(): Promise<void> {
@@ -156,9 +172,11 @@ export class RedisConnection implements Connection {
 const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
 
+const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
+
 function connect(connection: string | RedisOptions, commandTimeout: number): Redis {
   const options: RedisOptions = { ...OWN_OPTIONS, socketTimeout: silenceLimit(commandTimeout) };
   return typeof connection === 'string'
     ? new Redis(connection, { ...options, lazyConnect: true })
-    : new Redis({ ...options, ...connection, lazyConnect: true });
+    : new Redis({ ...options, ...(connection.sentinels && SENTINEL_OPTIONS), ...connection, lazyConnect: true });
 }

@@ -306,8 +306,10 @@ function connect(
     : new RedisConnection({ ...options, connection }, logger, observer);
 }
 
+/** A client of one server has a `cluster`, too: the command. */
 const isClusterGiven = (connection: RedisStoreOptions['connection']): connection is Cluster | ClusterAddress =>
-  typeof connection === 'object' && (isCluster(connection) || 'cluster' in connection);
+  typeof connection === 'object' &&
+  (isCluster(connection) || ('cluster' in connection && !('duplicate' in connection)));
 
 /** An id that no other client has. */
 export const newClientId = (): string => randomBytes(16).toString('hex');
