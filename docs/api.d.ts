@@ -27,7 +27,7 @@ export interface LockStoreParts {
 
 export interface RedisLockModuleOptions {
     name?: string;
-    connection?: RedisConnectionOption | readonly RedisConnectionOption[];
+    connection?: LockConnectionOption;
     store?: LockStoreChoice;
     keyPrefix?: string;
     lockWatchdogTimeout?: Duration;
@@ -57,6 +57,13 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
 export interface RedisLockOptionsFactory {
     createRedisLockOptions(): Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
 }
+
+export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
+
+export type RedisClusterOption = {
+    cluster: readonly ClusterNode[];
+    options?: ClusterOptions;
+} | Cluster;
 
 export type RedisConnectionOption = string | RedisOptions | Redis;
 
@@ -471,7 +478,6 @@ export type LockMode = {
 
 export interface LockStore {
     readonly clientId: string;
-    readonly listening: boolean;
     readonly epoch: number;
     readonly unreachable: LockStoreError | undefined;
     readonly keepsPermits: boolean;

@@ -93,7 +93,10 @@ describe('replicas of a Cluster', () => {
       expect(await lock.release()).toBe(true);
     }
     const refused = service.acquire(keys[0]!, { replicas: { min: 2, timeout: 100 } });
-    await expect(refused).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('1 of at least 2') });
+    await expect(refused).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('1 of at least 2'),
+    });
     await bench.untilNothingIsLeft();
   });
 });

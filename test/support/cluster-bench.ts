@@ -4,7 +4,7 @@ import { createLockService } from '../../lib/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/redis-lock.options.js';
 import { eventually, eventuallyPasses } from './eventually.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from './leaks.js';
-import { LockWorker, startLockWorker } from './locks.js';
+import { startLockWorker, type LockWorker } from './locks.js';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from './redis-cluster.js';
 
 /** It takes as long as its nodes need to find each other. */

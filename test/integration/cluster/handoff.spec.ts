@@ -94,7 +94,9 @@ describe('the way from one holder to the next in a Cluster', () => {
     await doomed!.process.kill();
     const master = await bench.cluster.masterOf('g');
     const channel = '*{g}*';
-    await eventually(async () => ((await master.admin.call('PUBSUB', 'SHARDCHANNELS', channel)) as string[]).length === 1);
+    await eventually(
+      async () => ((await master.admin.call('PUBSUB', 'SHARDCHANNELS', channel)) as string[]).length === 1,
+    );
     const since = performance.now();
     await lock.release();
     await (await waiting).release();

@@ -6,6 +6,8 @@ import { startRedisSentinels, type RedisSentinels } from '../../support/redis-se
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_000;
+/** How long an outage may take: Sentinels may have to try a second time. */
+const OUTAGE = { commandTimeout: '15s' };
 
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();
@@ -15,8 +17,7 @@ beforeAll(async () => {
 }, 60_000);
 afterEach(async () => {
   await locks.closeAll();
-  for (const server of sentinels.servers) await (server.isRunning ? server.resume() : server.start());
-  await sentinels.untilWhole();
+  await sentinels.heal();
   await (await sentinels.master()).admin.flushall();
 }, 60_000);
 afterAll(() => sentinels.stop());
@@ -61,7 +62,7 @@ describe('behind Sentinels', () => {
   });
 
   it('C13 C15 the master is killed before its replica knows of the holder: tokens keep growing', async () => {
-    const options = { lockWatchdogTimeout: 3_000 };
+    const options = { ...OUTAGE, lockWatchdogTimeout: 3_000 };
     const [one, other] = [
       await locks.start(sentinels.connection, options),
       await locks.start(sentinels.connection, options),
@@ -82,7 +83,10 @@ describe('behind Sentinels', () => {
   });
 
   it('C13 the master is killed: its replica serves who waits', async () => {
-    const [one, other] = [await locks.start(sentinels.connection), await locks.start(sentinels.connection)];
+    const [one, other] = [
+      await locks.start(sentinels.connection, OUTAGE),
+      await locks.start(sentinels.connection, OUTAGE),
+    ];
     const lock = await one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
     const waiting = other.acquire('a', { waitTimeout: '30s' });
     await eventually(async () => (await waitersOf('a')) === 1);
