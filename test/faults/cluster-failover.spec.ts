@@ -10,32 +10,10 @@ const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' };
 /** With leases of 20 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_000;
 
-describe.each(['FAILOVER', 'TAKEOVER'])('a master that gives way (CLUSTER FAILOVER, %s)', (how) => {
-  it('C14 holders keep what they hold, waiters are served by the new master', async () => {
-    const [one, ...others] = await bench.serviceList(3, OPTIONS);
-    const lock = await one!.acquire('a');
-    const waiting = others.map((service) => service.run('a', async (held) => held.fencingToken));
-    await bench.untilWaiting('a', 2);
-    const old = await bench.cluster.masterOf('a');
-    const replica = await bench.cluster.replicaOf(old);
-    // Or else the replica may not know yet who waits.
-    await old.admin.wait(1, 1_000);
-    await replica.admin.call('CLUSTER', 'FAILOVER', ...(how === 'TAKEOVER' ? [how] : []));
-    await eventually(async () => (await bench.cluster.masterOf('a')) === replica);
-    await lock.verify();
-    const since = performance.now();
-    expect(await lock.release()).toBe(true);
-    const tokens = await Promise.all(waiting);
-    expect(performance.now() - since).toBeLessThan(SOON);
-    expect(tokens[0]).toBeGreaterThan(lock.fencingToken);
-    expect(tokens[1]).toBeGreaterThan(lock.fencingToken);
-    await bench.untilNothingIsLeft();
-  });
-});
-
 describe('a master that is killed', () => {
   it('C14 holders renew with its replica, waiters are served by it, other slots know nothing of it', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: '10s' });
+    // An election that fails is repeated after four seconds.
+    const [one, other] = await bench.serviceList(2, { ...OPTIONS, commandTimeout: '20s' });
     const lock = await one!.acquire('a', { replicas: { min: 1 } });
     const waiting = other!.acquire('a', { waitTimeout: '30s' });
     await bench.untilWaiting('a', 1);
@@ -54,7 +32,7 @@ describe('a master that is killed', () => {
           () => true,
           ({ code }) => code !== 'LOCK_STORE',
         ),
-      { within: 5_000 },
+      { within: 10_000 },
     );
     expect(lock.isHeld).toBe(true);
     // Subscribed anew by now, or soon.
@@ -97,6 +75,30 @@ describe('replicas of a Cluster', () => {
       code: 'LOCK_STORE',
       message: expect.stringContaining('1 of at least 2'),
     });
+    await bench.untilNothingIsLeft();
+  });
+});
+
+// Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.
+describe.each(['FAILOVER', 'TAKEOVER'])('a master that gives way (CLUSTER FAILOVER, %s)', (how) => {
+  it('C14 holders keep what they hold, waiters are served by the new master', async () => {
+    const [one, ...others] = await bench.serviceList(3, OPTIONS);
+    const lock = await one!.acquire('a');
+    const waiting = others.map((service) => service.run('a', async (held) => held.fencingToken));
+    await bench.untilWaiting('a', 2);
+    const old = await bench.cluster.masterOf('a');
+    const replica = await bench.cluster.replicaOf(old);
+    // Or else the replica may not know yet who waits.
+    await old.admin.wait(1, 1_000);
+    await replica.admin.call('CLUSTER', 'FAILOVER', ...(how === 'TAKEOVER' ? [how] : []));
+    await eventually(async () => (await bench.cluster.masterOf('a')) === replica);
+    await lock.verify();
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const tokens = await Promise.all(waiting);
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(tokens[0]).toBeGreaterThan(lock.fencingToken);
+    expect(tokens[1]).toBeGreaterThan(lock.fencingToken);
     await bench.untilNothingIsLeft();
   });
 });

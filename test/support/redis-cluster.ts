@@ -76,14 +76,13 @@ export class RedisCluster implements AsyncDisposable {
     return hashSlot(this.name('state', key));
   }
 
-  /** Who is the master of a key now, as most nodes see it. */
+  /** Who is the master of a key now, by its own account: others may be behind. */
   async masterOf(key: string): Promise<RedisServer> {
     const slot = this.slotOf(key);
     for (const node of this.nodes.filter(({ isRunning }) => isRunning)) {
       const ranges = await node.admin.cluster('SLOTS');
       const port = ranges.find(([from, to]) => from <= slot && slot <= to)?.[2]?.[1];
-      const master = this.nodes.find((each) => each.port === port);
-      if (master?.isRunning) return master;
+      if (port === node.port && (await isMaster(node))) return node;
     }
     throw new Error(`nobody serves slot ${slot}`);
   }
@@ -99,7 +98,8 @@ export class RedisCluster implements AsyncDisposable {
 
   /** `count` keys that begin with `name`, of which no two are in one slot, and which are on each of the masters in turn. */
   async keysOnAllMasters(name: string, count: number): Promise<string[]> {
-    const masters = this.nodes.slice(0, 3);
+    const masters: RedisServer[] = [];
+    for (const node of this.nodes) if (node.isRunning && (await isMaster(node))) masters.push(node);
     const keys: string[] = [];
     for (let i = 0; keys.length < count; i++) {
       const key = `${name}-${i}`;
@@ -132,10 +132,15 @@ export class RedisCluster implements AsyncDisposable {
   /** The replica of a master. */
   async replicaOf(master: RedisServer): Promise<RedisServer> {
     const id = await idOf(master);
-    const lines = String(await master.admin.cluster('NODES')).split('\n');
-    const line = lines.find((each) => each.split(' ')[3] === id);
-    const port = Number(/:(\d+)@/.exec(line ?? '')?.[1]);
-    return this.nodes.find((node) => node.port === port)!;
+    return eventually(
+      async () => {
+        const lines = String(await master.admin.cluster('NODES')).split('\n');
+        const line = lines.find((each) => each.split(' ')[3] === id);
+        const port = Number(/:(\d+)@/.exec(line ?? '')?.[1]);
+        return this.nodes.find((node) => node.port === port);
+      },
+      { within: 10_000, what: `a replica of ${master.port}` },
+    );
   }
 
   /** Joins the nodes; the first ones become masters. */
@@ -165,7 +170,7 @@ export class RedisCluster implements AsyncDisposable {
     await this.untilWhole();
   }
 
-  /** Resolves when all nodes that run agree that the Cluster works, and all replicas follow. */
+  /** Resolves when all nodes that run agree on who has which slots, and all replicas follow. */
   async untilWhole(): Promise<void> {
     const running = this.nodes.filter(({ isRunning }) => isRunning);
     await eventuallyPasses(
@@ -177,6 +182,11 @@ export class RedisCluster implements AsyncDisposable {
           const replication = await admin.info('replication');
           if (/master_link_status:down/.test(replication)) throw new Error(`${port} does not follow yet`);
         }
+        // A master that has been overtaken may not know of it yet.
+        const views = await Promise.all(running.map(slotsSeenBy));
+        if (new Set(views).size > 1) throw new Error(`the nodes do not agree: ${[...new Set(views)].join(' or ')}`);
+        const masters = (await Promise.all(running.map(isMaster))).filter(Boolean).length;
+        if (masters !== views[0]?.split(' ').length) throw new Error(`there are ${masters} masters`);
       },
       { within: 20_000, every: 20 },
     );
@@ -201,6 +211,12 @@ const idOf = async ({ admin }: RedisServer): Promise<string> => String(await adm
 
 const isMaster = async ({ admin }: RedisServer): Promise<boolean> =>
   /role:master/.test(await admin.info('replication'));
+
+/** Which masters have slots, as a node sees it: their ports. */
+async function slotsSeenBy({ admin }: RedisServer): Promise<string> {
+  const ranges = await admin.cluster('SLOTS');
+  return [...new Set(ranges.map(([, , master]) => master?.[1]))].sort().join(' ');
+}
 
 /** How many nodes a node knows, those with whom it shakes hands aside. */
 async function knownNodes({ admin }: RedisServer): Promise<number> {

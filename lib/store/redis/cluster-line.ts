@@ -6,6 +6,9 @@ const REFUSED = /\bNOPERM\b/;
 /** What a server says that knows no sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
+/** What ioredis says that takes the news of a slot that has moved for a mistake. */
+const MOVED = /^Command queue state error.*\bsunsubscribe\b/s;
+
 /** How a channel of a line is listened on: in its slot, or, where the server cannot do that, not at all. */
 export type Listening = 'sharded' | 'unsharded';
 
@@ -42,9 +45,9 @@ export class ClusterLine {
     });
     this.client.on('message', (_channel: string, message: string) => observer.message(message, 'unsharded'));
     this.client.on('smessage', (_channel: string, message: string) => observer.message(message, 'sharded'));
-    // A slot has moved, and with it one of the channels. In older versions of ioredis that is an error.
+    // A slot has moved, and with it one of the channels. Older versions of ioredis do not expect to hear of that.
     this.client.on('moved', () => this.end());
-    this.client.on('error', (error: Error) => this.end(error));
+    this.client.on('error', (error: Error) => this.end(MOVED.test(error.message) ? undefined : error));
     this.client.on('end', () => this.end());
     this.opened = this.open();
     this.opened.catch((error: Error) => this.end(error));

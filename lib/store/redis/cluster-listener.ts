@@ -5,7 +5,7 @@ import type { ClusterNodes } from './cluster-nodes.js';
 const FIRST_RETRY = 50;
 const LAST_RETRY = 500;
 /** How often, in ms, those channels are looked for that nobody needs any more. */
-const SWEEP = 5_000;
+const SWEEP = 1_000;
 
 const MOVED = /^MOVED /;
 
@@ -202,7 +202,8 @@ export class ClusterListener implements LineObserver {
   }
 
   private leave(line: ClusterLine, name: string): void {
-    if (line.isOver) return;
+    // Somebody may want to hear it again by now, on the same line.
+    if (line.isOver || this.channels.has(name)) return;
     if ([...this.channels.values()].some((channel) => channel.line === line)) line.unsubscribeInSlot(name);
     else line.end();
   }

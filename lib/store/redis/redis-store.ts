@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError } from '../../errors/index.js';
 import { redisKeys } from '../../keys/index.js';
@@ -17,9 +16,9 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
-import { ClusterConnection, isCluster, type ClusterAddress } from './cluster-connection.js';
+import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
-import { RedisConnection } from './redis-connection.js';
+import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { RedisLatches } from './redis-latches.js';
 import {
   readAcquireAllReply,
@@ -31,17 +30,14 @@ import {
 } from './replies.js';
 import { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
-import { storeFailure } from './store-failure.js';
 
-/** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
-const RENEWALS_PER_COMMAND = 100;
 /** How many ms somebody who is to wait is kept without an answer until its grant would be heard. */
 const LONGEST_HEARING = 250;
 /** How many waiters `inspect` tells at most. */
 const MOST_WAITERS = 1_000;
 
 export interface RedisStoreOptions {
-  readonly connection: string | RedisOptions | Redis | Cluster | ClusterAddress;
+  readonly connection: ConnectionTarget;
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
@@ -56,6 +52,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly latches: RedisLatches;
   private readonly connection: Connection;
   private readonly scripts: ScriptRunner;
+  private readonly renewals: LeaseRenewals;
   private listener: LockStoreListener | undefined;
   private started: (() => void) | undefined;
 
@@ -66,6 +63,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.clientId = options.clientId ?? newClientId();
     this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+    this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
     const channels = (key: string): string => this.connection.channels(key);
     this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
   }
@@ -157,16 +155,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.connection.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
   }
 
-  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const replies = new Map<RenewRequest, RenewReply>();
-    const commands: Array<Promise<void>> = [];
-    for (const group of this.connection.group(requests)) {
-      for (let i = 0; i < group.length; i += RENEWALS_PER_COMMAND) {
-        commands.push(this.renewSome(group.slice(i, i + RENEWALS_PER_COMMAND), replies));
-      }
-    }
-    await Promise.all(commands);
-    return requests.map((request) => replies.get(request)!);
+  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    return this.renewals.renew(requests);
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
@@ -263,23 +253,6 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     }
   }
 
-  private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
-    const states = requests.map(({ key }) => redisKeys(this.options.keyPrefix, key).state);
-    try {
-      const leases = (await this.scripts.run(
-        'renew',
-        states,
-        requests.flatMap(({ id, lease }) => [id, lease]),
-      )) as unknown[];
-      requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
-    } catch (error) {
-      // While their slot moves, each of them can be renewed where it is, but not several in one step.
-      if (requests.length > 1 && isOnTheMove(error as LockStoreError)) {
-        await Promise.all(requests.map((request) => this.renewSome([request], replies)));
-      } else requests.forEach((request) => replies.set(request, error as Error));
-    }
-  }
-
   private run(
     script: 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit',
     key: string,
@@ -296,21 +269,6 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 }
 
-function connect(
-  { connection, ...options }: RedisStoreOptions & { readonly clientId: string },
-  logger: LockLogger,
-  observer: ConnectionObserver,
-): Connection {
-  return isClusterGiven(connection)
-    ? new ClusterConnection({ ...options, connection }, logger, observer)
-    : new RedisConnection({ ...options, connection }, logger, observer);
-}
-
-/** A client of one server has a `cluster`, too: the command. */
-const isClusterGiven = (connection: RedisStoreOptions['connection']): connection is Cluster | ClusterAddress =>
-  typeof connection === 'object' &&
-  (isCluster(connection) || ('cluster' in connection && !('duplicate' in connection)));
-
 /** An id that no other client has. */
 export const newClientId = (): string => randomBytes(16).toString('hex');
 
@@ -319,12 +277,4 @@ function requestArgs(request: AcquireRequest, age?: number): Array<string | numb
   const { id, mode, owner, lease, waits, period, patience, grantTimeout } = request;
   const args = [id, writeMode(mode), owner ?? '', lease, waits ? 1 : 0, period, patience, grantTimeout];
   return age === undefined ? args : [...args, age];
-}
-
-const isOnTheMove = ({ cause }: LockStoreError): boolean =>
-  cause instanceof Error && /TRYAGAIN|ASK/.test(cause.message);
-
-function leaseLeft(reply: unknown): RenewReply {
-  if (reply instanceof Error) return storeFailure(reply);
-  return Number(reply) < 0 ? 'gone' : Number(reply);
 }

@@ -69,6 +69,28 @@ describe('the way from one holder to the next in a Cluster', () => {
     expect(await bench.calls('ssubscribe')).toBe(0);
   });
 
+  it('C14 a channel is given up when nobody has waited for a while, and taken up again', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600, commandTimeout: 500 });
+    const listening = async (key: string): Promise<number> =>
+      ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
+        .length;
+    for (let times = 0; times < 2; times++) {
+      const [lock, kept] = [await one!.acquire('h'), await one!.acquire('1:{i}')];
+      const waiting = [other!.acquire('h'), other!.acquire('1:{i}')];
+      await bench.untilWaiting('h', 1);
+      await bench.untilWaiting('1:{i}', 1);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting[0]!).release();
+      expect(performance.now() - since).toBeLessThan(1_500);
+      await eventually(async () => (await listening('h')) === 0);
+      // Somebody waits for this one still.
+      expect(await listening('i')).toBe(1);
+      await kept.release();
+      await (await waiting[1]!).release();
+    }
+  });
+
   it('C14 keys with a hash tag of their own are in its slot, and are handed over as well', async () => {
     const [one, other] = await bench.serviceList(2);
     const keys = ['order:{42}:pay', 'order:{42}:ship', 'with spaces {tag} and } more', 'empty{}tag', 'open{brace'];
