@@ -27,7 +27,7 @@ export interface LockStoreParts {
 
 export interface RedisLockModuleOptions {
     name?: string;
-    connection?: RedisConnectionOption | readonly RedisConnectionOption[];
+    connection?: LockConnectionOption;
     store?: LockStoreChoice;
     keyPrefix?: string;
     lockWatchdogTimeout?: Duration;
@@ -59,6 +59,13 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
 export interface RedisLockOptionsFactory {
     createRedisLockOptions(): Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
 }
+
+export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
+
+export type RedisClusterOption = {
+    cluster: readonly ClusterNode[];
+    options?: ClusterOptions;
+} | Cluster;
 
 export type RedisConnectionOption = string | RedisOptions | Redis;
 

@@ -9,7 +9,7 @@ export type {
   RedisLockRootOptions,
 } from './redis-lock.options.js';
 export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './redis-lock.async-options.js';
-export type { RedisConnectionOption } from './redis-lock.connection.js';
+export type { LockConnectionOption, RedisClusterOption, RedisConnectionOption } from './redis-lock.connection.js';
 export type { Duration } from './common/duration.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';

@@ -1,8 +1,14 @@
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isLockConfigError, LockConfigError } from './errors/index.js';
 
-/** One Redis: a URL, ioredis options, or a client. */
+/** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
+
+/** A Redis Cluster: some of its nodes, with what ioredis takes beside them, or a client. */
+export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster;
+
+/** Where the locks are: one Redis, a Cluster, or several independent masters. */
+export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
 
 const REDIS_URL = /^rediss?:\/\//i;
 
@@ -13,7 +19,9 @@ const FEWEST_MASTERS = 3;
  * Checks where Redis is, one or several.
  * @throws LockConfigError
  */
-export function readConnections(connection: unknown): RedisConnectionOption | readonly RedisConnectionOption[] {
+export function readConnections(connection: unknown): LockConnectionOption {
+  if (isClusterClient(connection)) return readClusterClient(connection);
+  if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);
   const masters = connection.map((each, i) => readMaster(each, i));
   if (masters.length < FEWEST_MASTERS) {
@@ -34,6 +42,11 @@ export function readConnections(connection: unknown): RedisConnectionOption | re
 
 /** Names the one of several that cannot be used. */
 function readMaster(connection: unknown, place: number): RedisConnectionOption {
+  if (isClusterClient(connection) || isClusterAddress(connection)) {
+    throw new LockConfigError(
+      `connection[${place}] is a Cluster: Redlock takes independent masters; for a Cluster write it without the array.`,
+    );
+  }
   try {
     return readConnection(connection);
   } catch (error) {
@@ -58,10 +71,59 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
-  if ('isCluster' in connection && connection.isCluster === true) {
-    throw new LockConfigError('connection is a Cluster, which is not supported yet: give a client of one server.');
-  }
   return connection;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const isClusterClient = (connection: unknown): connection is Cluster =>
+  isObject(connection) && 'isCluster' in connection && connection.isCluster === true;
+
+const isClusterAddress = (connection: unknown): connection is { cluster: unknown; options?: unknown } =>
+  isObject(connection) && 'cluster' in connection && !('duplicate' in connection);
+
+function readClusterAddress({
+  cluster,
+  options,
+  ...rest
+}: {
+  cluster: unknown;
+  options?: unknown;
+}): RedisClusterOption {
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    throw new LockConfigError(
+      `connection.${unknown} is not known beside connection.cluster: what is for all nodes belongs in ` +
+        'connection.options.redisOptions, the rest of what ioredis takes in connection.options.',
+    );
+  }
+  const isNode = (node: unknown): node is ClusterNode =>
+    ['string', 'number', 'object'].includes(typeof node) && node !== null;
+  if (!Array.isArray(cluster) || cluster.length === 0 || !cluster.every(isNode)) {
+    throw new LockConfigError(
+      "connection.cluster must be a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379'].",
+    );
+  }
+  if (options !== undefined && !isObject(options)) {
+    throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
+  }
+  const read = (options ?? {}) as ClusterOptions;
+  refuseSlotPrefix(read);
+  return { cluster, options: read };
+}
+
+function readClusterClient(connection: Cluster): Cluster {
+  refuseSlotPrefix(connection.options);
+  return connection;
+}
+
+/** Braces before all keys would put all locks in one slot, and their messages in others. */
+function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
+  const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
+  if (!prefix.includes('{')) return;
+  throw new LockConfigError(
+    `the keyPrefix of the Cluster's client is '${prefix}', which would put all locks in one slot: leave the braces out.`,
+  );
 }
 
 /** Passwords stay out of messages, so the URL itself is not repeated. */

@@ -18,7 +18,7 @@ import {
   readWaitTimeout,
   refuseUnknownOptions,
 } from './locks/option-readers.js';
-import { readConnections, type RedisConnectionOption } from './redis-lock.connection.js';
+import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 import type { LockStore } from './store/lock-store.js';
 
@@ -28,10 +28,13 @@ export interface RedisLockModuleOptions {
   name?: string;
   /**
    * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or a client of
-   * yours, which is used but never closed. Default `redis://127.0.0.1:6379`. An array of at least three of these:
-   * independent masters (Redlock), of which a majority has to have a lock.
+   * yours, which is used but never closed. Default `redis://127.0.0.1:6379`.
+   *
+   * - Sentinels: `{ sentinels: [{ host, port }, …], name: 'mymaster' }`, as ioredis takes them.
+   * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or a `Cluster` of yours.
+   * - An array of at least three of the former: independent masters (Redlock), of which a majority has to have a lock.
    */
-  connection?: RedisConnectionOption | readonly RedisConnectionOption[];
+  connection?: LockConnectionOption;
   /**
    * What keeps the locks. `'redis'` (default). `'memory'`: this process, for development and for services that run once;
    * `connection` is passed over then, so that an environment variable can switch. Or a function that makes a store of
@@ -98,7 +101,7 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 /** The options as they are used: complete, checked, in milliseconds. */
 export interface ResolvedModuleOptions {
   readonly name: string;
-  readonly connection: RedisConnectionOption | readonly RedisConnectionOption[];
+  readonly connection: LockConnectionOption;
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
   readonly lockWatchdogTimeout: number;

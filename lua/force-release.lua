@@ -17,7 +17,7 @@ local holds, ended = read_holds()
 if #holds + #ended > 0 then redis.call('DEL', STATE) end
 local told = 0
 for _, hold in ipairs(holds) do
-  if is_present(hold.id) then told = told + 1 end
+  if hears_of_end(hold.id) then told = told + 1 end
   tell_revoked(hold)
 end
 local more = settle({}, {}, nil, 0)

@@ -22,7 +22,7 @@ export interface RequestEnvironment {
 
 /** What is sent to the store to ask for a lock. */
 export function acquireRequest(
-  { store, random, commandTimeout, grantTimeout }: RequestEnvironment,
+  { random, commandTimeout, grantTimeout }: RequestEnvironment,
   id: string,
   { key, mode, owner, lease, waits, turns, fair }: TicketTerms,
 ): AcquireRequest {
@@ -33,7 +33,7 @@ export function acquireRequest(
     mode,
     owner,
     lease,
-    waits: waits && store.listening,
+    waits,
     period,
     patience: 2 * period + commandTimeout,
     grantTimeout,

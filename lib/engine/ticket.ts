@@ -212,8 +212,6 @@ export class Ticket {
     const early = this.early;
     this.early = undefined;
     if (early !== undefined) this.pushed(early);
-    // Without a place because grants could not be heard, which may have changed since.
-    else if (reply.outcome === 'busy' && this.environment.store.listening) this.ask();
   }
 
   private unanswered(error: LockStoreError, sent: number): void {

@@ -3,12 +3,15 @@ export type { RequestScope, TemplateScope, TemplateSite } from './template-site.
 export { parameterNames, type ParameterNames } from './parameter-names.js';
 export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
 export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
+export { hashSlot } from './hash-slot.js';
 export {
   assertKeyPrefix,
+  busChannel,
   clientChannel,
   keyOfState,
   latchKeys,
   redisKeys,
+  shardChannel,
   statePattern,
   type LatchKeys,
   type RedisKeys,

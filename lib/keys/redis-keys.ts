@@ -1,5 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
+import { hashTag } from './hash-slot.js';
 import { hasHashTag, keyFault } from './lock-key.js';
 
 /** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
@@ -68,6 +69,13 @@ export function keyOfState(prefix: string, name: string): string | undefined {
 
 /** The channel on which a client hears of its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
+
+/** The channel of a client in a Redis Cluster that reaches it wherever it listens. */
+export const busChannel = (prefix: string, clientId: string): string => `${prefix}:client:bus:${clientId}`;
+
+/** The channel of a client in the slot of a key; with `''` for the client what stands before its id. */
+export const shardChannel = (prefix: string, key: string, clientId: string): string =>
+  `${prefix}:client:{${hashTag(tagged(key))}}:${clientId}`;
 
 /**
  * Checks what stands before every key and channel, and gives it back. No braces: they would choose the slot.

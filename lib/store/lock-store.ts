@@ -10,7 +10,7 @@ import type { LatchStore } from './latch-store.js';
 export interface LockStore {
   /** The client's id; all its acquisitions' ids begin with it and a colon. */
   readonly clientId: string;
-  /** Whether a grant that is pushed now would be heard. Only then may an acquisition wait in the queue. */
+  /** Whether it hears now what is told to those who hold something: a release by force, a word to yield. */
   readonly listening: boolean;
   /** Grows whenever the connection was lost and made anew: what was told before may not hold after. */
   readonly epoch: number;
@@ -83,7 +83,10 @@ export interface AcquireRequest {
   readonly owner: string | undefined;
   /** Lease in ms. */
   readonly lease: number;
-  /** Whether to take a place in the queue when the lock is not free. */
+  /**
+   * Whether to take a place in the queue when the lock is not free. The store sees to it that a grant would be heard, and
+   * gives no place otherwise: then the answer is `busy`, and `restored` follows once it hears again.
+   */
   readonly waits: boolean;
   /** When to ask again at the latest, in ms. */
   readonly period: number;

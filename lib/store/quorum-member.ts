@@ -2,6 +2,8 @@ import type { LockStore } from './lock-store.js';
 
 /** What is asked of a store that is one of several, none of which knows of the others. */
 export interface QuorumMember extends LockStore {
+  /** Whether a grant that is pushed now would be heard. Only then may an acquisition wait in the queue. */
+  readonly listening: boolean;
   /** Raises the fencing token of a hold. */
   fence(request: FenceRequest): Promise<FenceReply>;
   /** Tells which server it is; `undefined`: we may not ask. */

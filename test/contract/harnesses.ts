@@ -6,7 +6,9 @@ import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import { QuorumStore } from '../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import type { Cluster, Redis } from 'ioredis';
+import { startRedisCluster } from '../support/redis-cluster.js';
+import { startRedis } from '../support/redis-server.js';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const realTime = { sleep: (ms: number) => sleep(ms, undefined), now: () => performance.now() };
@@ -43,7 +45,20 @@ export async function redisHarness(): Promise<LockStoreHarness> {
     ...realTime,
     client: (options) => client({ connection }, options),
     store: () => started(new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: COMMAND_TIMEOUT }, quiet)),
-    truth: (key) => redisTruth(redis, key),
+    truth: (key) => redisTruth(redis.admin, key),
+    stop: () => redis.stop(),
+  };
+}
+
+/** A Cluster of three masters. */
+export async function clusterHarness(): Promise<LockStoreHarness> {
+  const redis = await startRedisCluster();
+  const connection = { cluster: redis.addresses };
+  return {
+    ...realTime,
+    client: (options) => client({ connection }, options),
+    store: () => started(new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: COMMAND_TIMEOUT }, quiet)),
+    truth: (key) => redisTruth(redis.admin, key),
     stop: () => redis.stop(),
   };
 }
@@ -61,7 +76,7 @@ export async function redlockHarness(): Promise<LockStoreHarness> {
       const members = connection.map((each) => new RedisStore({ connection: each, ...shared }, quiet));
       return started(new QuorumStore({ members, commandTimeout: COMMAND_TIMEOUT, logger: quiet }));
     },
-    truth: async (key) => majority(await Promise.all(servers.map((server) => redisTruth(server, key)))),
+    truth: async (key) => majority(await Promise.all(servers.map(({ admin }) => redisTruth(admin, key)))),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop()));
     },
@@ -77,7 +92,7 @@ async function started<T extends { start(): Promise<void> }>(store: T): Promise<
 }
 
 /** Read as an operator would, without any of our scripts. */
-async function redisTruth({ admin }: RedisServer, key: string): Promise<StoreTruth> {
+async function redisTruth(admin: Redis | Cluster, key: string): Promise<StoreTruth> {
   const { state, queue, waiters } = redisKeys('lock', key);
   const [holds, places, tickets, [seconds, micros]] = await Promise.all([
     admin.hgetall(state),

@@ -12,8 +12,9 @@ afterEach(() => redis.stop());
 
 function connectionTo(connection: string): RedisConnection {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
-  const observer = { subscribed() {}, reconnected() {}, message() {} };
-  return new RedisConnection(connection, 1_000, 'channel', logger, observer);
+  const observer = { subscribed() {}, reconnected() {}, message() {}, rumour() {} };
+  const options = { connection, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
+  return new RedisConnection(options, logger, observer);
 }
 
 it('a connection that is closed twice is closed once', async () => {

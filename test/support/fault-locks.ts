@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import type { Redis, RedisOptions } from 'ioredis';
 import type { LockEvent } from '../../lib/engine/lock-event.js';
 import type { LockService } from '../../lib/lock.service.js';
+import type { LockConnectionOption } from '../../lib/redis-lock.connection.js';
 import { createLockService } from '../../lib/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/redis-lock.options.js';
 import { eventuallyPasses } from './eventually.js';
@@ -20,10 +20,7 @@ export class FaultLocks {
   private readonly services: LockService[] = [];
 
   /** A service that has not been started. It does not wait for holders when it is closed, unless the test says so. */
-  make(
-    connection: string | RedisOptions | Redis,
-    options: Omit<RedisLockModuleOptions, 'connection'> = {},
-  ): LockService {
+  make(connection: LockConnectionOption, options: Omit<RedisLockModuleOptions, 'connection'> = {}): LockService {
     const say = (level: LogLine['level']) => (text: string) => void this.lines.push({ level, text });
     const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
     const service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options, connection }), logger);
@@ -33,7 +30,7 @@ export class FaultLocks {
   }
 
   async start(
-    connection: string | RedisOptions | Redis,
+    connection: LockConnectionOption,
     options: Omit<RedisLockModuleOptions, 'connection'> = {},
   ): Promise<LockService> {
     const service = this.make(connection, options);

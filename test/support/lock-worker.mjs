@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { serve, tell } from './worker-kit.mjs';
 
 const now = () => process.hrtime.bigint();
@@ -44,7 +44,8 @@ serve({
     const make = () => createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), silent);
     services.push(...Array.from({ length: count }, make));
     await Promise.all(services.map((service) => service.start()));
-    counters = new Redis(options.connection);
+    const { cluster } = options.connection;
+    counters = cluster === undefined ? new Redis(options.connection) : new Cluster(cluster);
     counters.on('error', () => {});
   },
 

@@ -59,8 +59,8 @@ export class LockBench {
 
   /** A process of its own with so many started services of the built library. */
   async worker(options: RedisLockModuleOptions = {}, services = 1): Promise<LockWorker> {
-    const worker = new LockWorker(this.endLater(await startWorker(WORKER)));
-    await worker.process.call('start', { connection: this.redis.url, ...options }, services);
+    const worker = await startLockWorker({ connection: this.redis.url, ...options }, services);
+    this.endLater(worker.process);
     return worker;
   }
 
@@ -145,6 +145,18 @@ export class LockWorker {
   sections(sections: Sections): Promise<BelievedHold[]> {
     return this.process.call('sections', sections);
   }
+}
+
+/** A process of its own with so many started services of the built library. */
+export async function startLockWorker(options: RedisLockModuleOptions, services = 1): Promise<LockWorker> {
+  const worker = new LockWorker(await startWorker(WORKER));
+  try {
+    await worker.process.call('start', options, services);
+  } catch (error) {
+    await worker.process.kill();
+    throw error;
+  }
+  return worker;
 }
 
 /** The outcome of something that may fail, and how many milliseconds it took. */

@@ -38,6 +38,7 @@ export class MemoryStore implements LockStore {
 
   constructor(private readonly backend: MemoryBackend) {}
 
+  /** Whether a grant that is pushed now would be heard. */
   get listening(): boolean {
     return this.hears;
   }
@@ -62,11 +63,12 @@ export class MemoryStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.withLock(request.key, (lock) => lock.acquire(request));
+    return this.withLock(request.key, (lock) => lock.acquire(this.audible(request)));
   }
 
   release(request: ReleaseRequest): Promise<ReleaseReply> {
-    return this.withLock(request.key, (lock) => lock.release(request));
+    const next = request.next && this.audible(request.next);
+    return this.withLock(request.key, (lock) => lock.release({ ...request, next }));
   }
 
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -102,6 +104,11 @@ export class MemoryStore implements LockStore {
 
   inspect(key: string): Promise<StoredLock> {
     return this.execute(() => this.backend.inspect(key));
+  }
+
+  /** Before it has been started nobody hears, and everybody asks again when it is. */
+  private audible(request: AcquireRequest): AcquireRequest {
+    return this.hears ? request : { ...request, waits: false };
   }
 
   private withLock<Reply>(key: string, script: (lock: MemoryLock) => Reply): Promise<Reply> {

@@ -69,6 +69,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     for (const member of this.members) this.listenTo(member);
   }
 
+  /** Whether a majority would hear a grant that is pushed now. */
   get listening(): boolean {
     return this.members.filter(({ store }) => store.listening).length >= this.quorum;
   }
@@ -104,8 +105,9 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     await Promise.all(this.members.map(({ store }) => store.close()));
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+  async acquire(wanted: AcquireRequest): Promise<AcquireReply> {
     const called = this.clock.now();
+    const request = this.audible(wanted);
     const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
     try {
       return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
@@ -120,7 +122,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     const given = this.acquisitions.get(id);
     given?.release();
     this.acquisitions.delete(id);
-    const next = request.next === undefined ? undefined : this.open(request.next);
+    const next = request.next === undefined ? undefined : this.open(this.audible(request.next));
 
     const replies = this.members.map((member, i) => {
       // An answer that was not waited for may come behind the release.
@@ -222,6 +224,11 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     });
     await Promise.race([Promise.allSettled(work), limit]);
     this.clock.clearTimer(timer);
+  }
+
+  /** Whoever would not hear its grants from a majority waits in no queue; everybody asks again when it does. */
+  private audible(request: AcquireRequest): AcquireRequest {
+    return this.listening ? request : { ...request, waits: false };
   }
 
   private open(request: AcquireRequest): Acquisition {

@@ -1,113 +1,73 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-
-/** How many ms a closed connection may linger: ioredis waits so long also for one that is closed already. */
-const LINGER = 100;
-
-/** How connections of our own behave, unless the user's options say otherwise. */
-const OWN_OPTIONS: RedisOptions = {
-  // A command waits for the connection; how long at most is commandTimeout's business.
-  maxRetriesPerRequest: null,
-  disconnectTimeout: LINGER,
-  retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times - 1, 5), 1_000),
-  // A server that still loads its data guesses how many seconds that takes, one at least: mostly it is there long before.
-  maxLoadingRetryTime: 100,
-  // A master that has become a replica: reconnecting leads to the new one.
-  // Redis 6.2 puts its own words before the error of a script.
-  reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
-};
-/** We subscribe ourselves, so as to know when the server has confirmed it. */
-const SUBSCRIBER_OPTIONS: RedisOptions = {
-  autoResubscribe: false,
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: null,
-  disconnectTimeout: LINGER,
-  lazyConnect: true,
-  // Not those of a user's client: long silence is the rule here, and a SUBSCRIBE that was given up may be heard yet.
-  commandTimeout: undefined,
-  socketTimeout: undefined,
-};
-
-/** A WAIT that was given up must not be sent again behind another one. */
-const REPLICATION_OPTIONS: RedisOptions = {
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 0,
-  disconnectTimeout: LINGER,
-  lazyConnect: true,
-  commandTimeout: undefined,
-  socketTimeout: undefined,
-};
-
-/** Node sets timers that are longer than this to 1 ms. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+import { clientChannel } from '../../keys/index.js';
+import { ConnectionLog } from './connection-log.js';
+import {
+  OWN_OPTIONS,
+  REPLICATION_OPTIONS,
+  SENTINEL_OPTIONS,
+  silenceLimit,
+  SUBSCRIBER_OPTIONS,
+} from './connection-options.js';
+import type { Connection, ConnectionObserver } from './connection.js';
+import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 
 /** How many ms after a refused subscription the next one is tried. */
 const SUBSCRIBE_AGAIN = 1_000;
 
-/** Who hears of what happens to the connections. */
-export interface ConnectionObserver {
-  /** The server has confirmed the subscription, for the first time or anew. */
-  subscribed(): void;
-  /** The connection for commands is there again. */
-  reconnected(): void;
-  message(message: string): void;
+export interface RedisConnectionOptions {
+  readonly connection: string | RedisOptions | Redis;
+  readonly keyPrefix: string;
+  readonly clientId: string;
+  /** ms */
+  readonly commandTimeout: number;
 }
 
 /**
- * The two connections of a client: one for commands and one that listens on the client's channel. A client that the
- * user brought is used for commands and never closed; all others are ours.
+ * The two connections of a client to one server: one for commands and one that listens on the client's channel. A client
+ * that the user brought is used for commands and never closed; all others are ours. Where Sentinels say which server it
+ * is, both ask them each time they connect.
  */
-export class RedisConnection {
+export class RedisConnection implements Connection {
   readonly commands: Redis;
-  /** Whether the server has confirmed the subscription, and the connection has stood since. */
+  readonly replicas: ReplicaAcknowledgement;
   listening = false;
-  /** How often a connection has been lost. */
   epoch = 0;
 
   private downSince: number | undefined;
   private readonly subscriber: Redis;
   private readonly ownsCommands: boolean;
-  private lastError: Error | undefined;
+  private readonly log: ConnectionLog;
   private closed = false;
   private readonly watch: Array<() => void> = [];
 
   constructor(
-    connection: string | RedisOptions | Redis,
-    commandTimeout: number,
-    private readonly channel: string,
-    private readonly logger: LockLogger,
+    private readonly options: RedisConnectionOptions,
+    logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
+    const { connection, commandTimeout } = options;
+    this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
     this.commands = isClient(connection) ? connection : connect(connection, commandTimeout);
     this.subscriber = this.commands.duplicate(SUBSCRIBER_OPTIONS);
+    this.replicas = new ReplicaAcknowledgement(() => this.commands.duplicate(REPLICATION_OPTIONS), commandTimeout);
     this.watchCommands();
     this.watchSubscriber();
   }
 
-  /** For WAIT, which blocks what is behind it; opened when it is first used. */
-  get replication(): Redis {
-    this.replicating ??= this.commands.duplicate(REPLICATION_OPTIONS).on('error', () => undefined);
-    return this.replicating;
-  }
-  private replicating: Redis | undefined;
-
-  /** The last error of a connection that is down. */
   get trouble(): Error | undefined {
-    return this.commands.status === 'ready' ? undefined : this.lastError;
+    return this.commands.status === 'ready' ? undefined : this.log.lastError;
   }
 
-  /** Why no message can be heard, as far as that is known. */
   get deafness(): Error | undefined {
-    return this.listening ? undefined : this.lastError;
+    return this.listening ? undefined : this.log.lastError;
   }
 
-  /** For how many ms the connection for commands has been down. */
   get downFor(): number {
     return this.downSince === undefined ? 0 : performance.now() - this.downSince;
   }
 
-  /** Begins to connect. What comes of it is told to the observer; failing connections are tried again for ever. */
   open(): void {
     for (const client of [this.commands, this.subscriber]) {
       if (client.status === 'wait') client.connect().catch(() => undefined);
@@ -120,8 +80,25 @@ export class RedisConnection {
     this.listening = false;
     for (const stop of this.watch) stop();
     this.subscriber.disconnect();
-    this.replicating?.disconnect();
+    this.replicas.close();
     if (this.ownsCommands) this.commands.disconnect();
+  }
+
+  channels(): string {
+    return clientChannel(this.options.keyPrefix, '');
+  }
+
+  hears(): boolean {
+    return this.listening;
+  }
+
+  /** There is one subscription only, which is on its way. */
+  async hear(): Promise<boolean> {
+    return this.listening;
+  }
+
+  group<T>(items: readonly T[]): T[][] {
+    return [[...items]];
   }
 
   private watchCommands(): void {
@@ -134,10 +111,11 @@ export class RedisConnection {
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
+      this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
     });
-    if (this.ownsCommands) this.on(this.commands, 'error', (error: Error) => this.failed(error));
+    if (this.ownsCommands) this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
   }
 
   private watchSubscriber(): void {
@@ -146,16 +124,25 @@ export class RedisConnection {
       this.listening = false;
       this.epoch += 1;
     });
-    this.on(this.subscriber, 'error', (error: Error) => this.failed(error));
+    this.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
     this.on(this.subscriber, 'message', (_channel: string, message: string) => this.observer.message(message));
+  }
+
+  /**
+   * Sentinels have named another master. The old one may be alive still, frozen or cut off, and not have closed the
+   * connections on which nothing is to be heard any more, and nothing confirmed.
+   */
+  private followMaster(): void {
+    const isElsewhere = this.subscriber.status === 'ready' && peerOf(this.subscriber) !== peerOf(this.commands);
+    if (this.commands.options.sentinels && isElsewhere) this.subscriber.disconnect(true);
   }
 
   private async subscribe(): Promise<void> {
     try {
-      await this.subscriber.subscribe(this.channel);
+      await this.subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
     } catch (error) {
       if (this.closed) return;
-      this.failed(error as Error);
+      this.log.failed(error as Error);
       setTimeout(() => this.subscribeAgain(), SUBSCRIBE_AGAIN).unref();
       return;
     }
@@ -168,18 +155,8 @@ export class RedisConnection {
     if (!this.closed && this.subscriber.status === 'ready') void this.subscribe();
   }
 
-  /** One line for each outage, however long it takes. */
-  private failed(error: Error): void {
-    const first = this.lastError === undefined;
-    this.lastError = error;
-    const said = error.message === '' ? error.name : error.message;
-    if (first) this.logger.error(`Redis connection failed, trying again: ${said}`);
-  }
-
   private recovered(): void {
-    if (this.lastError === undefined || this.commands.status !== 'ready' || !this.listening) return;
-    this.lastError = undefined;
-    this.logger.log('Redis is connected again');
+    if (this.commands.status === 'ready' && this.listening) this.log.recovered();
   }
 
   private on(client: Redis, event: string, listener: (...args: any[]) => void): void {
@@ -195,12 +172,11 @@ export class RedisConnection {
 const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
 
+const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
+
 function connect(connection: string | RedisOptions, commandTimeout: number): Redis {
-  // A connection can be dead without anybody closing it: a node that was replaced behind its address. TCP alone needs a
-  // quarter of an hour to find out. Not before a question that was asked twice has been given up: the leave that follows
-  // goes out on this connection, and where only replies are lost it is heard.
-  const options: RedisOptions = { ...OWN_OPTIONS, socketTimeout: Math.min(3 * commandTimeout, LONGEST_TIMER) };
+  const options: RedisOptions = { ...OWN_OPTIONS, socketTimeout: silenceLimit(commandTimeout) };
   return typeof connection === 'string'
     ? new Redis(connection, { ...options, lazyConnect: true })
-    : new Redis({ ...options, ...connection, lazyConnect: true });
+    : new Redis({ ...options, ...(connection.sentinels && SENTINEL_OPTIONS), ...connection, lazyConnect: true });
 }

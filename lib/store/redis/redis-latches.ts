@@ -1,5 +1,6 @@
-import { clientChannel, latchKeys } from '../../keys/index.js';
+import { latchKeys } from '../../keys/index.js';
 import type { LatchCount, LatchStore } from '../latch-store.js';
+import { address } from './replies.js';
 import type { ScriptRunner } from './script-runner.js';
 
 /**
@@ -16,16 +17,16 @@ export interface RedisLatchesOptions {
 
 /** Count-down latches on one Redis server. */
 export class RedisLatches implements LatchStore {
-  private readonly channels: string;
   private readonly memory: number;
   private lastName = 0;
 
   constructor(
     private readonly scripts: ScriptRunner,
+    /** What stands before a client's id in the name of its channel for a key. */
+    private readonly channels: (key: string) => string,
     private readonly clientId: string,
     private readonly options: RedisLatchesOptions,
   ) {
-    this.channels = clientChannel(options.keyPrefix, '');
     this.memory = MEMORY * options.commandTimeout;
   }
 
@@ -38,7 +39,7 @@ export class RedisLatches implements LatchStore {
 
   async countDown(key: string, id: string): Promise<number> {
     return Number(
-      await this.scripts.run('latchCountDown', this.keysOf(key), [`${this.channels} ${key}`, id, this.memory]),
+      await this.scripts.run('latchCountDown', this.keysOf(key), [address(this.channels(key), key), id, this.memory]),
     );
   }
 

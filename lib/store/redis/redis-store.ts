@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError } from '../../errors/index.js';
-import { clientChannel, redisKeys } from '../../keys/index.js';
+import { redisKeys } from '../../keys/index.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -17,9 +16,12 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
-import { RedisConnection, type ConnectionObserver } from './redis-connection.js';
+import { connect, type ConnectionTarget } from './connect.js';
+import type { Connection, ConnectionObserver } from './connection.js';
+import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { RedisLatches } from './redis-latches.js';
 import {
+  address,
   readAcquireAllReply,
   readAcquireReply,
   readMessage,
@@ -28,17 +30,15 @@ import {
   writeMode,
 } from './replies.js';
 import { ScriptRunner } from './script-runner.js';
-import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { readServerIdentity } from './server-identity.js';
-import { storeFailure } from './store-failure.js';
 
-/** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
-const RENEWALS_PER_COMMAND = 100;
+/** How many ms somebody who is to wait is kept without an answer until its grant would be heard. */
+const LONGEST_HEARING = 250;
 /** How many waiters `inspect` tells at most. */
 const MOST_WAITERS = 1_000;
 
 export interface RedisStoreOptions {
-  readonly connection: string | RedisOptions | Redis;
+  readonly connection: ConnectionTarget;
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
@@ -46,15 +46,14 @@ export interface RedisStoreOptions {
   readonly clientId?: string;
 }
 
-/** Locks on one Redis server: scripts one way, messages on the client's channel the other. */
+/** Locks on one Redis server, or in a Cluster: scripts one way, messages on the client's channels the other. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
-  private readonly connection: RedisConnection;
+  private readonly connection: Connection;
   private readonly scripts: ScriptRunner;
-  private readonly replicas: ReplicaAcknowledgement;
-  private readonly channels: string;
+  private readonly renewals: LeaseRenewals;
   private listener: LockStoreListener | undefined;
   private started: (() => void) | undefined;
 
@@ -63,17 +62,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     logger: LockLogger,
   ) {
     this.clientId = options.clientId ?? newClientId();
-    this.channels = clientChannel(options.keyPrefix, '');
-    this.connection = new RedisConnection(
-      options.connection,
-      options.commandTimeout,
-      clientChannel(options.keyPrefix, this.clientId),
-      logger,
-      this,
-    );
+    this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
-    this.latches = new RedisLatches(this.scripts, this.clientId, options);
-    this.replicas = new ReplicaAcknowledgement(() => this.connection.replication, options.commandTimeout);
+    this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
+    const channels = (key: string): string => this.connection.channels(key);
+    this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
   }
 
   get listening(): boolean {
@@ -122,21 +115,25 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.ask(request, 0);
-  }
-
-  release({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, `${remember} ${keep} 0`];
-    const args = next === undefined ? what : [...what, ...requestArgs(next)];
-    return this.run('release', key, args).then((raw) => {
-      const { reply, more, asked } = readReleaseReply(raw);
-      if (more !== undefined) return this.settle(key, id, more).then(() => reply);
-      if (next === undefined || asked?.more === undefined) return reply;
-      return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
+    const question = this.audible(request);
+    const asked = this.ask(question, 0);
+    if (question === request) return asked;
+    return asked.then(async (reply) => {
+      if (reply.outcome !== 'busy') return reply;
+      return (await this.hear(request)) ? this.ask(request, 0) : reply;
     });
   }
 
+  release(request: ReleaseRequest): Promise<ReleaseReply> {
+    const { next } = request;
+    if (next === undefined || this.audible(next) === next) return this.giveBack(request);
+    // Or else its client would lose its turn: it has waited for long, and asks only now.
+    return this.hear(next).then(() => this.giveBack({ ...request, next: this.audible(next) }));
+  }
+
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+    // One script speaks of one slot.
+    if (this.connection.group(requests).length > 1) return undefined;
     const keys = requests.flatMap(({ key }) => this.keysOf(key));
     return readAcquireAllReply(
       (await this.scripts.run(
@@ -152,15 +149,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
+    return this.connection.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
   }
 
-  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const commands: Array<Promise<RenewReply[]>> = [];
-    for (let i = 0; i < requests.length; i += RENEWALS_PER_COMMAND) {
-      commands.push(this.renewSome(requests.slice(i, i + RENEWALS_PER_COMMAND)));
-    }
-    return (await Promise.all(commands)).flat();
+  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    return this.renewals.renew(requests);
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
@@ -217,13 +210,43 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener?.restored();
   }
 
-  message(text: string): void {
+  /** No grant with this token is believed, so whoever waits for it asks. */
+  rumour(text: string): void {
+    this.message(text, 0);
+  }
+
+  message(text: string, token?: number): void {
     const message = readMessage(text);
-    if (message?.word === 'granted') this.listener?.granted(message.grant);
+    if (message?.word === 'granted') this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
     else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
+  }
+
+  /** Only whoever would hear of its grant may have a place in the queue. */
+  private audible(request: AcquireRequest): AcquireRequest {
+    const waits = request.waits && this.connection.hears(request.key, request.patience);
+    return waits === request.waits ? request : { ...request, waits };
+  }
+
+  /**
+   * The first of a client that waits for a key in a Cluster would not hear of its grant yet. A lease counts from the
+   * question, so this may take a part of it only.
+   */
+  private hear({ key, patience, lease }: AcquireRequest): Promise<boolean> {
+    return this.connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+  }
+
+  private giveBack({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
+    const what = [id, `${remember} ${keep} 0`];
+    const args = next === undefined ? what : [...what, ...requestArgs(next)];
+    return this.run('release', key, args).then((raw) => {
+      const { reply, more, asked } = readReleaseReply(raw);
+      if (more !== undefined) return this.settle(key, id, more).then(() => reply);
+      if (next === undefined || asked?.more === undefined) return reply;
+      return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
+    });
   }
 
   /** Asks until all of the queue has been looked at. */
@@ -241,26 +264,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     }
   }
 
-  private async renewSome(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const states = requests.map(({ key }) => redisKeys(this.options.keyPrefix, key).state);
-    try {
-      const replies = await this.scripts.run(
-        'renew',
-        states,
-        requests.flatMap(({ id, lease }) => [id, lease]),
-      );
-      return (replies as unknown[]).map(leaseLeft);
-    } catch (error) {
-      return requests.map(() => error as Error);
-    }
-  }
-
   private run(
     script: 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit',
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<unknown> {
-    return this.scripts.run(script, this.keysOf(key), [`${this.channels} ${key}`, ...args]);
+    return this.scripts.run(script, this.keysOf(key), [address(this.connection.channels(key), key), ...args]);
   }
 
   /** In the order of lua/shared/keys.lua. */
@@ -278,9 +287,4 @@ function requestArgs(request: AcquireRequest, from = 0): Array<string | number> 
   const { id, mode, owner, lease, turns, fair, waits, period, patience, grantTimeout, age } = request;
   const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${age ?? ''}`;
   return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : turns, rest];
-}
-
-function leaseLeft(reply: unknown): RenewReply {
-  if (reply instanceof Error) return storeFailure(reply);
-  return Number(reply) < 0 ? 'gone' : Number(reply);
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
+import type { ReplicaConfirmation } from './connection.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
 
@@ -26,7 +27,7 @@ const LONGEST_WAIT = 250;
  * blocks whatever is sent behind it: so the hold is written once more, on a connection of its own. Who comes while a
  * WAIT is under way shares the next one, and each is answered at its own time.
  */
-export class ReplicaAcknowledgement {
+export class ReplicaAcknowledgement implements ReplicaConfirmation {
   private readonly pending = new Set<Confirmation>();
   private working = false;
   private client: Redis | undefined;
@@ -34,11 +35,15 @@ export class ReplicaAcknowledgement {
   private epoch = 0;
 
   constructor(
-    private readonly connection: () => Redis,
+    /** Makes a connection that is used for nothing else. */
+    private readonly connect: () => Redis,
     private readonly commandTimeout: number,
   ) {}
 
-  /** @throws LockStoreError when the server refuses or does not answer in time */
+  close(): void {
+    this.client?.disconnect();
+  }
+
   confirm(state: string, id: string, min: number, timeout: number): Promise<number> {
     const until = performance.now() + timeout;
     return new Promise((resolve, reject) => {
@@ -101,13 +106,14 @@ export class ReplicaAcknowledgement {
     }
   }
 
+  /** Opened when it is first used, and once more when it is over for good. */
   private connected(): Redis {
-    const client = this.connection();
-    if (this.client !== client) {
-      this.client = client;
-      client.on('close', () => (this.epoch += 1));
+    if (this.client === undefined || this.client.status === 'end') {
+      this.client = this.connect();
+      this.client.on('close', () => (this.epoch += 1));
+      this.client.on('error', () => undefined);
     }
-    return client;
+    return this.client;
   }
 
   private answer(confirmation: Confirmation, replicas: number): void {

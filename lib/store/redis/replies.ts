@@ -47,6 +47,9 @@ const heldReply = ([, time, token, lease, turns]: readonly unknown[]): HeldReply
   turns: Number(turns),
 });
 
+/** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key has no line break. */
+export const address = (channels: string, key: string): string => `${channels}\n${key}`;
+
 /** As `lua/shared/modes.lua` reads it. */
 export const writeMode = (mode: LockMode): string =>
   mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}` : mode.kind;

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
@@ -17,7 +17,7 @@ export class ScriptRunner {
   private corked = false;
 
   constructor(
-    private readonly client: Redis,
+    private readonly client: Redis | Cluster,
     private readonly commandTimeout: number,
     /** Why there is no connection, if there is none. */
     private readonly trouble: () => Error | undefined,
@@ -55,7 +55,7 @@ export class ScriptRunner {
 
   /** What is sent within one turn of the event loop goes out in one write. */
   private cork(): void {
-    const stream = this.client.stream as Socket | undefined;
+    const stream = (this.client as { stream?: Socket }).stream;
     if (this.corked || stream === undefined) return;
     this.corked = true;
     stream.cork();

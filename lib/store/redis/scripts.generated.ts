@@ -168,7 +168,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '287e12d87e8db41c79b87f6c4451eaa0d81d4958',
+    sha1: '20c7b983f50164455537a0d84798b531f3f71bde',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -308,28 +308,44 @@ end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
-local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.turns, KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_to_yield(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+  tell_client(hold.id, 'yield', hold.id, KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -512,7 +528,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '0d96929730190e109298bc56a327daa5144ca15d',
+    sha1: '10c8671ee8adfefe7f936ac3511c2e0aa932d6dc',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -631,28 +647,44 @@ local function grant(holds, request, lease)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
-local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.turns, KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_to_yield(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+  tell_client(hold.id, 'yield', hold.id, KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -902,7 +934,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '280c6c610b94100de33ec8e8c6462397ac786fb2',
+    sha1: 'c01138f5207a7cd43791b97909efa360cdff7f9c',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1021,28 +1053,44 @@ local function grant(holds, request, lease)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
-local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.turns, KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_to_yield(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+  tell_client(hold.id, 'yield', hold.id, KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -1150,7 +1198,7 @@ local holds, ended = read_holds()
 if #holds + #ended > 0 then redis.call('DEL', STATE) end
 local told = 0
 for _, hold in ipairs(holds) do
-  if is_present(hold.id) then told = told + 1 end
+  if hears_of_end(hold.id) then told = told + 1 end
   tell_revoked(hold)
 end
 local more = settle({}, {}, nil, 0)
@@ -1338,7 +1386,7 @@ return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -
   },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: 'ac3351ca6135ba4421935b9416a8f470ad6d54d0',
+    sha1: '7a3a4e08f8399176e6e8950c292503e8554ac736',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1375,28 +1423,44 @@ if left > 1 then
   redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
   return left - 1
 end
-local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.turns, KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_to_yield(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+  tell_client(hold.id, 'yield', hold.id, KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
@@ -1488,7 +1552,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '063a712bbd813839d5d624909dd35cbc5d9e5a20',
+    sha1: '1e6e7dd9d960adc944575ae6bc9eb423e037ada0',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1626,28 +1690,44 @@ end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
-local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.turns, KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_to_yield(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+  tell_client(hold.id, 'yield', hold.id, KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
@@ -1874,7 +1954,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '75f9dbc8b442d67f15849280e3674645c8496a3c',
+    sha1: '7789d0d62d948fab00c5518b69ae85e34ce73bf2',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1993,28 +2073,44 @@ local function grant(holds, request, lease)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
   return hold
 end
-local CHANNELS, KEY = string.match(ARGV[1], '^(%S+) (.+)$')
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 local function channel_of(id)
-  return CHANNELS .. string.match(id, '^[^:]+')
+  return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 local function is_present(id)
-  return redis.call('PUBSUB', 'NUMSUB', channel_of(id))[2] > 0
+  if TAG and not SHARDED then return true end
+  return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+end
+local function hears_of_end(id)
+  return TAG ~= nil or is_present(id)
+end
+local function tell_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function tell_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function tell_granted(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat(
-    { 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now), hold.turns, KEY }, ' '))
+  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.turns, KEY)
 end
 local function tell_to_ask(id, delay)
-  redis.call('PUBLISH', channel_of(id), table.concat({ 'ask', id, integer(delay), KEY }, ' '))
+  tell_waiter(id, 'ask', id, integer(delay), KEY)
 end
 local function tell_revoked(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'revoked', hold.id, integer(hold.token), KEY }, ' '))
+  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 local function tell_to_yield(hold)
-  redis.call('PUBLISH', channel_of(hold.id), table.concat({ 'yield', hold.id, KEY }, ' '))
+  tell_client(hold.id, 'yield', hold.id, KEY)
 end
 local function tell_opened(client, latch)
-  redis.call('PUBLISH', channel_of(client), table.concat({ 'opened', latch, KEY }, ' '))
+  tell_client(client, 'opened', latch, KEY)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)

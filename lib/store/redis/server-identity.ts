@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
 import { storeFailure } from './store-failure.js';
@@ -10,7 +10,10 @@ const REFUSED = /\bNOPERM\b|unknown command/i;
  * Asks a server who it is; `undefined`: it may not be asked.
  * @throws LockStoreError when it does not answer within `timeout` ms
  */
-export async function readServerIdentity(client: Redis, timeout: number): Promise<ServerIdentity | undefined> {
+export async function readServerIdentity(
+  client: Redis | Cluster,
+  timeout: number,
+): Promise<ServerIdentity | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_resolve, reject) => {
     const message = `Redis did not answer within ${timeout} ms (commandTimeout) which server it is`;

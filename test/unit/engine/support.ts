@@ -30,8 +30,8 @@ export interface Asked<Request, Reply> {
 /** A store that answers when, and what, the test says. */
 export class FakeStore implements LockStore {
   readonly clientId = 'me';
-  listening = true;
   unreachable: LockStoreError | undefined;
+  listening = true;
   epoch = 0;
   listener!: LockStoreListener;
   closed = false;

@@ -101,16 +101,6 @@ describe('a ticket that asks', () => {
     expect(told).toEqual(['expected', 'forgotten', 'granted']);
   });
 
-  it('takes no place in the queue while grants could not be heard', async () => {
-    const { ticket, store, answer } = setUp();
-    store.listening = false;
-    ticket.ask();
-    expect(store.acquires[0]!.request.waits).toBe(false);
-    store.listening = true;
-    await answer(busy()); // heard again since
-    expect(store.acquires[1]!.request.waits).toBe(true);
-  });
-
   it('asks again when it was told to', async () => {
     const { clock, ticket, store, answer } = setUp();
     ticket.ask();

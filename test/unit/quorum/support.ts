@@ -12,6 +12,7 @@ import { FakeStore, held, queued, type Asked } from '../engine/support.js';
 
 /** A master in the hands of the test. Tokens are taken at once, unless the test has a say. */
 export class FakeMember extends FakeStore implements QuorumMember {
+  override listening = true;
   identity: () => Promise<ServerIdentity | undefined> = async () => ({ runId: undefined, inCluster: false });
   readonly fences: FenceRequest[] = [];
   fenceReply: (request: FenceRequest) => Promise<FenceReply> = async () => ({ outcome: 'written', lease: 0 });

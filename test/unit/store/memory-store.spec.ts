@@ -69,6 +69,16 @@ class Bench {
 }
 
 describe('the memory store', () => {
+  it('gives no place to a client that does not listen yet', async () => {
+    const backend = new MemoryBackend(new FakeClock());
+    const [one, deaf] = [new Client(backend), new Client(backend)];
+    await one.store.start();
+    expect((await one.store.acquire(one.request())).outcome).toBe('held');
+    expect((await deaf.store.acquire(deaf.request())).outcome).toBe('busy');
+    await deaf.store.start();
+    expect((await deaf.store.acquire(deaf.request())).outcome).toBe('queued');
+  });
+
   it('never answers at once, and tells behind the answer', async () => {
     const bench = new Bench();
     const client = await bench.client();

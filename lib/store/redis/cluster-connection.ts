@@ -1,0 +1,237 @@
+import { Cluster, type ClusterNode, type ClusterOptions, type Redis } from 'ioredis';
+import type { LockLogger } from '../../common/logger.js';
+import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
+import { ClusterListener } from './cluster-listener.js';
+import { ClusterNodes } from './cluster-nodes.js';
+import { ClusterReplicas } from './cluster-replicas.js';
+import { ConnectionLog } from './connection-log.js';
+import { LINGER, retryDelay, silenceLimit } from './connection-options.js';
+import type { Connection, ConnectionObserver } from './connection.js';
+
+/** The nodes of a Redis Cluster, some of them at least, and what ioredis takes beside them. */
+export interface ClusterAddress {
+  readonly cluster: readonly ClusterNode[];
+  readonly options?: ClusterOptions;
+}
+
+export interface ClusterConnectionOptions {
+  readonly connection: ClusterAddress | Cluster;
+  readonly keyPrefix: string;
+  readonly clientId: string;
+  /** ms */
+  readonly commandTimeout: number;
+}
+
+/** What may fail beside single nodes: what listens, and all of them together. */
+const LINES = 'lines';
+const ALL = 'all';
+
+/**
+ * A client's connections to a Redis Cluster: ioredis's own for commands, which follow MOVED and ASK, and lines that
+ * listen. A Cluster that the user brought is used for commands and never closed; all others are ours.
+ */
+export class ClusterConnection implements Connection {
+  readonly commands: Cluster;
+  readonly replicas: ClusterReplicas;
+  epoch = 0;
+
+  private readonly owned: boolean;
+  private readonly log: ConnectionLog;
+  private readonly listener: ClusterListener;
+  private readonly watched = new Map<Redis, () => void>();
+  /** The nodes that could not be reached, as far as they are still nodes. */
+  private readonly failing = new Set<string>();
+  private downSince: number | undefined;
+  private lost = false;
+  private closed = false;
+  private readonly watch: Array<() => void> = [];
+
+  constructor(
+    private readonly options: ClusterConnectionOptions,
+    logger: LockLogger,
+    private readonly observer: ConnectionObserver,
+  ) {
+    const { connection, keyPrefix, clientId, commandTimeout } = options;
+    this.log = new ConnectionLog(logger);
+    this.owned = !isCluster(connection);
+    this.commands = isCluster(connection) ? connection : connect(connection, commandTimeout);
+    const nodes = new ClusterNodes(this.commands);
+    this.replicas = new ClusterReplicas(nodes, commandTimeout);
+    this.listener = new ClusterListener(nodes, busChannel(keyPrefix, clientId), {
+      message: (message, how) => (how === 'sharded' ? observer.message(message) : observer.rumour(message)),
+      lost: () => (this.epoch += 1),
+      restored: () => {
+        if (this.listener.isWhole) this.recovered(LINES);
+        observer.subscribed();
+      },
+      failed: (error) => this.failed(error, LINES),
+    });
+    this.watchCommands();
+  }
+
+  get listening(): boolean {
+    return this.listener.listening;
+  }
+
+  get trouble(): Error | undefined {
+    return this.commands.status === 'ready' ? undefined : this.log.lastError;
+  }
+
+  get deafness(): Error | undefined {
+    return this.listening ? undefined : this.log.lastError;
+  }
+
+  get downFor(): number {
+    return this.downSince === undefined ? 0 : performance.now() - this.downSince;
+  }
+
+  open(): void {
+    if (this.commands.status === 'wait') this.commands.connect().catch(() => undefined);
+    // Of who the nodes are the client learns first.
+    if (this.commands.status === 'ready') this.listener.open();
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    for (const stop of this.watch) stop();
+    for (const stop of this.watched.values()) stop();
+    this.listener.close();
+    this.replicas.close();
+    if (this.owned) this.commands.disconnect();
+  }
+
+  channels(key: string): string {
+    return shardChannel(this.options.keyPrefix, key, '');
+  }
+
+  hears(key: string, patience: number): boolean {
+    return this.listener.hears(this.channelOf(key), patience);
+  }
+
+  hear(key: string, patience: number, limit: number): Promise<boolean> {
+    return this.listener.hear(this.channelOf(key), patience, limit);
+  }
+
+  /** By slot: that is what one command may speak of. */
+  group<T extends { readonly key: string }>(items: readonly T[]): T[][] {
+    const groups = new Map<number, T[]>();
+    for (const item of items) {
+      const slot = hashSlot(this.channels(item.key));
+      const group = groups.get(slot);
+      if (group === undefined) groups.set(slot, [item]);
+      else group.push(item);
+    }
+    return [...groups.values()];
+  }
+
+  private channelOf(key: string): string {
+    return shardChannel(this.options.keyPrefix, key, this.options.clientId);
+  }
+
+  private watchCommands(): void {
+    this.on('close', () => {
+      this.downSince ??= performance.now();
+      this.interrupted();
+    });
+    this.on('ready', () => {
+      this.downSince = undefined;
+      this.listener.open();
+      this.resumed(ALL);
+    });
+    this.on('refresh', () => {
+      this.listener.follow();
+      this.forgetGone();
+    });
+    this.on('+node', (node: Redis) => this.watchNode(node));
+    this.on('-node', (node: Redis) => this.unwatchNode(node));
+    for (const node of this.commands.nodes()) this.watchNode(node);
+    if (this.owned) {
+      this.on('error', (error: Error) => this.failed(reasonOf(error), ALL));
+      this.on('node error', (error: Error, address: string) => this.failed(error, address));
+    }
+  }
+
+  /** A node that breaks off may have executed what it was asked, and ioredis asks again. */
+  private watchNode(node: Redis): void {
+    if (this.watched.has(node)) return;
+    const interrupted = (): void => this.interrupted();
+    const resumed = (): void => this.resumed(addressOf(node));
+    node.on('close', interrupted);
+    node.on('ready', resumed);
+    this.watched.set(node, () => {
+      node.off('close', interrupted);
+      node.off('ready', resumed);
+    });
+  }
+
+  private unwatchNode(node: Redis): void {
+    this.watched.get(node)?.();
+    this.watched.delete(node);
+  }
+
+  private interrupted(): void {
+    this.lost = true;
+    this.epoch += 1;
+  }
+
+  private resumed(address: string): void {
+    this.recovered(address);
+    if (!this.lost || this.commands.status !== 'ready') return;
+    this.lost = false;
+    this.observer.reconnected();
+  }
+
+  private failed(error: Error, address: string): void {
+    this.failing.add(address);
+    this.log.failed(error);
+  }
+
+  /** It is over when all are there again. */
+  private recovered(address: string): void {
+    this.failing.delete(address);
+    if (this.failing.size === 0 && this.commands.status === 'ready' && this.listening) this.log.recovered();
+  }
+
+  /** Who is no node any more need not come back. */
+  private forgetGone(): void {
+    const nodes = new Set(this.commands.nodes().map(addressOf));
+    for (const address of this.failing) {
+      if (address !== LINES && !nodes.has(address)) this.recovered(address);
+    }
+  }
+
+  private on(event: string, listener: (...args: any[]) => void): void {
+    this.commands.on(event, listener);
+    this.watch.push(() => {
+      this.commands.off(event, listener);
+      // A socket that fails while it is being closed is nobody's concern.
+      if (event === 'error') this.commands.on('error', () => undefined);
+    });
+  }
+}
+
+const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
+
+/** Whether a connection is a Cluster, by whatever copy of ioredis. */
+export const isCluster = (connection: object): connection is Cluster =>
+  'isCluster' in connection && connection.isCluster === true;
+
+function connect({ cluster, options = {} }: ClusterAddress, commandTimeout: number): Cluster {
+  return new Cluster([...cluster], {
+    clusterRetryStrategy: retryDelay,
+    ...options,
+    redisOptions: {
+      maxRetriesPerRequest: null,
+      disconnectTimeout: LINGER,
+      socketTimeout: silenceLimit(commandTimeout),
+      ...options.redisOptions,
+    },
+    lazyConnect: true,
+  });
+}
+
+/** ioredis says that no node could be asked, and keeps why to itself. */
+function reasonOf(error: Error & { lastNodeError?: Error }): Error {
+  return error.lastNodeError ?? error;
+}

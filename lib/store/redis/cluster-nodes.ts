@@ -1,0 +1,52 @@
+import type { Cluster, Redis } from 'ioredis';
+import { hashSlot } from '../../keys/index.js';
+
+/** The masters of a Cluster, as its client knows them by now. */
+export class ClusterNodes {
+  private refreshing: Promise<void> | undefined;
+
+  constructor(private readonly cluster: Cluster) {}
+
+  /** What ioredis puts before each key, wherever it was told so. */
+  get keyPrefix(): string | undefined {
+    return this.cluster.options.keyPrefix;
+  }
+
+  /** Who serves the slot of a key or channel; `undefined`: that is not known at the moment. */
+  ownerOf(name: string): ClusterNode | undefined {
+    const node = this.cluster.slots[hashSlot(name)]?.[0];
+    return node === undefined ? undefined : this.masters().find(({ address }) => address === node);
+  }
+
+  /** One of them, by chance. */
+  any(): ClusterNode | undefined {
+    const masters = this.masters();
+    return masters[Math.floor(Math.random() * masters.length)];
+  }
+
+  has(address: string): boolean {
+    return this.masters().some((node) => node.address === address);
+  }
+
+  /** Asks the Cluster who serves which slots. Never rejects. */
+  refresh(): Promise<void> {
+    this.refreshing ??= new Promise<void>((resolve) => this.cluster.refreshSlotsCache(() => resolve())).then(() => {
+      this.refreshing = undefined;
+    });
+    return this.refreshing;
+  }
+
+  private masters(): ClusterNode[] {
+    return this.cluster.nodes('master').map((client) => ({
+      address: `${client.options.host}:${client.options.port}`,
+      client,
+    }));
+  }
+}
+
+export interface ClusterNode {
+  /** `host:port`, as ioredis names it. */
+  readonly address: string;
+  /** The client's own connection to it, to be duplicated. */
+  readonly client: Redis;
+}

@@ -1,0 +1,32 @@
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
+import type { LockLogger } from '../../common/logger.js';
+import { ClusterConnection, isCluster, type ClusterAddress } from './cluster-connection.js';
+import type { Connection, ConnectionObserver } from './connection.js';
+import { RedisConnection } from './redis-connection.js';
+
+/** Where Redis is: one server, behind Sentinels or not, or a Cluster. */
+export type ConnectionTarget = string | RedisOptions | Redis | Cluster | ClusterAddress;
+
+export interface ConnectOptions {
+  readonly connection: ConnectionTarget;
+  readonly keyPrefix: string;
+  readonly clientId: string;
+  /** ms */
+  readonly commandTimeout: number;
+}
+
+/** Makes a client's connections; nothing is sent before they are opened. */
+export function connect(
+  { connection, ...options }: ConnectOptions,
+  logger: LockLogger,
+  observer: ConnectionObserver,
+): Connection {
+  return isClusterGiven(connection)
+    ? new ClusterConnection({ ...options, connection }, logger, observer)
+    : new RedisConnection({ ...options, connection }, logger, observer);
+}
+
+/** A client of one server has a `cluster`, too: the command. */
+const isClusterGiven = (connection: ConnectionTarget): connection is Cluster | ClusterAddress =>
+  typeof connection === 'object' &&
+  (isCluster(connection) || ('cluster' in connection && !('duplicate' in connection)));

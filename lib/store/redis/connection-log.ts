@@ -1,0 +1,22 @@
+import type { LockLogger } from '../../common/logger.js';
+
+/** Tells of outages: one line for each, however long it takes, and one when it is over. */
+export class ConnectionLog {
+  /** The last error, if it is not over. */
+  lastError: Error | undefined;
+
+  constructor(private readonly logger: LockLogger) {}
+
+  failed(error: Error): void {
+    const first = this.lastError === undefined;
+    this.lastError = error;
+    const said = error.message === '' ? error.name : error.message;
+    if (first) this.logger.error(`Redis connection failed, trying again: ${said}`);
+  }
+
+  recovered(): void {
+    if (this.lastError === undefined) return;
+    this.lastError = undefined;
+    this.logger.log('Redis is connected again');
+  }
+}

@@ -1,0 +1,61 @@
+import type { RedisOptions } from 'ioredis';
+
+/** How many ms a closed connection may linger: ioredis waits so long also for one that is closed already. */
+export const LINGER = 100;
+
+/** Node sets timers that are longer than this to 1 ms. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** After how many ms a connection that could not be made is tried again. */
+export const retryDelay = (times: number): number => Math.min(50 * 2 ** Math.min(times - 1, 5), 1_000);
+
+/**
+ * A connection can be dead without anybody closing it: a node that was replaced behind its address. TCP alone needs a
+ * quarter of an hour to find out. Not before a question that was asked twice has been given up: the leave that follows
+ * goes out on this connection, and where only replies are lost it is heard.
+ */
+export const silenceLimit = (commandTimeout: number): number => Math.min(3 * commandTimeout, LONGEST_TIMER);
+
+/** How connections of our own behave, unless the user's options say otherwise. */
+export const OWN_OPTIONS: RedisOptions = {
+  // A command waits for the connection; how long at most is commandTimeout's business.
+  maxRetriesPerRequest: null,
+  disconnectTimeout: LINGER,
+  retryStrategy: retryDelay,
+  // A server that still loads its data guesses how many seconds that takes, one at least: mostly it is there long before.
+  maxLoadingRetryTime: 100,
+  // A master that has become a replica: reconnecting leads to the new one.
+  // Redis 6.2 puts its own words before the error of a script.
+  reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
+};
+
+/**
+ * After a failover that was asked for, the old master goes on to take writes for eight seconds and more, until Sentinels
+ * make it a replica; whoever comes new is sent to the new one meanwhile. So we listen for the switch.
+ */
+export const SENTINEL_OPTIONS: RedisOptions = { failoverDetector: true };
+
+/** We subscribe ourselves, so as to know when the server has confirmed it. */
+export const SUBSCRIBER_OPTIONS: RedisOptions = {
+  autoResubscribe: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: null,
+  disconnectTimeout: LINGER,
+  lazyConnect: true,
+  // It follows the connection for commands.
+  failoverDetector: false,
+  // Not those of a user's client: long silence is the rule here, and a SUBSCRIBE that was given up may be heard yet.
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+};
+
+/** A WAIT that was given up must not be sent again behind another one. */
+export const REPLICATION_OPTIONS: RedisOptions = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  disconnectTimeout: LINGER,
+  lazyConnect: true,
+  failoverDetector: false,
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+};

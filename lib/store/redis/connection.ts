@@ -1,0 +1,50 @@
+import type { Cluster, Redis } from 'ioredis';
+
+/** Who hears of what happens to the connections. */
+export interface ConnectionObserver {
+  /** The server has confirmed a subscription, for the first time or anew: what was missed meanwhile is to be asked for. */
+  subscribed(): void;
+  /** The connection for commands is there again. */
+  reconnected(): void;
+  message(message: string): void;
+  /** A message that may be older than what the server has said since: it is to be looked into, and not believed. */
+  rumour(message: string): void;
+}
+
+/** The ways of a client to Redis: one server, behind Sentinels or not, or a Cluster. */
+export interface Connection {
+  readonly commands: Redis | Cluster;
+  /** Whether the client's own channel is confirmed, and the connection has stood since. */
+  readonly listening: boolean;
+  /** How often a connection has been lost. */
+  readonly epoch: number;
+  /** The last error of a connection that is down. */
+  readonly trouble: Error | undefined;
+  /** Why no message can be heard, as far as that is known. */
+  readonly deafness: Error | undefined;
+  /** For how many ms the connection for commands has been down. */
+  readonly downFor: number;
+  readonly replicas: ReplicaConfirmation;
+
+  /** Begins to connect. What comes of it is told to the observer; failing connections are tried again for ever. */
+  open(): void;
+  close(): void;
+
+  /** What stands before a client's id in the name of the channel on which it hears of a key. */
+  channels(key: string): string;
+  /** Whether a grant of this key would be heard now; if so, it will be for `patience` ms yet. */
+  hears(key: string, patience: number): boolean;
+  /**
+   * Begins to hear grants of this key, for `patience` ms at least; answers whether they are heard within `limit` ms. If
+   * that takes longer since something failed, `subscribed` is told in the end.
+   */
+  hear(key: string, patience: number, limit: number): Promise<boolean>;
+  /** The parts that one command may speak of, of a list of what belongs to keys. */
+  group<T extends { readonly key: string }>(items: readonly T[]): T[][];
+}
+
+/** Learns how many replicas have what was written of a hold. */
+export interface ReplicaConfirmation {
+  /** @throws LockStoreError when the server refuses or does not answer in time */
+  confirm(state: string, id: string, min: number, timeout: number): Promise<number>;
+}

@@ -1,0 +1,53 @@
+import { redisKeys } from '../../keys/index.js';
+import type { RenewReply, RenewRequest } from '../lock-store.js';
+import type { Connection } from './connection.js';
+import type { ScriptRunner } from './script-runner.js';
+import { storeFailure } from './store-failure.js';
+
+/** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
+const RENEWALS_PER_COMMAND = 128;
+/** What a Cluster says of several keys whose slot is on its way to another master. */
+const MOVING = /\b(TRYAGAIN|ASK)\b/;
+
+/** Renews leases, as many as may be in one command: in a Cluster those of one slot. */
+export class LeaseRenewals {
+  constructor(
+    private readonly scripts: ScriptRunner,
+    private readonly connection: Connection,
+    private readonly keyPrefix: string,
+  ) {}
+
+  /** In the order of the requests. Never rejects. */
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    const replies = new Map<RenewRequest, RenewReply>();
+    const commands: Array<Promise<void>> = [];
+    for (const group of this.connection.group(requests)) {
+      for (let i = 0; i < group.length; i += RENEWALS_PER_COMMAND) {
+        commands.push(this.renewSome(group.slice(i, i + RENEWALS_PER_COMMAND), replies));
+      }
+    }
+    await Promise.all(commands);
+    return requests.map((request) => replies.get(request)!);
+  }
+
+  private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
+    const states = requests.map(({ key }) => redisKeys(this.keyPrefix, key).state);
+    const args = requests.flatMap(({ id, lease }) => [id, lease]);
+    try {
+      const leases = (await this.scripts.run('renew', states, args)) as unknown[];
+      requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
+    } catch (error) {
+      const { message } = error as Error;
+      // Each of them can be renewed where it is, but not several in one step.
+      if (requests.length > 1 && MOVING.test(message)) {
+        await Promise.all(requests.map((request) => this.renewSome([request], replies)));
+      } else requests.forEach((request) => replies.set(request, error as Error));
+    }
+  }
+}
+
+/** Reads what `renew` and `extend` reply of one lease. */
+export function leaseLeft(reply: unknown): RenewReply {
+  if (reply instanceof Error) return storeFailure(reply);
+  return Number(reply) < 0 ? 'gone' : Number(reply);
+}

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { ClusterBench } from '../support/cluster-bench.js';
+import { eventually } from '../support/eventually.js';
+
+/** A replica takes over about a second after its master counts as failed. */
+const NODE_TIMEOUT = 1_000;
+const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
+const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' };
+/** With leases of 20 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 2_000;
+
+describe('a master that is killed', () => {
+  it('C14 holders renew with its replica, waiters are served by it, other slots know nothing of it', async () => {
+    // An election that fails is repeated after four seconds.
+    const [one, other] = await bench.serviceList(2, { ...OPTIONS, commandTimeout: '20s' });
+    const lock = await one!.acquire('a', { replicas: { min: 1 } });
+    const waiting = other!.acquire('a', { waitTimeout: '30s' });
+    await bench.untilWaiting('a', 1);
+    const old = await bench.cluster.masterOf('a');
+    await old.admin.wait(1, 1_000);
+    const elsewhere = (await bench.cluster.keysOnAllMasters('k', 3)).slice(0, 3);
+    const masters = await Promise.all(elsewhere.map((key) => bench.cluster.masterOf(key)));
+    await old.kill();
+    for (const [i, key] of elsewhere.entries()) {
+      if (masters[i] !== old) await (await one!.acquire(key)).release();
+    }
+    await eventually(async () => (await bench.cluster.masterOf('a')) !== old, { within: 15_000 });
+    await eventually(
+      () =>
+        lock.verify().then(
+          () => true,
+          ({ code }) => code !== 'LOCK_STORE',
+        ),
+      { within: 10_000 },
+    );
+    expect(lock.isHeld).toBe(true);
+    // Subscribed anew by now, or soon.
+    await sleep(500);
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C14 without a replica that could take over: the holder is told before its lease ends', async () => {
+    const service = await bench.service({ ...OPTIONS, lockWatchdogTimeout: 1_500 });
+    const lock = await service.acquire('a');
+    const lost = new Promise<number>((resolve) =>
+      lock.signal.addEventListener('abort', () => resolve(performance.now()), { once: true }),
+    );
+    const master = await bench.cluster.masterOf('a');
+    const replica = await bench.cluster.replicaOf(master);
+    const until = performance.now() + (await master.admin.pttl(bench.cluster.name('state', 'a')));
+    await Promise.all([master.kill(), replica.kill()]);
+    expect(await lost).toBeLessThan(until + 1_600);
+    expect(lock.isHeld).toBe(false);
+    await expect(service.acquire('a', { waitTimeout: 300 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  });
+});
+
+describe('replicas of a Cluster', () => {
+  it('C15 are waited for at the master of each key', async () => {
+    const service = await bench.service(OPTIONS);
+    const keys = await bench.cluster.keysOnAllMasters('w', 3);
+    for (const key of keys) {
+      const lock = await service.acquire(key, { replicas: { min: 1, timeout: '2s' } });
+      expect(await lock.release()).toBe(true);
+    }
+    const refused = service.acquire(keys[0]!, { replicas: { min: 2, timeout: 100 } });
+    await expect(refused).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('1 of at least 2'),
+    });
+    await bench.untilNothingIsLeft();
+  });
+});
+
+// Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.
+describe.each(['FAILOVER', 'TAKEOVER'])('a master that gives way (CLUSTER FAILOVER, %s)', (how) => {
+  it('C14 holders keep what they hold, waiters are served by the new master', async () => {
+    const [one, ...others] = await bench.serviceList(3, OPTIONS);
+    const lock = await one!.acquire('a');
+    const waiting = others.map((service) => service.run('a', async (held) => held.fencingToken));
+    await bench.untilWaiting('a', 2);
+    const old = await bench.cluster.masterOf('a');
+    const replica = await bench.cluster.replicaOf(old);
+    // Or else the replica may not know yet who waits.
+    await old.admin.wait(1, 1_000);
+    await replica.admin.call('CLUSTER', 'FAILOVER', ...(how === 'TAKEOVER' ? [how] : []));
+    await eventually(async () => (await bench.cluster.masterOf('a')) === replica);
+    await lock.verify();
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const tokens = await Promise.all(waiting);
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(tokens[0]).toBeGreaterThan(lock.fencingToken);
+    expect(tokens[1]).toBeGreaterThan(lock.fencingToken);
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { ClusterBench } from '../support/cluster-bench.js';
+
+const bench = new ClusterBench();
+const OPTIONS = { lockWatchdogTimeout: 1_500 };
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 1_500;
+
+describe('a slot that moves to another master', () => {
+  it('C14 under a holder: the hold moves with it, is renewed there and released there', async () => {
+    const [one, other] = await bench.serviceList(2, OPTIONS);
+    const lock = await one!.acquire('a');
+    const token = lock.fencingToken;
+    await bench.cluster.migrate('a');
+    expect(await other!.tryAcquire('a')).toBeNull();
+    await sleep(OPTIONS.lockWatchdogTimeout + 300);
+    await lock.verify();
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+    const next = await other!.acquire('a');
+    expect(next.fencingToken).toBeGreaterThan(token);
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C14 takes as long as it likes: renewals go on, and what has to wait for it is done then', async () => {
+    const service = await bench.service(OPTIONS);
+    const keys = ['1:{b}', '2:{b}', '3:{b}'];
+    const held = await Promise.all(keys.map((key) => service.acquire(key)));
+    let released: Promise<boolean> | undefined;
+    let taken: Promise<unknown> | undefined;
+    await bench.cluster.migrate(keys[0]!, async () => {
+      // Of the six keys of a lock some are absent always, so no script that names all of them can run now.
+      await sleep(OPTIONS.lockWatchdogTimeout + 300);
+      released = held[0]!.release();
+      taken = service.tryAcquire('4:{b}');
+      await sleep(200);
+    });
+    expect(await released).toBe(true);
+    expect(await taken).not.toBeNull();
+    for (const lock of held.slice(1)) {
+      await lock.verify();
+      expect(await lock.release()).toBe(true);
+    }
+    expect(bench.lines.filter((line) => line.startsWith('error'))).toEqual([]);
+  });
+
+  it('C14 under those who wait: they hear of their turn from where the slot is', async () => {
+    const [one, ...others] = await bench.serviceList(3);
+    const lock = await one!.acquire('c');
+    const served: number[] = [];
+    const waiting = others.map(async (service, i) => {
+      await sleep(50 * i);
+      await service.run('c', () => void served.push(i));
+    });
+    await bench.untilWaiting('c', 2);
+    for (let times = 0; times < 2; times++) await bench.cluster.migrate('c');
+    // Their subscriptions have moved as well.
+    const master = await bench.cluster.masterOf('c');
+    const heard = async (): Promise<number> =>
+      ((await master.admin.call('PUBSUB', 'SHARDCHANNELS', '*{c}*')) as string[]).length;
+    const moved = performance.now();
+    while ((await heard()) < 2) {
+      expect(performance.now() - moved).toBeLessThan(SOON);
+      await sleep(5);
+    }
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    await Promise.all(waiting);
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(served).toEqual([0, 1]);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('subscriptions that are cut', () => {
+  it('C6 C14 are restored, and who waits is served soon', async () => {
+    const [one, other] = await bench.serviceList(2);
+    for (let round = 0; round < 4; round++) {
+      const lock = await one!.acquire('d');
+      const waiting = other!.acquire('d');
+      await bench.untilWaiting('d', 1);
+      for (const { admin } of bench.cluster.nodes) await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      // Wherever the new ones stand by now: nowhere, half or whole.
+      await sleep(round * 15);
+      const since = performance.now();
+      expect(await lock.release()).toBe(true);
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(SOON);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C6 C14 with the connections for commands: holders stay, and nothing is taken twice', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('e');
+    const waiting = other!.acquire('e');
+    await bench.untilWaiting('e', 1);
+    for (const { admin } of bench.cluster.nodes) {
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    }
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+});

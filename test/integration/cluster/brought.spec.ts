@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
+import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { Section } from '../nest/support.js';
+import { ClusterBench } from '../../support/cluster-bench.js';
+
+const bench = new ClusterBench();
+
+describe('a Cluster that the application brought', () => {
+  it('C14 is used beside one of ours, and stays open', async () => {
+    const client = bench.cluster.client({ scaleReads: 'all', lazyConnect: true });
+    const listeners = (): number => client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0);
+    const before = listeners();
+    const [brought, own] = [await bench.service({ connection: client }), await bench.service()];
+    for (const [first, second] of [
+      [brought, own],
+      [own, brought],
+    ]) {
+      const lock = await first!.acquire('a');
+      const waiting = second!.acquire('a');
+      await bench.untilWaiting('a', 1);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(1_500);
+    }
+    await brought.close();
+    expect(await client.get('still there')).toBeNull();
+    expect(client.status).toBe('ready');
+    // ioredis listens itself once it has connected.
+    expect(listeners() - before).toBeLessThanOrEqual(2);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C14 its keyPrefix stands before all keys, and messages arrive all the same', async () => {
+    const client = bench.cluster.client({ keyPrefix: 'app:' });
+    const [one, other] = [await bench.service({ connection: client }), await bench.service({ connection: client })];
+    const lock = await one.acquire('a');
+    expect(await bench.cluster.admin.exists('app:lock:state:{a}')).toBe(1);
+    const waiting = other.acquire('a');
+    while ((await bench.cluster.admin.zcard('app:lock:queue:{a}')) === 0) await client.get('x');
+    const since = performance.now();
+    await lock.release();
+    await (await waiting).release();
+    expect(performance.now() - since).toBeLessThan(1_500);
+    const [key] = await bench.cluster.keysOnAllMasters('k', 1);
+    await expect(one.acquire(key!, { replicas: { min: 1, timeout: 50 } })).rejects.toThrow('0 of at least 1');
+  });
+
+  it('C14 serves an application, with a node that cannot be reached among those it was told', async () => {
+    @Injectable()
+    class Stock {
+      readonly section = new Section();
+
+      @DistributedLock({ key: 'stock:#sku' })
+      reserve(sku: string): Promise<number> {
+        expect(sku).toBe('x');
+        return this.section.pass();
+      }
+    }
+    const cluster = [{ host: '127.0.0.1', port: 1 }, ...bench.cluster.addresses];
+    const app = await Test.createTestingModule({
+      imports: [RedisLockModule.forRoot({ connection: { cluster } })],
+      providers: [Stock],
+    })
+      .setLogger({ log() {}, warn() {}, error() {}, debug() {} })
+      .compile();
+    await app.init();
+    const stock = app.get(Stock);
+    await Promise.all(Array.from({ length: 10 }, () => stock.reserve('x')));
+    expect(stock.section).toMatchObject({ most: 1, entries: 10 });
+    expect(await (await app.get(LockService).acquire('y')).release()).toBe(true);
+    await app.close();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('D1 a user of its own needs no more than what is documented', async () => {
+    const commands = [
+      'evalsha eval subscribe info wait time exists del get set hget hset hdel hexists hgetall pexpire pexpireat pttl',
+      'publish pubsub|numsub zadd zcard zrange zrank zrem zremrangebyscore zrevrange zscore',
+      // In a Cluster.
+      'ssubscribe sunsubscribe spublish pubsub|shardnumsub cluster|slots cluster|info asking',
+    ].flatMap((some) => some.split(' ').map((command) => `+${command}`));
+    const rules = ['on', '>secret', '~lock:*', 'resetchannels', '&lock:client:*', ...commands];
+    for (const { admin } of bench.cluster.nodes) {
+      await admin.acl('SETUSER', 'locks', ...rules);
+      await admin.acl('LOG', 'RESET');
+    }
+    const redisOptions = { username: 'locks', password: 'secret' };
+    const connection = { cluster: bench.cluster.addresses, options: { redisOptions } };
+    const [one, other] = await bench.serviceList(2, { connection });
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    expect(await other!.forceRelease((await waiting).key)).toBe(true);
+    const latch = one!.getCountDownLatch('b');
+    await latch.trySetCount(1);
+    const opened = other!.getCountDownLatch('b').await();
+    await latch.countDown();
+    expect(await opened).toBe(true);
+    const refused = await Promise.all(
+      bench.cluster.nodes.map(async ({ admin }) =>
+        ((await admin.acl('LOG')) as unknown[][]).map((entry) => String(entry[entry.indexOf('object') + 1])),
+      ),
+    );
+    // A telling name for the connection, which ioredis does without when it may not give one.
+    expect(refused.flat().filter((what) => !what.startsWith('client|'))).toEqual([]);
+  });
+
+  it('C14 is no server of a Redlock, nor are its nodes', async () => {
+    const refusal = (connection: unknown): Promise<unknown> => bench.service({ connection: connection as string[] });
+    const own = bench.cluster.nodes.map(({ url }) => url);
+    await expect(refusal(own)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    const message = expect.stringContaining('connection[2] is a Cluster');
+    for (const each of [bench.cluster.client(), { cluster: bench.cluster.addresses }]) {
+      await expect(refusal([...own.slice(0, 2), each])).rejects.toMatchObject({ code: 'LOCK_CONFIG', message });
+    }
+  });
+});

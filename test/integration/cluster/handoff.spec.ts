@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import { ClusterBench } from '../../support/cluster-bench.js';
+import { eventually } from '../../support/eventually.js';
+import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
+import { between } from '../../support/locks.js';
+
+const bench = new ClusterBench();
+
+describe('the way from one holder to the next in a Cluster', () => {
+  it('C14 takes less than 20 ms in the median of 150 handoffs across processes', async () => {
+    const [starter, workers] = [await bench.service(), await bench.workerList(4)];
+    const start = await starter.acquire('a');
+    const sections = workers.map((worker) => worker.sections({ key: 'a', times: 45, counter: 'counter' }));
+    await bench.untilWaiting('a', 4);
+    await start.release();
+    const history = (await Promise.all(sections)).flat().sort((one, other) => one.token! - other.token!);
+    expect(await bench.cluster.admin.get('counter')).toBe(String(4 * 45));
+    assertNoOverlap(history);
+    assertTokensGrow(history);
+    const handoffs = history
+      .map((hold, i) => ({ from: history[i - 1], to: hold }))
+      .filter(({ from, to }) => from !== undefined && from.who !== to.who)
+      .map(({ from, to }) => between(from!.to!, to.from))
+      .sort((a, b) => a - b);
+    expect(handoffs.length).toBeGreaterThanOrEqual(150);
+
+    const quantile = (part: number): number => handoffs[Math.floor((handoffs.length - 1) * part)]!;
+    const shown = [0, 0.5, 0.9, 0.99, 1].map((part) => `p${part * 100} ${quantile(part).toFixed(2)} ms`);
+    process.stdout.write(`${handoffs.length} handoffs across processes in a Cluster: ${shown.join(', ')}\n`);
+    expect(quantile(0.5)).toBeLessThan(20);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C14 is one command and one message in the slot, and a hot key is subscribed to once', async () => {
+    const [one, other] = await bench.serviceList(2);
+    for (const [first, second] of [
+      [one!, other!],
+      [other!, one!],
+    ]) {
+      const lock = await first!.acquire('b');
+      const next = second!.acquire('b');
+      await bench.untilWaiting('b', 1);
+      await lock.release();
+      await (await next).release();
+    }
+    await bench.resetStats();
+    let holder = await one!.acquire('b');
+    const turns = 10;
+    for (let i = 0; i < turns; i++) {
+      const next = [other!, one!][i % 2]!.acquire('b');
+      await bench.untilWaiting('b', 1);
+      await holder.release();
+      holder = await next;
+    }
+    // The first acquire, and for each turn an acquire that waits and a release.
+    expect(await bench.calls('evalsha')).toBe(1 + 2 * turns);
+    expect(await bench.calls('spublish')).toBe(turns);
+    expect(await bench.calls('publish')).toBe(0);
+    expect(await bench.calls('ssubscribe')).toBe(0);
+    await holder.release();
+  });
+
+  it('C14 nobody subscribes where nobody waits', async () => {
+    const service = await bench.service();
+    await bench.resetStats();
+    for (const key of ['c', 'd', 'e']) await (await service.acquire(key)).release();
+    expect(await service.tryAcquire('f')).not.toBeNull();
+    expect(await service.tryAcquire('f')).toBeNull();
+    expect(await bench.calls('ssubscribe')).toBe(0);
+  });
+
+  it('C14 a channel is given up when nobody has waited for a while, and taken up again', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600, commandTimeout: 500 });
+    const listening = async (key: string): Promise<number> =>
+      ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
+        .length;
+    for (let times = 0; times < 2; times++) {
+      const [lock, kept] = [await one!.acquire('h'), await one!.acquire('1:{i}')];
+      const waiting = [other!.acquire('h'), other!.acquire('1:{i}')];
+      await bench.untilWaiting('h', 1);
+      await bench.untilWaiting('1:{i}', 1);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting[0]!).release();
+      expect(performance.now() - since).toBeLessThan(1_500);
+      await eventually(async () => (await listening('h')) === 0);
+      // Somebody waits for this one still.
+      expect(await listening('i')).toBe(1);
+      await kept.release();
+      await (await waiting[1]!).release();
+    }
+  });
+
+  it('C14 keys with a hash tag of their own are in its slot, and are handed over as well', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const keys = ['order:{42}:pay', 'order:{42}:ship', 'with spaces {tag} and } more', 'empty{}tag', 'open{brace'];
+    expect(bench.cluster.slotOf(keys[0]!)).toBe(bench.cluster.slotOf(keys[1]!));
+    const locks = await Promise.all(keys.map((key) => one!.acquire(key)));
+    const waiting = keys.map((key) => other!.acquire(key));
+    for (const key of keys) await bench.untilWaiting(key, 1);
+    const since = performance.now();
+    await Promise.all(locks.map((lock) => lock.release()));
+    const next = await Promise.all(waiting);
+    expect(performance.now() - since).toBeLessThan(1_500);
+    await Promise.all(next.map((lock) => lock.release()));
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C14 a client that died is passed over at once', async () => {
+    const [[holder, last], [doomed]] = [await bench.serviceList(2), await bench.workerList(1)];
+    const lock = await holder!.acquire('g');
+    void doomed!.acquire('g').catch(() => undefined);
+    await bench.untilWaiting('g', 1);
+    const waiting = last!.acquire('g');
+    await bench.untilWaiting('g', 2);
+    await doomed!.process.kill();
+    const master = await bench.cluster.masterOf('g');
+    const channel = '*{g}*';
+    await eventually(
+      async () => ((await master.admin.call('PUBSUB', 'SHARDCHANNELS', channel)) as string[]).length === 1,
+    );
+    const since = performance.now();
+    await lock.release();
+    await (await waiting).release();
+    expect(performance.now() - since).toBeLessThan(1_500);
+  });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { hashSlot } from '../../../lib/keys/index.js';
+import { latchKeys } from '../../../lib/keys/index.js';
+import type { AcquireRequest } from '../../../lib/store/lock-store.js';
+import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
+import { ClusterBench } from '../../support/cluster-bench.js';
+
+const bench = new ClusterBench();
+const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+const clientId = newClientId();
+let store: RedisStore;
+let lastId = 0;
+
+beforeAll(async () => {
+  const connection = { cluster: bench.cluster.addresses };
+  store = new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: 3_000, clientId }, quiet);
+  await store.start();
+});
+afterAll(() => store.close());
+
+const request = (key: string): AcquireRequest => ({
+  key,
+  id: `${clientId}:${++lastId}`,
+  mode: { kind: 'exclusive' },
+  owner: undefined,
+  lease: 5_000,
+  waits: false,
+  period: 1_000,
+  patience: 3_000,
+  grantTimeout: 3_000,
+  turns: 1,
+  fair: false,
+});
+
+describe('what is in several slots', () => {
+  it('C14 the slot of a name is the one that Redis says', async () => {
+    const names = ['a', 'order:{42}:pay', 'ä€𝄞', '{}x', 'a{}{b}', '{{x}}', 'lock:client:{a{}:0a1b', 'x'.repeat(500)];
+    const slots = await Promise.all(names.map((name) => bench.cluster.nodes[0]!.admin.cluster('KEYSLOT', name)));
+    expect(names.map(hashSlot)).toEqual(slots);
+  });
+
+  it('C14 is renewed with one command for each slot, and answered in the order of the questions', async () => {
+    const keys = ['a', 'b', 'c', 'd'].flatMap((tag) => [1, 2, 3, 4, 5].map((n) => `${n}:{${tag}}`)).sort();
+    const holds = keys.map(request);
+    for (const hold of holds) expect((await store.acquire(hold)).outcome).toBe('held');
+    await store.release({ key: keys[7]!, id: holds[7]!.id, remember: 0, keep: 0, next: undefined });
+    await bench.resetStats();
+    const replies = await store.renew(holds.map(({ key, id }, i) => ({ key, id, lease: 10_000 + 100 * i })));
+    expect(await bench.calls('evalsha')).toBe(4);
+    replies.forEach((reply, i) => {
+      if (i === 7) expect(reply).toBe('gone');
+      else expect(Math.abs(Number(reply) - (10_000 + 100 * i))).toBeLessThan(50);
+    });
+  });
+
+  it('A15 keys of one slot are taken in one step, those of several one by one, all or none', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await bench.resetStats();
+    const together = await one!.acquire(['x:{t}', 'y:{t}', 'z:{t}']);
+    expect(await bench.calls('evalsha')).toBe(1);
+    expect(await other!.tryAcquire(['w:{t}', 'y:{t}'])).toBeNull();
+    await together.release();
+
+    const keys = await bench.cluster.keysOnAllMasters('several', 6);
+    const apart = await one!.acquire(keys);
+    expect(apart.fencingTokens.size).toBe(6);
+    for (const key of keys) expect(await other!.tryAcquire(key)).toBeNull();
+    expect(await other!.tryAcquire(['free', keys[3]!])).toBeNull();
+    const waiting = other!.acquire([...keys].reverse());
+    await bench.untilWaiting([...keys].sort()[0]!, 1);
+    await apart.release();
+    const next = await waiting;
+    for (const key of keys) expect(next.fencingTokens.get(key)).toBeGreaterThan(apart.fencingTokens.get(key)!);
+    await next.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 those who want the same keys in all orders never wait for each other', async () => {
+    const services = await bench.serviceList(3);
+    const keys = await bench.cluster.keysOnAllMasters('order', 3);
+    let [inside, most, passed] = [0, 0, 0];
+    const orders = [keys, [...keys].reverse(), [keys[1]!, keys[2]!, keys[0]!]];
+    const section = async (): Promise<void> => {
+      most = Math.max(most, ++inside);
+      await new Promise((resolve) => setImmediate(resolve));
+      inside -= 1;
+      passed += 1;
+    };
+    await Promise.all(Array.from({ length: 30 }, (_, i) => services[i % 3]!.run(orders[i % 3]!, section)));
+    expect({ most, passed }).toEqual({ most: 1, passed: 30 });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A18 latches open for those who wait at other nodes, by message', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const keys = await bench.cluster.keysOnAllMasters('latch', 3);
+    for (const key of keys) {
+      const latch = one!.getCountDownLatch(key);
+      expect(await latch.trySetCount(2)).toBe(true);
+      const opened = [one!, other!].map((service) => service.getCountDownLatch(key).await('10s'));
+      await latch.countDown();
+      // Both have registered before it opens, so they are told and need not ask.
+      const name = latchKeys('lock', key).latch;
+      while ((await bench.cluster.admin.hlen(name)) < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+      const since = performance.now();
+      await other!.getCountDownLatch(key).countDown();
+      expect(await Promise.all(opened)).toEqual([true, true]);
+      expect(performance.now() - since).toBeLessThan(1_500);
+    }
+  });
+
+  it('A9 a holder that never waited hears at once that its hold was ended by force', async () => {
+    const [one, other] = await bench.serviceList(2);
+    for (const key of await bench.cluster.keysOnAllMasters('force', 3)) {
+      const lock = await one!.acquire(key, { expire: '20s' });
+      const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
+      const since = performance.now();
+      expect(await other!.forceRelease(key)).toBe(true);
+      await lost;
+      expect(performance.now() - since).toBeLessThan(1_500);
+      expect(lock.isHeld).toBe(false);
+    }
+  });
+});

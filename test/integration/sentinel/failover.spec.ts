@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { eventually } from '../../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../support/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 2_000;
+/** How long an outage may take: Sentinels may have to try a second time. */
+const OUTAGE = { commandTimeout: '15s' };
+
+let sentinels: RedisSentinels;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  sentinels = await startRedisSentinels();
+}, 60_000);
+afterEach(async () => {
+  await locks.closeAll();
+  await sentinels.heal();
+  await (await sentinels.master()).admin.flushall();
+}, 60_000);
+afterAll(() => sentinels.stop());
+
+const waitersOf = async (key: string): Promise<number> =>
+  (await sentinels.master()).admin.zcard(redisKey('queue', key));
+
+/** What has been written so far will be known after a failover. */
+const replicated = async (): Promise<unknown> => (await sentinels.master()).admin.wait(1, 2_000);
+
+describe('behind Sentinels', () => {
+  it('C13 a lock is taken and handed over, and replicas can be waited for', async () => {
+    const [one, other] = [await locks.start(sentinels.connection), await locks.start(sentinels.connection)];
+    const lock = await one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
+    const waiting = other.acquire('a');
+    await eventually(async () => (await waitersOf('a')) === 1);
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    expect(performance.now() - since).toBeLessThan(SOON);
+  });
+
+  it('C13 SENTINEL FAILOVER: who holds goes on to hold, who waits is served by the new master', async () => {
+    const [one, other] = [await locks.start(sentinels.connection), await locks.start(sentinels.connection)];
+    const lock = await one.acquire('a');
+    const waiting = other.acquire('a', { waitTimeout: '30s' });
+    await eventually(async () => (await waitersOf('a')) === 1);
+    await replicated();
+    await sentinels.failover();
+    const master = await sentinels.master();
+    await eventually(async () => (await master.admin.pubsub('CHANNELS', 'lock:client:*')).length === 2, {
+      within: 10_000,
+    });
+    await lock.verify();
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+    await nothingLeftBehind(master);
+  });
+
+  it('C13 C15 the master is killed before its replica knows of the holder: tokens keep growing', async () => {
+    const options = { ...OUTAGE, lockWatchdogTimeout: 3_000 };
+    const [one, other] = [
+      await locks.start(sentinels.connection, options),
+      await locks.start(sentinels.connection, options),
+    ];
+    const old = await sentinels.master();
+    const replica = sentinels.servers.find((server) => server !== old)!;
+    await replicated();
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: what follows is not known there
+    const lock = await one.acquire('a');
+    const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
+    await old.kill();
+    await sentinels.untilMasterIsNot(old);
+    const next = await other.acquire('a', { waitTimeout: '30s' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await lost;
+    expect(lock.isHeld).toBe(false);
+    expect(await next.release()).toBe(true);
+  });
+
+  it('C13 the master is killed: its replica serves who waits', async () => {
+    const [one, other] = [
+      await locks.start(sentinels.connection, OUTAGE),
+      await locks.start(sentinels.connection, OUTAGE),
+    ];
+    const lock = await one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
+    const waiting = other.acquire('a', { waitTimeout: '30s' });
+    await eventually(async () => (await waitersOf('a')) === 1);
+    await replicated();
+    const old = await sentinels.master();
+    await old.kill();
+    await sentinels.untilMasterIsNot(old);
+    const master = await sentinels.master();
+    await eventually(async () => (await master.admin.pubsub('CHANNELS', 'lock:client:*')).length === 2, {
+      within: 10_000,
+    });
+    await lock.verify();
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+  });
+
+  it('C13 a client that the application brought follows as well, and stays open', async () => {
+    const client = new Redis({ ...sentinels.connection, failoverDetector: true, disconnectTimeout: 100 });
+    client.on('error', () => undefined);
+    try {
+      await useBrought(client);
+    } finally {
+      client.disconnect();
+    }
+  });
+
+  async function useBrought(client: Redis): Promise<void> {
+    const [own, other] = [await locks.start(client), await locks.start(sentinels.connection)];
+    const lock = await other.acquire('a');
+    const waiting = own.acquire('a', { waitTimeout: '30s' });
+    await eventually(async () => (await waitersOf('a')) === 1);
+    await replicated();
+    await sentinels.failover();
+    await eventually(() => lock.verify().then(() => true), { within: 10_000 });
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    await locks.closeAll();
+    expect(await client.ping()).toBe('PONG');
+  }
+});

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import { readConnections } from '../../../lib/redis-lock.connection.js';
+
+const node = { host: 'a', port: 6379 };
+
+describe('connection', () => {
+  it.each([
+    [{ cluster: [node, 'redis://b:6379', 7000] }, { cluster: [node, 'redis://b:6379', 7000], options: {} }],
+    [
+      { cluster: [node], options: { keyPrefix: 'app:' } },
+      { cluster: [node], options: { keyPrefix: 'app:' } },
+    ],
+    [
+      { sentinels: [node], name: 'mymaster' },
+      { sentinels: [node], name: 'mymaster' },
+    ],
+  ])('takes %j', (written, read) => {
+    expect(readConnections(written)).toEqual(read);
+  });
+
+  it.each([
+    ['no nodes', { cluster: [] }, 'connection.cluster must be a list of nodes'],
+    ['one that is none', { cluster: [node, null] }, 'connection.cluster must be a list of nodes'],
+    ['a node without a list', { cluster: node }, 'connection.cluster must be a list of nodes'],
+    ['options of nodes beside them', { cluster: [node], password: 'x' }, 'connection.password is not known'],
+    ['options that are none', { cluster: [node], options: 'x' }, 'connection.options must be'],
+    ['a prefix that chooses the slot', { cluster: [node], options: { keyPrefix: '{app}:' } }, 'one slot'],
+    ['that for all nodes', { cluster: [node], options: { redisOptions: { keyPrefix: '{a}' } } }, 'one slot'],
+    ['a Cluster among masters', ['redis://a', { cluster: [node] }, 'redis://c'], 'connection[1] is a Cluster'],
+  ])('refuses %s', (_what, written, message) => {
+    const read = (): unknown => readConnections(written);
+    expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
+  });
+
+  it('takes a client of a Cluster as it is, unless its prefix chooses the slot', () => {
+    const [plain, tagged] = ['app:', '{app}:'].map(
+      (keyPrefix) => new Cluster([node], { keyPrefix, lazyConnect: true }),
+    );
+    expect(readConnections(plain)).toBe(plain);
+    expect(() => readConnections(tagged)).toThrow(/one slot/);
+  });
+});
