@@ -93,7 +93,14 @@ describe('the way from one holder to the next in a Cluster', () => {
 
   it('C14 keys with a hash tag of their own are in its slot, and are handed over as well', async () => {
     const [one, other] = await bench.serviceList(2);
-    const keys = ['order:{42}:pay', 'order:{42}:ship', 'with spaces {tag} and } more', 'empty{}tag', 'open{brace'];
+    const keys = [
+      'order:{42}:pay',
+      'order:{42}:ship',
+      'two words',
+      'with spaces {a tag} and } more',
+      'empty{}tag',
+      'open{brace',
+    ];
     expect(bench.cluster.slotOf(keys[0]!)).toBe(bench.cluster.slotOf(keys[1]!));
     const locks = await Promise.all(keys.map((key) => one!.acquire(key)));
     const waiting = keys.map((key) => other!.acquire(key));
