@@ -65,15 +65,6 @@ export class RedisSentinels implements AsyncDisposable {
     );
   }
 
-  /** Has both run, the old master as a replica: what the Sentinel would see to by itself, after ten seconds. */
-  async heal(): Promise<void> {
-    for (const server of this.servers) await (server.isRunning ? server.resume() : server.start());
-    const master = await this.master();
-    const other = this.servers.find((server) => server !== master)!;
-    await other.admin.replicaof(master.host, master.port);
-    await this.untilWhole();
-  }
-
   /** Resolves when the Sentinel sees a master and a replica that follows it. */
   async untilWhole(): Promise<void> {
     await eventuallyPasses(

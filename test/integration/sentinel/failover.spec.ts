@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../support/fault-locks.js';
@@ -12,15 +12,14 @@ const OUTAGE = { commandTimeout: '15s' };
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
+// New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
+beforeEach(async () => {
   sentinels = await startRedisSentinels();
 }, 60_000);
 afterEach(async () => {
   await locks.closeAll();
-  await sentinels.heal();
-  await (await sentinels.master()).admin.flushall();
-}, 60_000);
-afterAll(() => sentinels.stop());
+  await sentinels.stop();
+});
 
 const waitersOf = async (key: string): Promise<number> =>
   (await sentinels.master()).admin.zcard(redisKey('queue', key));
