@@ -130,7 +130,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
   }
 
   emptied(queue: LocalQueue): void {
-    if (queue.isShared) this.sharedQueues.delete(queue.key);
+    if (this.sharedQueues.get(queue.key) === queue) this.sharedQueues.delete(queue.key);
     else this.ownQueues.delete(queue);
   }
 
