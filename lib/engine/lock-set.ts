@@ -66,7 +66,8 @@ async function takeInOrder(
     for (const { key, holdAtLeast } of set) keepFrom(now, held.get(key)!, holdAtLeast);
   } catch (error) {
     const released = Promise.allSettled([...held.values()].map((hold) => environment.release(hold)));
-    if (!isLockStoreError(error)) await released;
+    // Not where the store is out of reach: that would take as long once more.
+    if (!isLockStoreError(error) || !error.transient) await released;
     throw error;
   }
   return set.map(({ key }) => held.get(key)!);

@@ -154,10 +154,12 @@ export class LockTaker {
    * @throws LockLostError
    */
   private async giveUp(holds: readonly Hold[], lost: KeyHandle): Promise<void> {
-    for (const hold of holds) {
-      hold.terms = { ...hold.terms, holdAtLeast: 0 };
-      this.engine.release(hold).catch((error: unknown) => this.engine.reportFailedRelease(hold, error));
-    }
+    for (const hold of holds) hold.terms = { ...hold.terms, holdAtLeast: 0 };
+    await Promise.all(
+      holds.map((hold) =>
+        this.engine.release(hold).catch((error: unknown) => this.engine.reportFailedRelease(hold, error)),
+      ),
+    );
     lost.assertHeld();
   }
 }
