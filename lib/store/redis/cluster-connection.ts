@@ -220,6 +220,8 @@ export const isCluster = (connection: object): connection is Cluster =>
 function connect({ cluster, options = {} }: ClusterAddress, commandTimeout: number): Cluster {
   return new Cluster([...cluster], {
     clusterRetryStrategy: retryDelay,
+    // It counts as a redirection what it tries again every 100 ms while a master is away: how long is commandTimeout's business.
+    maxRedirections: 16 + Math.ceil(commandTimeout / 100),
     ...options,
     redisOptions: {
       maxRetriesPerRequest: null,

@@ -46,8 +46,9 @@ export class ScriptRunner {
       const sendText = (): void => void client.eval(source, keys.length, ...keys, ...args).then(answered, failed);
       if (BY_TEXT.has(script)) return sendText();
       client.evalsha(sha1, keys.length, ...keys, ...args).then(answered, (error: Error) => {
-        // A server that has restarted, or a replica that has taken over. The script has not been executed.
-        if (error.message.startsWith('NOSCRIPT')) sendText();
+        // A server that has restarted, or a replica that has taken over. The script has not been executed. A Cluster's
+        // client that was sent about puts its own words before what it was told last.
+        if (/\bNOSCRIPT\b/.test(error.message)) sendText();
         else failed(error);
       });
     });

@@ -2,7 +2,7 @@ import { LockStoreError } from '../../errors/index.js';
 
 /** What a server answers while it starts, fails over or is busy, and what ioredis says of a lost connection. */
 const TRANSIENT =
-  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes/i;
+  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes|Too many Cluster redirections/i;
 
 /** What to do about the refusals that an operator has to mend. */
 const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [

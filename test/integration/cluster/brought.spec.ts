@@ -48,6 +48,16 @@ describe('a Cluster that the application brought', () => {
     await expect(one.acquire(key!, { replicas: { min: 1, timeout: 50 } })).rejects.toThrow('0 of at least 1');
   });
 
+  it('C14 a node that does not know the scripts is sent them, also where the client has given up being sent about', async () => {
+    const client = bench.cluster.client({ maxRedirections: 0 });
+    for (const { admin } of bench.cluster.nodes) await admin.script('FLUSH');
+    const service = await bench.service({ connection: client });
+    for (const key of await bench.cluster.keysOnAllMasters('flushed', 3)) {
+      expect(await (await service.acquire(key)).release()).toBe(true);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
   it('C14 serves an application, with a node that cannot be reached among those it was told', async () => {
     @Injectable()
     class Stock {
