@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { build } from './build.mjs';
 import { checkGenerated } from './generate-lua.mjs';
 import { COUNTS_VARIABLE } from './lib/count-reporter.mjs';
+import { tell } from './lib/counts.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { REDIS_VARIABLE } from './lib/redis-installation.mjs';
 import { run, runAsScript } from './lib/run.mjs';
@@ -17,10 +18,8 @@ async function test(jestArguments) {
   checkGenerated();
   // Tests that start processes of their own start them on the built library.
   await build();
-  const { code, passed, failed } = await runJest(jestArguments, installation);
-  if (passed + failed === 0) console.log('No test has run.');
-  console.log(`${passed} passed, ${failed} failed`);
-  return passed === 0 || failed > 0 ? code || 1 : code;
+  const { code, ...counts } = await runJest(jestArguments, installation);
+  return tell(counts) || code;
 }
 
 async function runJest(jestArguments, installation) {
