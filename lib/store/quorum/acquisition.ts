@@ -1,7 +1,7 @@
 import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
-import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.js';
+import { answeredAt, hasRival, heldAt, othersIn, verdictOf, type Verdict } from './ballot.js';
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
 import { Seat } from './seat.js';
@@ -48,6 +48,9 @@ export class Acquisition {
   private again = false;
   private ended: 'released' | 'dropped' | undefined;
   private unsettled = 0;
+  /** Who was in the way when the vote was last split, and how often in a row these were. */
+  private others = '';
+  private splits = 0;
   private wake: (() => void) | undefined;
 
   constructor(
@@ -148,7 +151,6 @@ export class Acquisition {
 
   private async run(): Promise<Outcome> {
     const { quorum, clock, random } = this.environment;
-    let splits = 0;
     let unwritten = 0;
     let yields = false;
     if (this.won !== undefined && this.won.until > clock.now()) return { won: this.won };
@@ -174,7 +176,7 @@ export class Acquisition {
         for (const seat of held) this.giveBack(seat);
         return this.contended(0);
       }
-      splits += 1;
+      const splits = this.countSplit();
       const { waits } = this.request;
       if (splits > (waits ? MOST_SPLITS : MOST_TRIES)) {
         for (const seat of held) this.giveBack(seat);
@@ -197,6 +199,14 @@ export class Acquisition {
       });
     }
     return { reply: { outcome: 'left', time: clock.now() } };
+  }
+
+  /** Over all attempts: a grant that was yielded comes back by a push, and those in the way may be dead. */
+  private countSplit(): number {
+    const others = othersIn(this.seats);
+    this.splits = others === this.others ? this.splits + 1 : 1;
+    this.others = others;
+    return this.splits;
   }
 
   private get isWanted(): boolean {
