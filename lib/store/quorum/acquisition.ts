@@ -1,20 +1,15 @@
 import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
-import { answeredAt, hasRival, heldAt, othersIn, verdictOf, type Verdict } from './ballot.js';
+import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.js';
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
 import { Seat } from './seat.js';
+import { SplitVotes } from './split-votes.js';
 import { writeToken, type Won } from './write-token.js';
 
-/** How often a split vote is tried to be settled before everything is given back; for those who do not wait, too. */
-const MOST_SPLITS = 4;
-const MOST_TRIES = 3;
-/** The first of those pauses takes so many ms at most, each further one twice as long. */
-const JITTER = 8;
-/** How many ms after a split vote that was not settled it is tried again. */
-const AFTER_SPLIT = 50;
-const LONGEST_AFTER_SPLIT = 1_000;
+/** When somebody is asked again of whom nothing is known; up to twice as many ms. */
+const ASK_AGAIN = 50;
 /** How often one attempt may go round, and how often a majority may fail to take its token. */
 const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
@@ -41,16 +36,11 @@ export class Acquisition {
   won: Won | undefined;
   readonly seats: readonly Seat[];
   private readonly since: number;
-  /** How much younger it makes itself than it is, to part from those who came at the same moment. */
-  private handicap = 0;
+  private readonly splits: SplitVotes;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
   private again = false;
   private ended: 'released' | 'dropped' | undefined;
-  private unsettled = 0;
-  /** Who was in the way when the vote was last split, and how often in a row these were. */
-  private others = '';
-  private splits = 0;
   private wake: (() => void) | undefined;
 
   constructor(
@@ -58,6 +48,7 @@ export class Acquisition {
     private request: AcquireRequest,
   ) {
     this.since = environment.clock.now();
+    this.splits = new SplitVotes(environment.random);
     this.seats = environment.members.map((member) => new Seat(member));
   }
 
@@ -89,7 +80,7 @@ export class Acquisition {
   /** What the next master is asked. The age puts it at the same place in every queue, whatever clocks say. */
   requestFor({ store }: Member): AcquireRequest {
     const { request } = this;
-    const age = Math.max(0, this.environment.clock.now() - this.since - this.handicap);
+    const age = Math.max(0, this.environment.clock.now() - this.since - this.splits.handicap);
     // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
     return { ...request, waits: request.waits && store.listening, turns: Math.min(request.turns, 2), age };
   }
@@ -150,7 +141,7 @@ export class Acquisition {
   }
 
   private async run(): Promise<Outcome> {
-    const { quorum, clock, random } = this.environment;
+    const { quorum, clock } = this.environment;
     let unwritten = 0;
     let yields = false;
     if (this.won !== undefined && this.won.until > clock.now()) return { won: this.won };
@@ -171,24 +162,14 @@ export class Acquisition {
       if (this.again) continue;
 
       const { held } = this;
-      if (held.length === 0) return this.contended(0);
-      if (hasRival(this.seats, quorum, this.request)) {
-        for (const seat of held) this.giveBack(seat);
-        return this.contended(0);
-      }
-      const splits = this.countSplit();
+      if (held.length === 0) return this.contended();
       const { waits } = this.request;
-      if (splits > (waits ? MOST_SPLITS : MOST_TRIES)) {
-        for (const seat of held) this.giveBack(seat);
-        this.unsettled += 1;
-        return this.contended(this.unsettled);
-      }
+      const rival = hasRival(this.seats, quorum, this.request);
+      const pause = rival ? undefined : this.splits.pause(this.seats, waits);
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
-      if (!waits) for (const seat of held) this.giveBack(seat);
-      const pause = JITTER * 2 ** (splits - 1);
-      // Where the queues have not settled it, some came at the same moment.
-      if (splits > 1) this.handicap += random() * pause;
-      await this.majorityWithin(random() * pause);
+      if (pause === undefined || !waits) for (const seat of held) this.giveBack(seat);
+      if (pause === undefined) return this.contended(rival ? Infinity : this.splits.retryIn());
+      await this.majorityWithin(pause);
       yields = waits;
     }
     if (this.isWanted) {
@@ -199,14 +180,6 @@ export class Acquisition {
       });
     }
     return { reply: { outcome: 'left', time: clock.now() } };
-  }
-
-  /** Over all attempts: a grant that was yielded comes back by a push, and those in the way may be dead. */
-  private countSplit(): number {
-    const others = othersIn(this.seats);
-    this.splits = others === this.others ? this.splits + 1 : 1;
-    this.others = others;
-    return this.splits;
   }
 
   private get isWanted(): boolean {
@@ -326,19 +299,17 @@ export class Acquisition {
     throw minorityError(this.seats.length, answered, errors, quorum, key);
   }
 
-  private contended(unsettled: number): Outcome {
+  private contended(atMost = Infinity): Outcome {
     const { clock, random } = this.environment;
     const { waits } = this.request;
     const now = clock.now();
     // A question on its way is asked already: when its master was to be asked is over, and no reason to hurry.
-    let askIn = Math.min(...this.seats.filter(({ isOpen }) => !isOpen).map(({ askAt }) => askAt)) - now;
-    if (unsettled > 0) {
-      askIn = Math.min(askIn, AFTER_SPLIT * 2 ** (unsettled - 1) * (0.5 + random()), LONGEST_AFTER_SPLIT);
-    }
+    const next = Math.min(...this.seats.filter(({ isOpen }) => !isOpen).map(({ askAt }) => askAt));
+    const askIn = Math.min(next - now, atMost);
     const reply: ContendedReply = {
       outcome: waits ? 'queued' : 'busy',
       time: now,
-      askIn: Math.max(2, Number.isFinite(askIn) ? askIn : AFTER_SPLIT * (1 + random())),
+      askIn: Math.max(2, Number.isFinite(askIn) ? askIn : ASK_AGAIN * (1 + random())),
       lastToken: Math.max(...this.seats.map(({ lastToken }) => lastToken)),
       holders: [...new Set(this.seats.flatMap(({ holders }) => holders))],
     };
