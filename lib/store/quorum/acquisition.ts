@@ -82,7 +82,8 @@ export class Acquisition {
     const { request } = this;
     const age = Math.max(0, this.environment.clock.now() - this.since - this.splits.handicap);
     // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
-    return { ...request, waits: request.waits && store.listening, turns: Math.min(request.turns, 2), age };
+    const turns = Math.min(request.turns, 2);
+    return { ...request, waits: request.waits && store.listening, turns, turnsAlone: turns, age };
   }
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
