@@ -24,7 +24,8 @@ async function testExamples(chosen) {
   await installLibrary();
   await compile();
   const files = testFiles(chosen);
-  if (files.length === 0) throw new StepFailed(`There is no example ${chosen.join(', ')}: name directories of examples/.`);
+  if (files.length === 0)
+    throw new StepFailed(`There is no example ${chosen.join(', ')}: name directories of examples/.`);
   const server = await redis.start();
   process.env.REDIS_URL = server.url;
   try {
