@@ -113,6 +113,7 @@ export class RedisConnection implements Connection {
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
+      hushSentinels(this.commands);
       this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
@@ -184,6 +185,18 @@ export class RedisConnection implements Connection {
 
 const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
+
+/** What listens for other masters connects again when its Sentinel was away; ioredis would print each attempt that fails. */
+function hushSentinels(client: Redis): void {
+  const { connector } = client as unknown as { connector?: SentinelConnector };
+  for (const { client: sentinel } of connector?.failoverDetector?.sentinels ?? [])
+    sentinel.on('error', () => undefined);
+}
+
+/** A part of ioredis that it keeps to itself. */
+interface SentinelConnector {
+  readonly failoverDetector?: { readonly sentinels?: ReadonlyArray<{ readonly client: Redis }> } | null;
+}
 
 const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 
