@@ -4,6 +4,10 @@ export declare class Proxy {
   readonly port: number;
   /** Everything takes `ms` longer, each way. */
   delay(ms: number): void;
+  /** What servers answer waits here, and comes late and in order. */
+  holdReplies(): void;
+  /** Both ends of all connections see them end. */
+  cut(): void;
   heal(): Promise<void>;
   close(): Promise<void>;
 }
