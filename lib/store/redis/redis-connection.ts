@@ -5,6 +5,7 @@ import { ConnectionLog } from './connection-log.js';
 import {
   OWN_OPTIONS,
   REPLICATION_OPTIONS,
+  retryDelay,
   SENTINEL_OPTIONS,
   silenceLimit,
   SUBSCRIBER_OPTIONS,
@@ -69,8 +70,9 @@ export class RedisConnection implements Connection {
   }
 
   open(): void {
+    if (this.closed) return;
     for (const client of [this.commands, this.subscriber]) {
-      if (client.status === 'wait') client.connect().catch(() => undefined);
+      if (client.status === 'wait' || client.status === 'end') client.connect().catch(() => undefined);
     }
   }
 
@@ -111,11 +113,23 @@ export class RedisConnection implements Connection {
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
+      hushSentinels(this.commands);
       this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
     });
-    if (this.ownsCommands) this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
+    if (!this.ownsCommands) return;
+    this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
+    this.on(this.commands, 'end', () => this.connectAgain());
+  }
+
+  /**
+   * ioredis gives up for good when Sentinels tell it of another master while it is about to connect: that ends an attempt
+   * to connect, instead of a connection.
+   */
+  private connectAgain(): void {
+    this.downSince ??= performance.now();
+    if (this.commands.options.sentinels) setTimeout(() => this.open(), retryDelay(1)).unref();
   }
 
   private watchSubscriber(): void {
@@ -171,6 +185,18 @@ export class RedisConnection implements Connection {
 
 const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
+
+/** What listens for other masters connects again when its Sentinel was away; ioredis would print each attempt that fails. */
+function hushSentinels(client: Redis): void {
+  const { connector } = client as unknown as { connector?: SentinelConnector };
+  for (const { client: sentinel } of connector?.failoverDetector?.sentinels ?? [])
+    sentinel.on('error', () => undefined);
+}
+
+/** A part of ioredis that it keeps to itself. */
+interface SentinelConnector {
+  readonly failoverDetector?: { readonly sentinels?: ReadonlyArray<{ readonly client: Redis }> } | null;
+}
 
 const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 
