@@ -33,7 +33,7 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
 export class RedisSentinels implements AsyncDisposable {
   constructor(
     readonly servers: readonly RedisServer[],
-    private readonly watcher: RedisServer,
+    readonly watcher: RedisServer,
   ) {}
 
   /** What `connection` takes. */
