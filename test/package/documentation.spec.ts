@@ -14,6 +14,8 @@ const DOCUMENTS = [
   'CHANGELOG.md',
   'docs/observability.md',
   'docs/cli.md',
+  'docs/reliability.md',
+  'reliability/README.md',
 ];
 
 const read = (document: string): string => readFileSync(join(ROOT, document), 'utf8');
