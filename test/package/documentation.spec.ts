@@ -17,6 +17,8 @@ const DOCUMENTS = [
   'docs/operations.md',
   'examples/fencing-postgres/README.md',
   'SECURITY.md',
+  'docs/reliability.md',
+  'reliability/README.md',
 ];
 
 /** What stands before a quotation: the file that has it. */

@@ -36,6 +36,8 @@ export class RedisConnection implements Connection {
   epoch = 0;
 
   private downSince: number | undefined;
+  /** The subscriber was connected before the connection for commands was last lost. */
+  private isSubscriberOlder = false;
   private readonly subscriber: Redis;
   private readonly ownsCommands: boolean;
   private readonly log: ConnectionLog;
@@ -55,6 +57,8 @@ export class RedisConnection implements Connection {
     this.replicas = new ReplicaAcknowledgement(() => this.commands.duplicate(REPLICATION_OPTIONS), commandTimeout);
     this.watchCommands();
     this.watchSubscriber();
+    if (this.ownsCommands) this.beginAgain(this.commands);
+    this.beginAgain(this.subscriber);
   }
 
   get trouble(): Error | undefined {
@@ -70,9 +74,8 @@ export class RedisConnection implements Connection {
   }
 
   open(): void {
-    if (this.closed) return;
     for (const client of [this.commands, this.subscriber]) {
-      if (client.status === 'wait' || client.status === 'end') client.connect().catch(() => undefined);
+      if (client.status === 'wait') client.connect().catch(() => undefined);
     }
   }
 
@@ -107,6 +110,7 @@ export class RedisConnection implements Connection {
     let lost = false;
     this.on(this.commands, 'close', () => {
       lost = true;
+      this.isSubscriberOlder = true;
       this.downSince ??= performance.now();
       this.epoch += 1;
     });
@@ -118,21 +122,12 @@ export class RedisConnection implements Connection {
       if (lost) this.observer.reconnected();
       lost = false;
     });
-    if (!this.ownsCommands) return;
-    this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
-    this.on(this.commands, 'end', () => this.connectAgain());
-  }
-
-  /**
-   * ioredis gives up for good when Sentinels tell it of another master while it is about to connect: that ends an attempt
-   * to connect, instead of a connection.
-   */
-  private connectAgain(): void {
-    this.downSince ??= performance.now();
-    if (this.commands.options.sentinels) setTimeout(() => this.open(), retryDelay(1)).unref();
+    this.on(this.commands, 'end', () => (this.downSince ??= performance.now()));
+    if (this.ownsCommands) this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
   }
 
   private watchSubscriber(): void {
+    this.on(this.subscriber, 'connect', () => (this.isSubscriberOlder = false));
     this.on(this.subscriber, 'ready', () => void this.subscribe());
     this.on(this.subscriber, 'close', () => {
       this.listening = false;
@@ -143,12 +138,27 @@ export class RedisConnection implements Connection {
   }
 
   /**
-   * Sentinels have named another master. The old one may be alive still, frozen or cut off, and not have closed the
-   * connections on which nothing is to be heard any more, and nothing confirmed.
+   * There may be another master now, by the word of Sentinels or behind the same address. The old one may be alive still, as
+   * a replica, frozen or cut off, and not have closed the connection on which nothing is to be heard any more.
    */
   private followMaster(): void {
-    const isElsewhere = this.subscriber.status === 'ready' && peerOf(this.subscriber) !== peerOf(this.commands);
-    if (this.commands.options.sentinels && isElsewhere) this.subscriber.disconnect(true);
+    if (this.subscriber.status !== 'ready') return;
+    const { sentinels } = this.commands.options;
+    const isElsewhere = sentinels ? peerOf(this.subscriber) !== peerOf(this.commands) : this.isSubscriberOlder;
+    if (isElsewhere) this.subscriber.disconnect(true);
+  }
+
+  /**
+   * ioredis gives up for good when a failover is told (`failoverDetector`) in the moment in which it asks the Sentinels for the
+   * master, as after the death of the old one.
+   */
+  private beginAgain(client: Redis): void {
+    this.on(client, 'end', () => {
+      if (this.closed || !client.options.sentinels) return;
+      setTimeout(() => {
+        if (!this.closed && client.status === 'end') client.connect().catch(() => undefined);
+      }, retryDelay(1)).unref();
+    });
   }
 
   private async subscribe(): Promise<void> {
