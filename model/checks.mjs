@@ -20,7 +20,11 @@ export const CHECKS = [
   { ...QUEUE, name: 'a connection breaks', defines: { BREAKS: 1 } },
   { ...QUEUE, name: 'a connection breaks, a waiter leaves', defines: { BREAKS: 1, LEAVES: 1, RENEWALS: 0 } },
   { ...QUEUE, name: 'three clients, two slow ticks', defines: { CLIENTS: 3, PROMPT: 2 } },
-  { ...WAITING, name: 'served: a message is lost, a client dies', defines: { PROMPT: 0, LOSSES: 1, CRASHES: 1 } },
+  {
+    ...WAITING,
+    name: 'served: a message is lost, a client dies',
+    defines: { PROMPT: 0, ROUNDS: 2, LOSSES: 1, CRASHES: 1 },
+  },
   { ...WAITING, name: 'served: and a waiter leaves', defines: { PROMPT: 0, ROUNDS: 2, LOSSES: 1, LEAVES: 1 } },
   { ...WAITING, name: 'served: a connection breaks', defines: { PROMPT: 0, BREAKS: 1 } },
 
@@ -34,7 +38,12 @@ export const CHECKS = [
     fails: HAS_LEFT,
   },
   { ...WAITING, name: 'no polling', defines: { NO_POLLING: 1, PROMPT: 0, LOSSES: 1 }, fails: SERVED },
-  { ...WAITING, name: 'no grant timeout', defines: { NO_GRANT_TIMEOUT: 1, PROMPT: 0, CRASHES: 1 }, fails: SERVED },
+  {
+    ...WAITING,
+    name: 'no grant timeout',
+    defines: { NO_GRANT_TIMEOUT: 1, PROMPT: 0, ROUNDS: 2, CRASHES: 1 },
+    fails: SERVED,
+  },
 
   { ...COHORT, name: 'two clients in turn', defines: {} },
   { ...COHORT, name: 'three clients in turn', defines: { CLIENTS: 3 } },

@@ -210,14 +210,12 @@ inline doAsk(c, who) {
 inline doLeave(who, remember) {
   hasLeft[who] = true;
 #ifdef RELEASE_ANY
-  if :: holder != NONE -> holder = NONE; holdLeft = 0; holdFull = 0; holdLag = 0
+  holder = NONE; holdLeft = 0; holdFull = 0; holdLag = 0;
 #else
-  if :: holder == who -> holder = NONE; holdLeft = 0; holdFull = 0; holdLag = 0
+  if :: holder == who -> holder = NONE; holdLeft = 0; holdFull = 0; holdLag = 0 :: else fi;
 #endif
-  :: else ->
-    findPlace(who);
-    if :: i < waiters -> dropPlace(i) :: else fi
-  fi;
+  findPlace(who);
+  if :: i < waiters -> dropPlace(i) :: else fi;
   if :: remember -> remembered[who] = MEMORY :: else fi;
   settle(NONE)
 }

@@ -29,6 +29,9 @@
 #ifndef DELAY               /* ticks after which a master that lost its data is started: the longest lease */
 #define DELAY LEASE
 #endif
+#ifndef AGAIN               /* questions after a refusal, of all clients together */
+#define AGAIN 1
+#endif
 #ifndef YIELDS              /* grants of a minority that are given to the queue of their master */
 #define YIELDS 0
 #endif
@@ -61,7 +64,7 @@ mtype:phase phase[CLIENTS];
 byte round[CLIENTS], renewals[CLIENTS], valid[CLIENTS];
 byte until[SEATS];          /* ticks for which the client counts on this master */
 
-byte restarts = RESTARTS, yields = YIELDS, copies = LATE;
+byte restarts = RESTARTS, again = AGAIN, yields = YIELDS, copies = LATE;
 byte i, n;                  /* of atomic steps */
 
 /* ---- what a client makes of the answers ---- */
@@ -165,7 +168,7 @@ end:
   :: d_step { late[s] && away[m] == 0 -> late[s] = false; if :: phase[c] != idle && holder[m] == idOf(c) -> free(m) :: else fi }
 #endif
   /* Who got nothing here, or has nothing any more, asks again. */
-  :: d_step { phase[c] == trying && kind[s] == nothing && until[s] == 0 -> send(s, ask) }
+  :: d_step { phase[c] == trying && kind[s] == nothing && until[s] == 0 && again > 0 -> again--; send(s, ask) }
 #if YIELDS > 0
   :: atomic {
       phase[c] == trying && kind[s] == nothing && until[s] > 0 && yields > 0 ->

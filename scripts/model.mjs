@@ -57,7 +57,7 @@ async function runCheck({ file, defines, liveness = false }, directory, compiler
     await execute('spin', ['-a', ...options, join(ROOT, 'model', file)], { cwd: directory });
     // Fairness counts processes: three bits of it are enough for all of these.
     const kind = liveness ? ['-DNFAIR=3'] : ['-DSAFETY', '-DNOCLAIM'];
-    const build = ['-O2', '-w', '-DCOLLAPSE', `-DMEMLIM=${MEGABYTES}`, ...kind, '-o', 'pan', 'pan.c'];
+    const build = ['-O1', '-w', '-DCOLLAPSE', `-DMEMLIM=${MEGABYTES}`, ...kind, '-o', 'pan', 'pan.c'];
     await execute(compiler, build, { cwd: directory });
     const search = [`-m${DEPTH}`, ...(liveness ? ['-a', '-f'] : [])];
     const { stdout } = await execute(join(directory, 'pan'), search, {
