@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-cnoZ3Tb53B8m4VTlHZX5crSv2ZOyA+oI2BidESrHviA='; style-src 'sha256-h8rk3g1lpv9PVe/5a5RYVVogKw50OO370NtEybS+drM='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-DYCI7CCgCOn4586CRlsOnviWuFCddhINuqwWLGDACjc='; style-src 'sha256-h8rk3g1lpv9PVe/5a5RYVVogKw50OO370NtEybS+drM='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -1180,7 +1180,7 @@ function drawRate(id, { acquired, timeouts, lost, slot, window }) {
   drawMarks(chart, x, lost, 'series-bad', 'lost');
   const minutes = window / 60_000;
   for (let minute = 0; minute <= minutes; minute++) {
-    const text = minute === minutes ? 'now' : \`−\${minutes - minute} min\`;
+    const text = minute === minutes ? 'now' : \`−\${minutes - minute}\${minute === 0 ? ' min' : ''}\`;
     const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
     svg.append(
       drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),
@@ -1317,24 +1317,30 @@ function listIncidents(incidents) {
 }
 
 function itemOf(incident) {
-  const { type, at, key, pattern, owner } = incident;
-  const key_ = element('span', { class: 'key' }, visible(key));
-  if (pattern !== undefined && pattern !== key) key_.append(element('span', { class: 'more' }, visible(pattern)));
-  const by = owner === undefined ? '' : \` by \${visible(owner)}\`;
+  const { type, at, key, pattern } = incident;
+  const name = element('span', { class: 'key' }, visible(key));
+  if (pattern !== undefined && pattern !== key) name.append(element('span', { class: 'more' }, visible(pattern)));
   return element(
     'li',
     {},
     element('time', { datetime: new Date(at).toISOString() }, clock(at)),
     element('span', { class: 'badge', 'data-kind': type }, WHAT[type]),
-    key_,
-    element('span', { class: 'why' }, \`\${storyOf(incident)}\${by}\`),
+    name,
+    element('span', { class: 'why' }, storyOf(incident)),
   );
 }
 
-function storyOf({ type, took, reason, lockType }) {
-  if (type === 'timeout') return \`gave up after \${time(took)}\`;
-  const held = \`held \${kindName({ type: lockType, permits: 1 })} for \${time(took)}\`;
+function storyOf({ type, took, reason, lockType, owner }) {
+  const by = owner === undefined ? '' : \` by \${acquisitionName(owner)}\`;
+  if (type === 'timeout') return \`given up\${by} after \${time(took)}\`;
+  const held = \`held\${by} (\${lockType}) for \${time(took)}\`;
   return reason === undefined ? held : \`\${held}: \${visible(reason)}\`;
+}
+
+/** As \`ownerName\`, where the client is not told: an acquisition's id begins with it. */
+function acquisitionName(owner) {
+  const [, client = ''] = /^([0-9a-f]{32}):\\d+$/.exec(owner) ?? [];
+  return ownerName({ owner, client });
 }
 
 /** A lease that is about to end. */
@@ -1829,7 +1835,13 @@ byId('instance').addEventListener('change', ({ target }) => {
   table.clear();
   connection.follow(instance);
 });
-new ResizeObserver(drawCharts).observe(byId('rate'));
+
+let width;
+new ResizeObserver(([{ contentRect }]) => {
+  // Drawing does not change the width, but what is drawn the height.
+  if (contentRect.width !== width) drawCharts();
+  width = contentRect.width;
+}).observe(byId('rate'));
 setInterval(() => table.tick(), TICK);
 connection.follow(undefined);
 </script>

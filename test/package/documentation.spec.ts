@@ -14,6 +14,7 @@ const DOCUMENTS = [
   'CHANGELOG.md',
   'docs/observability.md',
   'docs/cli.md',
+  'docs/dashboard.md',
 ];
 
 const read = (document: string): string => readFileSync(join(ROOT, document), 'utf8');
@@ -105,7 +106,7 @@ const anchorsOf = (document: string): string[] =>
 
 describe('the documentation', () => {
   it('has no example that does not compile', () => {
-    const examples = ['README.md', 'docs/migration.md', 'docs/observability.md'].flatMap(examplesOf);
+    const examples = ['README.md', 'docs/migration.md', 'docs/observability.md', 'docs/dashboard.md'].flatMap(examplesOf);
     expect(examples.length).toBeGreaterThan(20);
     expect(complaintsAbout(examples)).toEqual([]);
   }, 60_000);

@@ -120,7 +120,7 @@ export function drawRate(id, { acquired, timeouts, lost, slot, window }) {
   drawMarks(chart, x, lost, 'series-bad', 'lost');
   const minutes = window / 60_000;
   for (let minute = 0; minute <= minutes; minute++) {
-    const text = minute === minutes ? 'now' : `−${minutes - minute} min`;
+    const text = minute === minutes ? 'now' : `−${minutes - minute}${minute === 0 ? ' min' : ''}`;
     const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
     svg.append(
       drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),

@@ -1,5 +1,5 @@
 import { byId, element } from './dom.js';
-import { clock, kindName, time, visible } from './format.js';
+import { clock, ownerName, time, visible } from './format.js';
 
 const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released' };
 
@@ -15,22 +15,28 @@ export function listIncidents(incidents) {
 }
 
 function itemOf(incident) {
-  const { type, at, key, pattern, owner } = incident;
-  const key_ = element('span', { class: 'key' }, visible(key));
-  if (pattern !== undefined && pattern !== key) key_.append(element('span', { class: 'more' }, visible(pattern)));
-  const by = owner === undefined ? '' : ` by ${visible(owner)}`;
+  const { type, at, key, pattern } = incident;
+  const name = element('span', { class: 'key' }, visible(key));
+  if (pattern !== undefined && pattern !== key) name.append(element('span', { class: 'more' }, visible(pattern)));
   return element(
     'li',
     {},
     element('time', { datetime: new Date(at).toISOString() }, clock(at)),
     element('span', { class: 'badge', 'data-kind': type }, WHAT[type]),
-    key_,
-    element('span', { class: 'why' }, `${storyOf(incident)}${by}`),
+    name,
+    element('span', { class: 'why' }, storyOf(incident)),
   );
 }
 
-function storyOf({ type, took, reason, lockType }) {
-  if (type === 'timeout') return `gave up after ${time(took)}`;
-  const held = `held ${kindName({ type: lockType, permits: 1 })} for ${time(took)}`;
+function storyOf({ type, took, reason, lockType, owner }) {
+  const by = owner === undefined ? '' : ` by ${acquisitionName(owner)}`;
+  if (type === 'timeout') return `given up${by} after ${time(took)}`;
+  const held = `held${by} (${lockType}) for ${time(took)}`;
   return reason === undefined ? held : `${held}: ${visible(reason)}`;
+}
+
+/** As `ownerName`, where the client is not told: an acquisition's id begins with it. */
+function acquisitionName(owner) {
+  const [, client = ''] = /^([0-9a-f]{32}):\d+$/.exec(owner) ?? [];
+  return ownerName({ owner, client });
 }

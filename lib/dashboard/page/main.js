@@ -72,6 +72,12 @@ byId('instance').addEventListener('change', ({ target }) => {
   table.clear();
   connection.follow(instance);
 });
-new ResizeObserver(drawCharts).observe(byId('rate'));
+
+let width;
+new ResizeObserver(([{ contentRect }]) => {
+  // Drawing does not change the width, but what is drawn the height.
+  if (contentRect.width !== width) drawCharts();
+  width = contentRect.width;
+}).observe(byId('rate'));
 setInterval(() => table.tick(), TICK);
 connection.follow(undefined);
