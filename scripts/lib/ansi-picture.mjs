@@ -35,7 +35,6 @@ ${texts.join('\n')}
 `;
 }
 
-// eslint-disable-next-line no-control-regex
 const CODES = /\u001b\[(\d+)m/;
 const plain = (line) =>
   line

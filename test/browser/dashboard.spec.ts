@@ -11,6 +11,8 @@ import { Browser, type Look } from './page.js';
 
 const bench = new NestBench();
 const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+/** A browser takes its time to start. */
+const PATIENT = { waitTimeout: '2m' } as const;
 const HOSTILE = '<img src=x onerror="document.title=1">\u202Ereversed';
 
 /** The services of three processes, as far as Redis can tell; the first one serves the page. */
@@ -52,7 +54,9 @@ describe('the dashboard in a browser', () => {
     await using browser = await open(server);
     await browser.page.getByText('Nothing is locked.').waitFor();
     const lock = await own.acquire('stock:42', { owner: 'ann' });
-    const waiting = [second.acquire('stock:42'), third.acquire('stock:42', { owner: 'cid' })];
+    const first = second.acquire('stock:42', PATIENT);
+    await untilWaiting(own, 'stock:42', 1);
+    const last = third.acquire('stock:42', { owner: 'cid', ...PATIENT });
     await untilWaiting(own, 'stock:42', 2);
     const row = rowOf(browser, 'stock:42');
     await row.getByText('2', { exact: true }).waitFor();
@@ -65,10 +69,10 @@ describe('the dashboard in a browser', () => {
     expect(await row.locator('.queue').innerText()).toContain('cid');
     expect(await textsOf(browser, '.tile .value')).toEqual(['1', '2', expect.any(String), '0', '0']);
     await lock.release();
-    const next = await Promise.race(waiting);
+    const next = await first;
     await row.getByText(String(next.fencingToken)).waitFor();
     await next.release();
-    await ((await waiting[0]) === next ? waiting[1]! : waiting[0]!).then((last) => last.release());
+    await (await last).release();
     await browser.page.getByText('Nothing is locked.').waitFor();
     expectQuiet(browser, server);
   });
@@ -109,7 +113,7 @@ describe('the dashboard in a browser', () => {
   it('frees a lock when its key has been typed, and tells what came of it', async () => {
     const { server, own, second } = await setUp();
     const lock = await own.acquire('stock:42');
-    const waiting = second.acquire('stock:42');
+    const waiting = second.acquire('stock:42', PATIENT);
     await untilWaiting(own, 'stock:42', 1);
     await using browser = await open(server);
     const { page } = browser;
