@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { LockService, type LockHandle } from 'nestjs-redis-locks';
@@ -258,16 +258,23 @@ if (process.env['LOCKS_SCREENSHOTS'] === '1') {
       mkdirSync(IMAGES, { recursive: true });
       const kept = await shopAtWork(own, second, third);
       for (const scheme of ['light', 'dark'] as const) {
-        await using browser = await open(server, { scheme, width: 1040, height: 900 });
+        await using browser = await open(server, { scheme, width: 1040, height: 880 });
         await browser.page.getByRole('button', { name: /waiting for stock:42/ }).click();
         await browser.page.locator('.queue li').first().waitFor();
-        await browser.page.screenshot({ path: `${IMAGES}dashboard-${scheme}.png`, fullPage: true });
+        save(`dashboard-${scheme}.png`, await browser.page.screenshot());
       }
       await using narrow = await open(server, { width: 360, height: 900 });
-      await narrow.page.screenshot({ path: `${IMAGES}dashboard-narrow.png` });
+      save('dashboard-narrow.png', await narrow.page.screenshot());
       await Promise.all(kept.map((lock) => lock.release()));
     }, 180_000);
   });
+}
+
+const MOST_BYTES = 150_000;
+
+function save(name: string, png: Buffer): void {
+  expect(png.length).toBeLessThan(MOST_BYTES);
+  writeFileSync(`${IMAGES}${name}`, png);
 }
 
 /** A minute in the life of a shop: sections of all lengths, a lost lock, somebody who waited in vain. */
