@@ -258,7 +258,7 @@ if (process.env['LOCKS_SCREENSHOTS'] === '1') {
       mkdirSync(IMAGES, { recursive: true });
       const kept = await shopAtWork(own, second, third);
       for (const scheme of ['light', 'dark'] as const) {
-        await using browser = await open(server, { scheme, width: 1040, height: 880 });
+        await using browser = await open(server, { scheme, width: 1040, height: 1000 });
         await browser.page.getByRole('button', { name: /waiting for stock:42/ }).click();
         await browser.page.locator('.queue li').first().waitFor();
         save(`dashboard-${scheme}.png`, await browser.page.screenshot());
