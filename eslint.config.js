@@ -19,11 +19,24 @@ const NODE_GLOBALS = [
   'structuredClone',
 ];
 
+const BROWSER_GLOBALS = [
+  'EventSource',
+  'ResizeObserver',
+  'clearTimeout',
+  'document',
+  'fetch',
+  'location',
+  'performance',
+  'setInterval',
+  'setTimeout',
+];
+
+const withoutGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'off']));
 const asReadonlyGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
 export default tseslint.config(
   {
-    ignores: ['**/node_modules/', '**/dist/', 'coverage/', 'lib/store/redis/scripts.generated.ts', 'docs/api*.d.ts'],
+    ignores: ['**/node_modules/', '**/dist/', 'coverage/', 'lib/**/*.generated.ts', 'docs/api*.d.ts'],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
@@ -105,6 +118,20 @@ export default tseslint.config(
       'no-undef': 'error',
       eqeqeq: 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+    },
+  },
+  {
+    // What runs in browsers, and shows keys that others have named.
+    files: ['lib/dashboard/page/*.js'],
+    languageOptions: { globals: { ...withoutGlobals(NODE_GLOBALS), ...asReadonlyGlobals(BROWSER_GLOBALS) } },
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'setHTMLUnsafe', 'write'].map((property) => ({
+          property,
+          message: 'Texts are no HTML: write textContent, or element() of dom.js.',
+        })),
+      ],
     },
   },
   {

@@ -2,7 +2,8 @@ import { orAborted } from '../common/abort.js';
 import { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { LockStoreError } from '../errors/index.js';
+import { LockConfigError, LockStoreError } from '../errors/index.js';
+import type { ListReply, ListRequest } from '../store/key-list.js';
 import type {
   ForceReleaseReply,
   LockStore,
@@ -22,7 +23,7 @@ import { Releases } from './releases.js';
 import type { WaitTerms } from './waiter.js';
 import { WaitingRoom, type WaitingRoomEnvironment } from './waiting-room.js';
 
-export type { StoredLock };
+export type { ListReply, ListRequest, StoredLock };
 
 /** What the engine is made of and told. */
 export interface LockEngineParts {
@@ -162,6 +163,16 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       ...stored,
       holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
     };
+  }
+
+  /** @throws LockStoreError; LockConfigError where the store cannot list */
+  async list(request: ListRequest): Promise<ListReply> {
+    if (this.store.list === undefined) {
+      throw new LockConfigError(
+        'this store cannot list its locks: it has no `list`, which is what tells which keys there are.',
+      );
+    }
+    return this.store.list(request);
   }
 
   start(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { LockStoreError } from '../errors/index.js';
+import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
 
 /**
@@ -51,6 +52,8 @@ export interface LockStore {
   forceRelease(key: string): Promise<ForceReleaseReply>;
   /** Tells what is known of a key. */
   inspect(key: string): Promise<StoredLock>;
+  /** Lists the keys that are held, a part at a time. Left out: this store cannot, and nobody sees its locks as a whole. */
+  list?(request: ListRequest): Promise<ListReply>;
 }
 
 /** What a store tells of its own accord. */

@@ -19,6 +19,7 @@ const DOCUMENTS = [
   'SECURITY.md',
   'docs/reliability.md',
   'reliability/README.md',
+  'docs/dashboard.md',
 ];
 
 /** What stands before a quotation: the file that has it. */
@@ -114,7 +115,13 @@ const anchorsOf = (document: string): string[] =>
 
 describe('the documentation', () => {
   it('has no example that does not compile', () => {
-    const documents = ['README.md', 'docs/migration.md', 'docs/observability.md', 'docs/operations.md'];
+    const documents = [
+      'README.md',
+      'docs/migration.md',
+      'docs/observability.md',
+      'docs/operations.md',
+      'docs/dashboard.md',
+    ];
     const examples = documents.flatMap(examplesOf);
     expect(examples.length).toBeGreaterThan(20);
     expect(complaintsAbout(examples)).toEqual([]);

@@ -1,11 +1,12 @@
 /*
- * What the examples of README.md, docs/migration.md, docs/observability.md and docs/operations.md take for granted: the library, what they use of other packages, and
+ * What the examples of the documents take for granted: the library, what they use of other packages, and
  * the application around them. For the compiler only; nothing here is ever run.
  */
 import type { INestApplication } from '@nestjs/common';
 import type { LockService } from 'nestjs-redis-locks';
 
 export * from 'nestjs-redis-locks';
+export * from 'nestjs-redis-locks/dashboard';
 export * from 'nestjs-redis-locks/health';
 export * from 'nestjs-redis-locks/metrics';
 export { subscribe } from 'node:diagnostics_channel';
@@ -22,6 +23,10 @@ export declare class ConfigService {
   getOrThrow<T>(name: string): T;
 }
 export declare class AppModule {}
+export declare class AuthModule {}
+export declare class AdminGuard {
+  canActivate(): boolean;
+}
 export declare class StockService {}
 
 export interface Order {

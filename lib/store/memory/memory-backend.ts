@@ -95,6 +95,11 @@ export class MemoryBackend implements MemoryServer {
     return this.atThisMoment(() => this.withLock(key, (lock) => lock.inspect(this.lastToken(key))));
   }
 
+  /** The keys that are held at this moment. */
+  heldKeys(): string[] {
+    return [...this.locks.values()].flatMap((lock) => (lock.isHeld ? [lock.key] : []));
+  }
+
   /** How many locks, fences and latches are kept. */
   get size(): { readonly locks: number; readonly fences: number; readonly latches: number } {
     return { locks: this.locks.size, fences: this.fences.size, latches: this.latches.size };

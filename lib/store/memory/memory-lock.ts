@@ -48,6 +48,10 @@ export class MemoryLock implements Fading {
     return !this.holds.exist(now) && !this.queue.exists(now) && this.goneUntil <= now && this.limitUntil <= now;
   }
 
+  get isHeld(): boolean {
+    return this.holds.exist(this.server.now);
+  }
+
   acquire(written: AcquireRequest): AcquireReply {
     return this.ask(requestOf(written));
   }
