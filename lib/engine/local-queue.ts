@@ -30,6 +30,8 @@ export interface LocalQueueEnvironment extends TicketEnvironment {
   contended(queue: LocalQueue, waiter: Waiter): void;
   /** The waiter is not in the queue any more. */
   dismiss(waiter: Waiter, reason: unknown): void;
+  /** For how many ms it is to be remembered that a grant has been given back. */
+  memoryFor(grant: Grant): number;
   /** There is nobody in the queue and nothing held through it. */
   emptied(queue: LocalQueue): void;
 }
@@ -139,7 +141,7 @@ export class LocalQueue implements TicketHolder {
     const lease = Math.min(grant.lease, first?.terms.lease ?? 0);
     if (first === undefined || validUntil(grant.from, lease) <= this.environment.clock.now()) {
       // Nobody wants it any more, or the answer came so late that the lease may be over.
-      this.environment.leave(this.key, grant.id, 0);
+      this.environment.leave(this.key, grant.id, this.environment.memoryFor(grant));
       if (this.waits) this.openTicket()?.ask();
       else this.dismissAll(this.tooLate(lease));
       return;

@@ -297,13 +297,12 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     const { key, id } = hold;
     if (!held) {
       // The store may have it still; what it says changes nothing for the caller, who is not kept waiting.
-      this.leave(key, id, 0);
+      this.leave(key, id, this.memoryFor(hold));
       return false;
     }
     if (queue?.passOn(hold) === true) return true;
     const next = queue?.releasing(hold);
-    // A question from before a reconnect may be executed yet, after its hold has been given back.
-    const remember = hold.epoch === store.epoch ? 0 : 2 * this.commandTimeout;
+    const remember = this.memoryFor(hold);
     const sent = clock.now();
     const { epoch } = store;
     const request = { key, id, remember, keep: this.keepOf(hold), next: next?.request() };
@@ -327,6 +326,14 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     }
     this.announcer.released(hold);
     return true;
+  }
+
+  /**
+   * For how many ms it is to be remembered that what was granted has been given back: a question from before a reconnect
+   * may be executed yet, after that.
+   */
+  memoryFor({ epoch }: Pick<Grant, 'epoch'>): number {
+    return epoch === this.store.epoch ? 0 : 2 * this.commandTimeout;
   }
 
   /** For how many ms more the key is to stay taken. */
