@@ -13,15 +13,7 @@ export default defineConfig({
   lang: 'en-GB',
   // Pages come from all over the repository; pages.mjs says which.
   srcDir: '..',
-  srcExclude: [
-    '**/node_modules/**',
-    'dist/**',
-    'test/**',
-    'lib/**',
-    'lua/**',
-    'examples/!(README.md)/**',
-    'chaos/results/**',
-  ],
+  srcExclude: ['**/node_modules/**', 'dist/**', 'test/**', 'lib/**', 'lua/**', 'chaos/results/**'],
   rewrites,
   cleanUrls: true,
   lastUpdated: false,

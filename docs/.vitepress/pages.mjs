@@ -9,7 +9,9 @@ const ELSEWHERE = {
   'README.md': 'readme.md',
   'CHANGELOG.md': 'changelog.md',
   'CONTRIBUTING.md': 'contributing.md',
-  'examples/README.md': 'examples.md',
+  'SECURITY.md': 'security.md',
+  'examples/README.md': 'examples/index.md',
+  'examples/fencing-postgres/README.md': 'examples/fencing-postgres.md',
   'sample-app/README.md': 'sample-app.md',
   'bench/README.md': 'bench/index.md',
   'bench/results/results.md': 'bench/results.md',
@@ -44,9 +46,11 @@ const CHAPTERS = {
   ],
   'In production': [
     ['Operations', 'docs/operations.md'],
+    ['Fencing with PostgreSQL', 'examples/fencing-postgres/README.md'],
     ['Observability', 'docs/observability.md'],
     ['Dashboard', 'docs/dashboard.md'],
     ['Reliability', 'docs/reliability.md'],
+    ['Security', 'SECURITY.md'],
   ],
   'How it works': [
     ['Design', 'docs/design.md'],

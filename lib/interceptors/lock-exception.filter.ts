@@ -1,7 +1,14 @@
 import { Catch, HttpStatus, Inject, Optional, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { throwError } from 'rxjs';
-import { isLockStoreError, isLockTimeoutError, type LockStoreError, type LockTimeoutError } from '../errors/index.js';
+import {
+  isLockKeyError,
+  isLockStoreError,
+  isLockTimeoutError,
+  type LockKeyError,
+  type LockStoreError,
+  type LockTimeoutError,
+} from '../errors/index.js';
 
 export interface LockExceptionFilterOptions {
   /** The status when others held the lock for the whole wait. Default 423 (Locked). */
@@ -14,19 +21,29 @@ export interface LockExceptionFilterOptions {
 const FILTER_OPTIONS = Symbol.for('nestjs-redis-locks:exception-filter-options');
 
 /** Nest asks `instanceof`, which fails for the errors of another copy of this package: so that asks for the code. */
-abstract class Unavailable {
+abstract class Answered {
   static [Symbol.hasInstance](error: unknown): boolean {
-    return isLockTimeoutError(error) || isLockStoreError(error);
+    return isLockTimeoutError(error) || isLockStoreError(error) || (isLockKeyError(error) && error.fromRequest);
   }
 }
+
+type AnsweredError = LockTimeoutError | LockStoreError | LockKeyError;
+
+const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
+  LOCK_TIMEOUT: 'Somebody else is at it. Try again.',
+  LOCK_STORE: 'Temporarily unavailable. Try again.',
+  LOCK_KEY: 'A value is missing that names what is to be locked, or cannot be used.',
+};
 
 /**
  * Tells clients that a request could not have its lock, on each transport in its way and without a word about keys:
  *
- * - HTTP: 423 or 409 for `LOCK_TIMEOUT`, 503 for `LOCK_STORE`, both with `Retry-After`.
+ * - HTTP: 423 or 409 for `LOCK_TIMEOUT`, 503 for `LOCK_STORE`, both with `Retry-After`; 400 for `LOCK_KEY`.
  * - Microservices: an error `{ status: 'error', code, message, retryAfter }`; WebSockets: the same as an `exception` message.
  * - GraphQL: an error with `code` and `retryAfter` among its `extensions`.
  *
+ * `LOCK_KEY` is answered where the request has no value, or no usable one, for the key of an `@UseLock` (`fromRequest`), and
+ * without `retryAfter`.
  * All other errors go on, the remaining ones of this library too: what they tell (`LOCK_LOST`: the work may have been done
  * twice) is no invitation to try again, and ends as 500 in the log.
  *
@@ -36,8 +53,8 @@ abstract class Unavailable {
  * @UseFilters(LockExceptionFilter) // on gateways: Nest applies no global filters there
  * ```
  */
-@Catch(Unavailable)
-export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError> {
+@Catch(Answered)
+export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
   private readonly timeoutStatus: number;
   private readonly retryAfter: number;
 
@@ -49,40 +66,45 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
     this.retryAfter = retryAfter;
   }
 
-  catch(error: LockTimeoutError | LockStoreError, host: ArgumentsHost): unknown {
-    const timeout = isLockTimeoutError(error);
-    const message = timeout ? 'Somebody else is at it. Try again.' : 'Temporarily unavailable. Try again.';
-    const answer: Answer = { code: error.code, message };
-    const { retryAfter } = this;
+  catch(error: AnsweredError, host: ArgumentsHost): unknown {
+    const { code } = error;
+    const message = MESSAGES[code];
+    const again = code === 'LOCK_KEY' ? {} : { retryAfter: this.retryAfter };
     switch (host.getType<string>()) {
       case 'http':
-        return this.respond(host, timeout ? this.timeoutStatus : HttpStatus.SERVICE_UNAVAILABLE, answer);
+        return this.respond(host, code);
       case 'rpc':
-        return throwError(() => ({ status: 'error', ...answer, retryAfter }));
+        return throwError(() => ({ status: 'error', code, message, ...again }));
       case 'ws':
         // Thrown errors get lost there: a filter has to send.
-        return sendException(host.switchToWs().getClient(), { status: 'error', ...answer, retryAfter });
+        return sendException(host.switchToWs().getClient(), { status: 'error', code, message, ...again });
       case 'graphql':
-        throw Object.assign(new Error(message, { cause: error }), { extensions: { code: error.code, retryAfter } });
+        throw Object.assign(new Error(message, { cause: error }), { extensions: { code, ...again } });
       default:
         throw error;
     }
   }
 
-  private respond(host: ArgumentsHost, statusCode: number, answer: Answer): void {
+  private respond(host: ArgumentsHost, code: AnsweredError['code']): void {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.switchToHttp().getResponse();
     if (httpAdapter.isHeadersSent(response)) return void httpAdapter.end(response);
 
-    httpAdapter.setHeader(response, 'Retry-After', String(this.retryAfter));
-    httpAdapter.reply(response, { statusCode, ...answer }, statusCode);
+    const statusCode = this.statusOf(code);
+    if (code !== 'LOCK_KEY') httpAdapter.setHeader(response, 'Retry-After', String(this.retryAfter));
+    httpAdapter.reply(response, { statusCode, code, message: MESSAGES[code] }, statusCode);
   }
-}
 
-/** What clients are told. */
-interface Answer {
-  readonly code: string;
-  readonly message: string;
+  private statusOf(code: AnsweredError['code']): number {
+    switch (code) {
+      case 'LOCK_TIMEOUT':
+        return this.timeoutStatus;
+      case 'LOCK_STORE':
+        return HttpStatus.SERVICE_UNAVAILABLE;
+      case 'LOCK_KEY':
+        return HttpStatus.BAD_REQUEST;
+    }
+  }
 }
 
 /** A client of Socket.IO, or one of `ws`, whose `emit` goes no further than this process. */

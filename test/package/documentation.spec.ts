@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { register } from 'prom-client';
-import { complaintsAbout, examplesOf, PAGES, read, ROOT, runExample } from '../support/documentation.js';
+import { complaintsAbout, examplesOf, PAGES, QUOTED, read, ROOT, runExample } from '../support/documentation.js';
 import { enterWorld } from '../support/documentation-world.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 
@@ -23,6 +23,13 @@ describe('the documentation', () => {
     expect(EXAMPLES.length).toBeGreaterThan(60);
     expect(complaintsAbout(EXAMPLES)).toEqual([]);
   }, 120_000);
+
+  it('quotes what stands in the files that it names', () => {
+    const words = (text: string): string => text.replace(/\s+/g, ' ').trim();
+    const quotations = PAGES.flatMap((page) => [...read(page).matchAll(QUOTED)]);
+    expect(quotations.length).toBeGreaterThanOrEqual(4);
+    for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
+  });
 
   it.each(PAGES)('has no link in %s that leads nowhere', (page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];

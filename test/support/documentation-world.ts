@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module, type INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { Redis as Client, type RedisOptions } from 'ioredis';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { LockTesting, type LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { memoryHarness } from '../contract/harnesses.js';
@@ -78,11 +79,21 @@ export let locks: LockService;
 export let testing: LockTesting;
 export let stock: StockService;
 
+/** Connects to nobody: the servers of examples do not exist. */
+export class Redis extends Client {
+  constructor(options: RedisOptions) {
+    super({ ...options, lazyConnect: true });
+  }
+}
+
 export const harness: LockStoreHarness = memoryHarness();
 export const id = 'sunday';
 export const files: readonly File[] = [{ name: 'a.csv' }];
 export const cache = new Map<string, string>();
 export const database = { query: async (_sql: string, _values: unknown[]) => ({ rowCount: 1 }) };
+
+/** Of certificates. */
+export const readFileSync = (path: string): Buffer => Buffer.from(path);
 
 export const it = (_name: string, _run: () => Promise<void>): void => undefined;
 export const book = async (_order: Order): Promise<void> => undefined;

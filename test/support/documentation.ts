@@ -8,7 +8,8 @@ const WORLD = join(ROOT, 'test/support/documentation-world.ts');
 
 /** All pages that people read, by their paths in the repository. A new one in docs/ is among them by itself. */
 export const PAGES: readonly string[] = [
-  ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md', 'chaos/README.md', 'examples/README.md'],
+  ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md', 'chaos/README.md'],
+  ...['examples/README.md', 'examples/fencing-postgres/README.md'],
   ...readdirSync(join(ROOT, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -23,8 +24,12 @@ export interface Example {
   readonly line: number;
 }
 
+/** What stands before a quotation, the file that has it, and what is quoted. */
+export const QUOTED: RegExp = /^<!-- (\S+) -->\n```\w+\n(.*?)^```$/gms;
+
+/** But for what is quoted from a file: that is compiled there. */
 export function examplesOf(page: string): Example[] {
-  const text = read(page);
+  const text = read(page).replace(QUOTED, (quotation) => quotation.replace(/[^\n]/g, ' '));
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ index, [1]: code }) => ({
     code: code!,
     page,
