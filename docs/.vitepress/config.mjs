@@ -17,7 +17,10 @@ export default defineConfig({
   rewrites,
   cleanUrls: true,
   lastUpdated: false,
-  markdown: { config: (markdown) => sourceLinks(markdown, { root: ROOT, addressOf }) },
+  markdown: {
+    anchor: { slugify: githubAnchor },
+    config: (markdown) => sourceLinks(markdown, { root: ROOT, addressOf }),
+  },
   vite: { publicDir: join(ROOT, 'docs/public'), plugins: [modulesForPages()] },
   themeConfig: {
     logo: '/logo.svg',
@@ -35,6 +38,14 @@ export default defineConfig({
     footer: { message: 'MIT licence' },
   },
 });
+
+/** The pages are read in the repository as well, with the same links. */
+function githubAnchor(heading) {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-');
+}
 
 /** Pages outside of docs/ become modules that import Vue, and would not find it where they are. */
 function modulesForPages() {
