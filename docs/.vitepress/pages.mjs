@@ -16,6 +16,7 @@ const ELSEWHERE = {
   'bench/README.md': 'bench/index.md',
   'bench/results/results.md': 'bench/results.md',
   'chaos/README.md': 'chaos.md',
+  'reliability/README.md': 'reliability-suite.md',
 };
 
 /** Where each page of the site comes from, for VitePress. */
@@ -57,6 +58,7 @@ const CHAPTERS = {
     ['Model', 'docs/model.md'],
     ['Simulation', 'docs/simulation.md'],
     ['Chaos', 'chaos/README.md'],
+    ['Reliability suite', 'reliability/README.md'],
     ['Performance', 'docs/performance.md'],
     ['Benchmarks', 'bench/README.md'],
     ['Benchmark results', 'bench/results/results.md'],

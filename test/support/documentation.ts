@@ -6,14 +6,26 @@ import ts from 'typescript';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const WORLD = join(ROOT, 'test/support/documentation-world.ts');
 
-/** All pages that people read, by their paths in the repository. A new one in docs/ is among them by itself. */
+/** All pages that people read, by their paths in the repository: a new one is among them by itself. */
 export const PAGES: readonly string[] = [
-  ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md', 'chaos/README.md'],
-  ...['examples/README.md', 'examples/fencing-postgres/README.md'],
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...filesIn('', (name) => name.endsWith('.md')),
+  ...filesIn('docs', (name) => name.endsWith('.md')),
+  ...['', 'examples'].flatMap((parent) =>
+    directoriesIn(parent).flatMap((directory) => filesIn(join(parent, directory), (name) => name === 'README.md')),
+  ),
 ];
+
+function filesIn(directory: string, isPage: (name: string) => boolean): string[] {
+  return readdirSync(join(ROOT, directory))
+    .filter(isPage)
+    .map((name) => join(directory, name));
+}
+
+function directoriesIn(parent: string): string[] {
+  return readdirSync(join(ROOT, parent), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !['node_modules', 'dist', '.git'].includes(entry.name))
+    .map(({ name }) => name);
+}
 
 export const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 

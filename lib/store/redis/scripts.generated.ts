@@ -1945,7 +1945,7 @@ return { released, settle(holds, ended, nil, from) or -1 }`,
   },
   renew: {
     name: 'renew',
-    sha1: 'd9a466e0636aa3a110195a52202c5789dd6c111a',
+    sha1: '53b7ad830ca0876bf35fde61c9a18b808dac2bbf',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1962,18 +1962,16 @@ local function renew(state, id, lease)
   ends = tonumber(ends)
   if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
   local renewed = math.max(ends, now + lease)
-  if renewed > ends then
-    redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
-    redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest)
-  end
+  redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
+  if renewed > ends then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
   return renewed - now
 end
 local replies = {}
 for i, state in ipairs(KEYS) do
   local worked, reply = pcall(renew, state, ARGV[2 * i - 1], tonumber(ARGV[2 * i]))
-  if worked then replies[i] = reply
-  elseif type(reply) == 'table' then replies[i] = reply
-  else replies[i] = { err = tostring(reply) } end
+  if not worked and type(reply) ~= 'table' then reply = { err = tostring(reply) } end
+  if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply end
+  replies[i] = reply
 end
 return replies`,
   },
