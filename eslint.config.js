@@ -36,7 +36,14 @@ const asReadonlyGlobals = (names) => Object.fromEntries(names.map((name) => [nam
 
 export default tseslint.config(
   {
-    ignores: ['**/node_modules/', '**/dist/', 'coverage/', 'lib/**/*.generated.ts', 'docs/api*.d.ts'],
+    ignores: [
+      '**/node_modules/',
+      '**/dist/',
+      'coverage/',
+      'lib/**/*.generated.ts',
+      'docs/api*.d.ts',
+      'docs/.vitepress/cache/',
+    ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
