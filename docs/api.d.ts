@@ -501,6 +501,7 @@ export interface AcquireRequest {
     readonly patience: number;
     readonly grantTimeout: number;
     readonly turns: number;
+    readonly turnsAlone: number;
     readonly fair: boolean;
     readonly age?: number;
 }

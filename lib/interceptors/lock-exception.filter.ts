@@ -54,7 +54,7 @@ const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
  * ```
  */
 @Catch(Answered)
-export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
+export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError | LockKeyError> {
   private readonly timeoutStatus: number;
   private readonly retryAfter: number;
 
@@ -66,7 +66,7 @@ export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
     this.retryAfter = retryAfter;
   }
 
-  catch(error: AnsweredError, host: ArgumentsHost): unknown {
+  catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown {
     const { code } = error;
     const message = MESSAGES[code];
     const again = code === 'LOCK_KEY' ? {} : { retryAfter: this.retryAfter };
