@@ -367,3 +367,77 @@ describe('the end', () => {
     expect(store.closed).toBe(true);
   });
 });
+
+describe('a word to yield, for somebody who is to be served in the order in which all came', () => {
+  const ID = 'me:1';
+  const grant = held(5, 30_000, 50_000, 16);
+  const push = { ...PUSH, id: ID, turns: 16 };
+
+  /** Two of one process want a key. How the first is granted it is up to `grants`; who has it when that one is done? */
+  async function nextAfter(grants: (store: FakeStore, clock: FakeClock) => Promise<void> | void): Promise<string> {
+    const { clock, store, engine, acquire, left } = setUp();
+    const [first, second] = [acquire(), acquire()];
+    let isServed = false;
+    void second.then(() => (isServed = true));
+    await grants(store, clock);
+    void engine.release(await first);
+    await settled();
+    expect(left()).toEqual(isServed ? [] : [ID]);
+    return isServed ? 'the next of this process' : 'whom the store says';
+  }
+
+  const queuedFirst = async (store: FakeStore, clock: FakeClock): Promise<void> => {
+    store.acquires[0]!.answer.resolve(queued());
+    await settled();
+    clock.advance(500);
+  };
+
+  it.each<[string, string, Parameters<typeof nextAfter>[0]]>([
+    ['that does not come', 'the next of this process', (store) => store.acquires[0]!.answer.resolve(grant)],
+    [
+      'that comes before the answer that is the grant',
+      'whom the store says',
+      (store) => {
+        store.listener.yield(ID);
+        store.acquires[0]!.answer.resolve(grant);
+      },
+    ],
+    [
+      'that comes before a pushed grant',
+      'whom the store says',
+      async (store, clock) => {
+        await queuedFirst(store, clock);
+        store.listener.yield(ID);
+        store.listener.granted(push);
+      },
+    ],
+    [
+      'that comes behind a pushed grant which waits for the answer by which it is measured',
+      'whom the store says',
+      (store) => {
+        store.listener.granted(push);
+        store.listener.yield(ID);
+        store.acquires[0]!.answer.resolve(queued());
+      },
+    ],
+    [
+      'that comes behind the grant',
+      'whom the store says',
+      async (store) => {
+        store.acquires[0]!.answer.resolve(grant);
+        await settled();
+        store.listener.yield(ID);
+      },
+    ],
+    [
+      'to another acquisition',
+      'the next of this process',
+      (store) => {
+        store.listener.yield('me:2');
+        store.acquires[0]!.answer.resolve(grant);
+      },
+    ],
+  ])('%s: then %s has the key', async (_, next, grants) => {
+    expect(await nextAfter(grants)).toBe(next);
+  });
+});
