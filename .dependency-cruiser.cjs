@@ -217,7 +217,7 @@ module.exports = {
       comment: 'The library is lib/ alone: tests, samples and scripts import it, never the other way round.',
       severity: 'error',
       from: { path: '^lib/' },
-      to: { path: '^(test|sample-app|bench|scripts|dist)/' },
+      to: { path: '^(test|sample-app|examples|bench|scripts|dist)/' },
     },
     {
       name: 'resolvable',

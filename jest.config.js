@@ -1,6 +1,6 @@
 /** @type {import('jest').Config} */
 export default {
-  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app'],
+  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app', '<rootDir>/examples'],
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],

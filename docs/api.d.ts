@@ -137,9 +137,9 @@ export declare class DistributedLockInterceptor implements NestInterceptor {
     }, next: CallHandler): Observable<unknown>;
 }
 
-export declare class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError> {
+export declare class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError | LockKeyError> {
     constructor(adapterHost: HttpAdapterHost, { timeoutStatus, retryAfter }?: LockExceptionFilterOptions);
-    catch(error: LockTimeoutError | LockStoreError, host: ArgumentsHost): unknown;
+    catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown;
 }
 
 export interface LockExceptionFilterOptions {
@@ -452,6 +452,7 @@ export declare abstract class LockError extends Error {
 
 export declare class LockKeyError extends LockError {
     readonly code = "LOCK_KEY";
+    fromRequest: boolean;
     constructor(message: string, details?: LockErrorDetails);
 }
 

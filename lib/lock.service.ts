@@ -73,7 +73,8 @@ export class LockService {
    * round trip when all are free, and without a deadlock in whatever order callers name them (a key that is held already
    * is apart from that: whoever takes locks inside of locks sees to their order).
    * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError when Redis fails; the reason of
-   * `options.signal` when that aborts; LockKeyError, LockConfigError for a key or an option that cannot be used
+   * `options.signal` when that aborts; LockLostError when of several keys one that it had already was lost while it waited
+   * for another; LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
     return this.taker.take(key, options).then(guarded);

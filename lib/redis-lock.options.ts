@@ -196,7 +196,10 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
   });
 }
 
-/** Each takes a fencing token, whether it comes to that or not; and tokens are not to run ahead of the clock. */
+/**
+ * Each takes a fencing token, whether it comes to that or not; and tokens are not to run ahead of the clock. The same number
+ * stands in lua/shared/token.lua and lib/store/memory/memory-server.ts.
+ */
 const MOST_HANDOFFS = 50;
 
 function readHandoffs(written: unknown): number {

@@ -33,7 +33,7 @@ end
 local reply = {}
 for place, lock in ipairs(locks) do
   use_lock(place)
-  local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease)
+  local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
   for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
 end
 return reply

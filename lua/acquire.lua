@@ -13,8 +13,8 @@
 
 -- The common case first, before the rest of the script is even looked at: nobody has it, and nobody waits.
 if ARGV[3] == EXCLUSIVE and redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
-  local id, lease, turns = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6])
-  local token = next_token(lease, turns)
+  local id, lease = ARGV[2], tonumber(ARGV[5])
+  local token, turns = next_token(lease, math.max(1, ARGV[6]))
   write_hold({ id = id, mode = EXCLUSIVE, ends = now + lease, token = token, since = now,
     owner = ARGV[4] == '' and id or ARGV[4] })
   redis.call('PEXPIRE', STATE, ARGV[5])

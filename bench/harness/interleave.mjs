@@ -26,6 +26,7 @@ export async function interleave(scenario, { context, variants, timing, say }) {
     }
   } finally {
     await setting?.close();
+    await context.threads.end();
   }
   return results.map(summarize);
 }

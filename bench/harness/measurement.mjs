@@ -11,7 +11,7 @@ const PATIENCE = 20_000;
 export async function measure({ threads, server, target }, { processes = 1, library, variant, loop, terms, timing }) {
   await server.clear();
   const state = new SharedState();
-  const taken = await threads.take(processes);
+  const taken = await threads.take(processes, library);
   const all = (method, ...args) => Promise.all(taken.map((thread) => thread.call(method, ...args)));
   try {
     await Promise.all(

@@ -2,25 +2,33 @@ import { Worker } from 'node:worker_threads';
 
 const WORKER = new URL('./worker.mjs', import.meta.url);
 
-/** Threads that are started when they are first needed and go on to the next measurement. */
+/**
+ * Threads that are started when they are first needed and go on to the next measurement of the same library. Libraries
+ * share none: what one leaves behind, such as an AsyncLocalStorage, by which all promises cost more, would slow the others.
+ */
 export class Threads {
-  #threads = [];
+  #threads = new Map();
 
-  async take(count) {
-    while (this.#threads.length < count) this.#threads.push(new Thread());
-    const taken = this.#threads.slice(0, count);
+  async take(count, library) {
+    const threads = this.#threads.get(library) ?? [];
+    this.#threads.set(library, threads);
+    while (threads.length < count) threads.push(new Thread());
+    const taken = threads.slice(0, count);
     await Promise.all(taken.map((thread) => thread.call('ready')));
     return taken;
   }
 
   /** Threads whose library does not come to an end; others take their place. */
-  async drop(threads) {
-    this.#threads = this.#threads.filter((thread) => !threads.includes(thread));
-    await Promise.all(threads.map((thread) => thread.end()));
+  async drop(dropped) {
+    for (const [library, threads] of this.#threads) {
+      const kept = threads.filter((thread) => !dropped.includes(thread));
+      this.#threads.set(library, kept);
+    }
+    await Promise.all(dropped.map((thread) => thread.end()));
   }
 
   end() {
-    return this.drop(this.#threads);
+    return this.drop([...this.#threads.values()].flat());
   }
 }
 

@@ -49,7 +49,7 @@ async function measureContention(context, { library, waiters = 1, processes = 1 
 
 async function measureKeys({ threads, server, target }, count, { window }) {
   await server.clear();
-  const [thread] = await threads.take(1);
+  const [thread] = await threads.take(1, 'ours');
   return thread.call('work', import.meta.url, 'cycleBesideHeld', { target, count, window });
 }
 

@@ -28,7 +28,7 @@ export default {
 
   async measure({ threads, server, target }, _variant, { isQuick }) {
     await server.clear();
-    const [thread] = await threads.take(1);
+    const [thread] = await threads.take(1, 'ours');
     return thread.call('work', import.meta.url, 'weigh', { target, ...SIZES[isQuick ? 'quick' : 'full'] });
   },
 };

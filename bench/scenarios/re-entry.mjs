@@ -18,7 +18,7 @@ export default {
 
   async measure({ threads, server, target }, { library }, { isQuick }) {
     await server.clear();
-    const [thread] = await threads.take(1);
+    const [thread] = await threads.take(1, library);
     return thread.call('work', import.meta.url, 'reenter', { target, library, calls: isQuick ? 100 : 1_000 });
   },
 };

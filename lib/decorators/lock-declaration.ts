@@ -94,7 +94,7 @@ export function declareLock(
       ...readLabel(label, written),
       ...(onLost === undefined ? {} : { onLost }),
     },
-    keyOf,
+    keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
 }
@@ -156,15 +156,28 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
   };
 }
 
+/** What handlers are locked by is made of requests alone, so it is they that are wrong; but for mistakes in a function. */
+function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyOf'] {
+  return (call) => {
+    try {
+      return keyOf(call);
+    } catch (error) {
+      if (isLockKeyError(error) && !isMistake(error.cause)) error.fromRequest = true;
+      throw error;
+    }
+  };
+}
+
 /** What a key function threw on purpose goes to the caller as it is; what is wrong with it, or its key, names the method. */
 function keyFunctionFault(label: string, error: unknown): unknown {
-  const wrong = isLockKeyError(error) || MISTAKES.some((type) => error instanceof type);
-  if (!wrong) return error;
+  if (!isLockKeyError(error) && !isMistake(error)) return error;
   return new LockKeyError(`${label}: the key function failed: ${(error as Error).message}`, { cause: error });
 }
 
 /** What the language throws at code that is wrong. */
 const MISTAKES = [TypeError, ReferenceError, RangeError];
+
+const isMistake = (error: unknown): boolean => MISTAKES.some((type) => error instanceof type);
 
 function decide(label: string, answer: unknown): boolean {
   // A promise is true whatever it becomes, so the method would always be locked.

@@ -7,8 +7,9 @@ export interface TicketTerms {
   readonly owner: string | undefined;
   readonly lease: number;
   readonly waits: boolean;
-  /** How many of this client are to have it in turn. */
+  /** How many of this client are to have it in turn; and while nobody else waits. */
   readonly turns: number;
+  readonly turnsAlone: number;
   readonly fair: boolean;
 }
 
@@ -24,7 +25,7 @@ export interface RequestEnvironment {
 export function acquireRequest(
   { random, commandTimeout, grantTimeout }: RequestEnvironment,
   id: string,
-  { key, mode, owner, lease, waits, turns, fair }: TicketTerms,
+  { key, mode, owner, lease, waits, turns, turnsAlone, fair }: TicketTerms,
 ): AcquireRequest {
   const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
   return {
@@ -38,6 +39,7 @@ export function acquireRequest(
     patience: 2 * period + commandTimeout,
     grantTimeout,
     turns,
+    turnsAlone,
     fair,
   };
 }

@@ -7,6 +7,9 @@ import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
 
+/** How many have a key in turn that nobody else waits for: enough for all of `localTurns.time`. */
+const TURNS_ALONE = 1_000;
+
 /** How long a client may keep a key among its own before it goes on to others. */
 export interface LocalTurns {
   /** How many of them have it in turn; 1: each asks the store. */
@@ -202,10 +205,11 @@ export class LocalQueue implements TicketHolder {
     if (this.holding === undefined) this.environment.emptied(this);
   }
 
-  private termsOf({ terms }: Waiter): TicketTerms {
+  private termsOf({ terms, behind }: Waiter): TicketTerms {
     const { mode, owner, lease, fair } = terms;
     const turns = this.isShared && takesTurns(terms) ? this.environment.localTurns.most : 1;
-    return { key: this.key, mode, owner, lease, waits: this.waits, turns, fair };
+    const turnsAlone = turns > 1 && behind !== undefined ? TURNS_ALONE : turns;
+    return { key: this.key, mode, owner, lease, waits: this.waits, turns, turnsAlone, fair };
   }
 }
 

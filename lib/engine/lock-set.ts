@@ -143,7 +143,11 @@ function takeAtOnce(
     });
 
     store
-      .acquireAll(set.map((terms, i) => acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1 })))
+      .acquireAll(
+        set.map((terms, i) =>
+          acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1, turnsAlone: 1 }),
+        ),
+      )
       .then(
         answered,
         // One by one it is tried again for as long as it makes sense.

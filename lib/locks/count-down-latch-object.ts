@@ -33,9 +33,10 @@ export class CountDownLatchObject implements CountDownLatch {
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
     refuseUnknownOptions('await', options, WAIT_OPTIONS);
+    const { waitTimeout = Infinity, signal } = options;
     return this.latches.wait(this.key, {
-      waitTimeout: readWaitTimeout('waitTimeout', options.waitTimeout ?? Infinity),
-      signal: readSignal(options.signal),
+      waitTimeout: readWaitTimeout('waitTimeout', waitTimeout),
+      signal: readSignal(signal),
     });
   }
 }

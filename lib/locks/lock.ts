@@ -26,7 +26,8 @@ export interface Lock {
   readonly key: string;
   /**
    * Waits for the lock and takes it.
-   * @throws LockTimeoutError after `waitTimeout` (default of the module: 10 s)
+   * @throws LockTimeoutError after `waitTimeout` (default of the module: 10 s), and all else that `LockService.acquire` does:
+   * of several keys LockLostError, when one is lost while another is waited for
    */
   lock(options?: LockCallOptions): Promise<LockHandle>;
   /**

@@ -59,7 +59,7 @@ export interface LockStoreListener {
   granted(grant: PushedGrant): void;
   /** A waiter is to ask again in `delay` ms. */
   askIn(id: string, delay: number): void;
-  /** Somebody waits behind this hold who is to be served in the order in which all came: no more turns for others. */
+  /** Somebody waits behind this hold who is to be served before others have it in turn. */
   yield(id: string): void;
   /** A hold was ended by force; `token`: the one that had this, not one that the same acquisition got later. */
   revoked(id: string, token?: number): void;
@@ -96,6 +96,8 @@ export interface AcquireRequest {
   readonly grantTimeout: number;
   /** How many of its client are to have it in turn under one grant, each with a token of its own: as many are reserved. */
   readonly turns: number;
+  /** The same while nobody else waits. The first who then comes has the holder told to `yield`. */
+  readonly turnsAlone: number;
   /** Whether it is to be served in the order in which all came: while it waits, others get no turns. */
   readonly fair: boolean;
   /**

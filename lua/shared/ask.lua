@@ -35,7 +35,7 @@ local function ask(request)
   if mine then return complete(holds, mine, request) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
     drop_ended(ended)
-    return held(grant(holds, request, request.lease))
+    return held(grant(holds, request, request.lease, request.turns_alone))
   end
   if has_left(request.id) then
     settle(holds, ended, nil, from)
@@ -48,14 +48,14 @@ local function ask(request)
   end
   if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request, request.lease))
+    return held(grant(holds, request, request.lease, request.turns))
   end
 
   if not request.waits then
     local more, head = settle(holds, ended, nil, from)
     if not more and not head and admits(holds, request) then
       drop_ticket(request.id) -- from when its client could hear: a ticket of somebody who holds would be granted again
-      return held(grant(holds, request, request.lease))
+      return held(grant(holds, request, request.lease, request.turns))
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
@@ -73,6 +73,8 @@ local function ask(request)
   if mine then return held(mine) end
   if request.turns == 0 then
     for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= MOST_SHARED then
+    tell_to_yield(holds[1]) -- it has as many turns as it likes, since nobody else waited
   end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
 end

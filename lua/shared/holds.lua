@@ -42,10 +42,10 @@ local function set_state_ttl(holds)
 end
 
 -- Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give.
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)

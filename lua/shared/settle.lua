@@ -50,7 +50,8 @@ local function settle(holds, ended, asker, from)
       place = place + 1 -- keeps its place until it is stale: after a failover everybody is absent for a moment
     else
       drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
+        ticket.turns)
       granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end

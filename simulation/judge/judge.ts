@@ -79,24 +79,21 @@ export class Judge {
       if (hold.token !== hold.firstToken && hold.acquiredAt > (process.yielded.get(hold.id) ?? Infinity)) {
         throw new Violation('yield', `${process.name} has '${hold.key}' in turn after it was told to yield`);
       }
-      this.countTurns(hold, process);
+      this.timeTurns(hold, process);
       this.tokens.tell(belief, floor, this.excuses.excuse(belief));
       this.exclusion.begins(belief);
     });
     return belief;
   }
 
-  /** No more turns than there are, and none that begins after their time. */
-  private countTurns({ id, key, token, firstToken, acquiredAt }: Hold, process: Process): void {
-    const { most, time } = this.schedule.turns;
-    const turn = token - firstToken + 1;
-    const since = this.turnsSince.get(`${id} ${firstToken}`) ?? acquiredAt;
-    this.turnsSince.set(`${id} ${firstToken}`, since);
-    if (turn <= most && acquiredAt - since <= time + ROUNDING) return;
-    throw new Violation(
-      'turns',
-      `${process.name} has '${key}' for the ${turn}th time, ${acquiredAt - since} ms after the first`,
-    );
+  /** No turn begins after the time for turns. That there are no more than were granted shows in their tokens. */
+  private timeTurns({ id, key, firstToken, acquiredAt }: Hold, process: Process): void {
+    const grant = `${id} ${firstToken}`;
+    const since = this.turnsSince.get(grant) ?? acquiredAt;
+    this.turnsSince.set(grant, since);
+    const ms = acquiredAt - since;
+    if (ms <= this.schedule.turns.time + ROUNDING) return;
+    throw new Violation('turns', `${process.name} has '${key}' in turn ${ms} ms after the first one`);
   }
 
   died(process: Process): void {

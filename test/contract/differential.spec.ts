@@ -256,6 +256,7 @@ class Side {
       id: this.idOf(client, key, number),
       // Some let others of their client have it in turn, and some want to be served in the order in which all came.
       turns: number % 3 === 0 ? 16 : 1,
+      turnsAlone: number % 6 === 0 ? 60 : number % 3 === 0 ? 16 : 1,
       fair: number % 3 === 1,
       patience: 10 * LONG,
       grantTimeout: 30_000,

@@ -29,17 +29,56 @@ async function commandsOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe('A11 waiters of one process that have the lock in turn', () => {
-  it('take one command for so many of them as localHandoffs says, each with a larger token', async () => {
+  it('take no command at all while nobody else waits, and each has a larger token', async () => {
     const service = await bench.service({ localHandoffTime: '30s' });
     await (await service.acquire('a')).release(); // Redis knows the scripts now
     const tokens: number[] = [];
     const commands = await commandsOf(() =>
-      Promise.all(queueUp(service, 160, (lock) => tokens.push(lock.fencingToken))),
+      Promise.all(queueUp(service, 800, (lock) => tokens.push(lock.fencingToken))),
     );
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-    expect(tokens).toHaveLength(160);
-    // One to acquire, then one for each batch of 16.
-    expect(commands).toBe(11);
+    expect(tokens).toHaveLength(800);
+    // One to acquire, when nobody was behind the first; one after so many as localHandoffs says; one to give it back.
+    expect(commands).toBe(3);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('take one command for so many of them as localHandoffs says while somebody else waits', async () => {
+    const [one, other] = await bench.serviceList(2, { localHandoffTime: '30s' });
+    const first = await one!.acquire('a');
+    const [tokens, served]: [number[], string[]] = [[], []];
+    const visits = queueUp(one!, 160, (lock) => (served.push('one'), tokens.push(lock.fencingToken)));
+    // Its own are behind it for as long as there are any of the others.
+    visits.push(...queueUp(other!, 16 * 12, (lock) => (served.push('other'), tokens.push(lock.fencingToken))));
+    await bench.untilWaiting('a', 1);
+    const commands = await commandsOf(async () => {
+      await first.release();
+      await Promise.all(visits);
+    });
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    const batches = served
+      .join(' ')
+      .match(/one( one)*|other( other)*/g)!
+      .map((batch) => batch.split(' ').length);
+    expect(batches.slice(0, 20)).toEqual([15, ...Array<number>(19).fill(16)]);
+    // One for each batch; the other one has 32 left at the end, which need no more than two.
+    expect(commands).toBeLessThanOrEqual(24);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('end as soon as somebody else comes, however many turns are left', async () => {
+    const [one, other] = await bench.serviceList(2, { localHandoffTime: '30s' });
+    const [served, came]: [string[], number[]] = [[], []];
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
+    const visits = queueUp(one!, 60, async () => {
+      served.push('one');
+      if (served.length === 25) visits.push(...queueUp(other!, 1, () => came.push(served.length)));
+      await pause();
+    });
+    await Promise.all(visits);
+    await Promise.all(visits);
+    // The one that was under way, and one more if word came behind its release.
+    expect(came[0]).toBeLessThanOrEqual(27);
     await bench.untilNothingIsLeft();
   });
 

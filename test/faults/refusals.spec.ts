@@ -159,6 +159,20 @@ describe('C10 a Redis that refuses for a while', () => {
     }
   });
 
+  it('C10 NOREPLICAS: typed errors while too few replicas follow, then waits and releases go on', async () => {
+    const service = await locks.start(redis.url);
+    const held = await service.acquire('held');
+    await redis.admin.config('SET', 'min-replicas-to-write', '1');
+    const { error } = await timed(service.tryAcquire('a'));
+    expect(error).toEqual(advice('fewer replicas follow than its min-replicas-to-write'));
+    expect(error).toMatchObject({ transient: true });
+    expect((await timed(held.release())).error).toMatchObject({ code: 'LOCK_STORE' });
+    const waiting = service.acquire('a');
+    await redis.admin.config('SET', 'min-replicas-to-write', '0');
+    expect(await (await waiting).release()).toBe(true);
+    await eventually(async () => (await service.inspect('held')) === null);
+  });
+
   it('C10 BUSY: waits go on when the script of somebody else has ended', async () => {
     await redis.admin.config('SET', 'lua-time-limit', '10');
     const service = await locks.start(redis.url);

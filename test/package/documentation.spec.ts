@@ -14,7 +14,13 @@ const DOCUMENTS = [
   'CHANGELOG.md',
   'docs/observability.md',
   'docs/cli.md',
+  'docs/operations.md',
+  'examples/fencing-postgres/README.md',
+  'SECURITY.md',
 ];
+
+/** What stands before a quotation: the file that has it. */
+const QUOTED = /^<!-- (\S+) -->\n```\w+\n(.*?)^```$/gms;
 
 const read = (document: string): string => readFileSync(join(ROOT, document), 'utf8');
 
@@ -25,8 +31,9 @@ interface Example {
   readonly line: number;
 }
 
+/** What is quoted from a file is compiled there. */
 function examplesOf(document: string): Example[] {
-  const text = read(document);
+  const text = read(document).replace(QUOTED, (quotation) => quotation.replace(/[^\n]/g, ' '));
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ index, [1]: code }) => ({
     code: code!,
     document,
@@ -105,10 +112,18 @@ const anchorsOf = (document: string): string[] =>
 
 describe('the documentation', () => {
   it('has no example that does not compile', () => {
-    const examples = ['README.md', 'docs/migration.md', 'docs/observability.md'].flatMap(examplesOf);
+    const documents = ['README.md', 'docs/migration.md', 'docs/observability.md', 'docs/operations.md'];
+    const examples = documents.flatMap(examplesOf);
     expect(examples.length).toBeGreaterThan(20);
     expect(complaintsAbout(examples)).toEqual([]);
   }, 60_000);
+
+  it('quotes what stands in the files that it names', () => {
+    const words = (text: string): string => text.replace(/\s+/g, ' ').trim();
+    const quotations = DOCUMENTS.flatMap((document) => [...read(document).matchAll(QUOTED)]);
+    expect(quotations.length).toBeGreaterThanOrEqual(4);
+    for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
+  });
 
   it.each(DOCUMENTS)('has no link in %s that leads nowhere', (document) => {
     const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];

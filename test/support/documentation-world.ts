@@ -1,5 +1,5 @@
 /*
- * What the examples of README.md, docs/migration.md and docs/observability.md take for granted: the library, what they use of other packages, and
+ * What the examples of README.md, docs/migration.md, docs/observability.md and docs/operations.md take for granted: the library, what they use of other packages, and
  * the application around them. For the compiler only; nothing here is ever run.
  */
 import type { INestApplication } from '@nestjs/common';
@@ -9,11 +9,13 @@ export * from 'nestjs-redis-locks';
 export * from 'nestjs-redis-locks/health';
 export * from 'nestjs-redis-locks/metrics';
 export { subscribe } from 'node:diagnostics_channel';
+export { readFileSync } from 'node:fs';
 export { HealthCheck, HealthCheckService } from '@nestjs/terminus';
 export { Controller, Get, Injectable, Logger, Module, Param, Post, type OnModuleInit } from '@nestjs/common';
 export { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 export { Cron } from '@nestjs/schedule';
 export { Test } from '@nestjs/testing';
+export { Redis } from 'ioredis';
 
 export declare class ConfigModule {}
 export declare class ConfigService {

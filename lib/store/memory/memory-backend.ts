@@ -4,7 +4,7 @@ import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '.
 import { FadingMap, type Fading } from './fading-map.js';
 import { MemoryLatch } from './memory-latch.js';
 import { MemoryLock } from './memory-lock.js';
-import { clientOf, type MemoryServer } from './memory-server.js';
+import { clientOf, MOST_SHARED, type MemoryServer } from './memory-server.js';
 
 /** For how many ms after its lease a fencing token is remembered. */
 const FENCE_MEMORY = 600_000;
@@ -108,10 +108,12 @@ export class MemoryBackend implements MemoryServer {
 
   /**
    * The first of so many tokens. They follow the clock and never fall below the last one, so that need not be remembered
-   * for ever.
+   * for ever. While the last one is ahead of the clock nobody gets more than while others wait: what is not used does not
+   * add up.
    */
-  nextToken(key: string, lease: number, count: number): number {
+  nextToken(key: string, lease: number, wanted: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
+    const count = token > this.micros ? Math.min(wanted, MOST_SHARED) : wanted;
     this.fences.set(key, new Fence(token + count - 1, this.now + FENCE_MEMORY + lease), this.now);
     return token;
   }

@@ -13,7 +13,7 @@ import type { Fading } from './fading-map.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
 import { admits, isClosed, reenters, upgrades } from './memory-modes.js';
 import { AFTER_END, askTime, freeAt, MemoryQueue, type MemoryTicket } from './memory-queue.js';
-import { clientOf, type MemoryServer } from './memory-server.js';
+import { clientOf, MOST_SHARED, type MemoryServer } from './memory-server.js';
 
 /** A head that asks this long after the first lease before it ends need not be told. */
 const HEAD_SLACK = 1_000;
@@ -148,7 +148,7 @@ export class MemoryLock implements Fading {
     const mine = findHold(holds, request.id);
     if (mine !== undefined) return this.complete(holds, mine, request);
     if (!this.queue.exists(now) && this.goneUntil <= now && admits(holds, request, this.limitNow)) {
-      return this.grantNow(holds, request);
+      return this.grantNow(holds, request, request.turnsAlone);
     }
     if (this.hasLeft(request.id)) {
       this.settle(holds, ended);
@@ -179,16 +179,20 @@ export class MemoryLock implements Fading {
     const { now } = this.server;
     const { id, owner, mode, lease, grantTimeout, turns, fair } = request;
     const came = request.age === undefined ? undefined : this.server.micros - request.age * 1_000;
+    const isNew = !this.queue.has(id, now);
     const place = this.queue.placeFor(id, came, now);
-    const askAt = askTime(holds, this.queue.before(place), request, now);
+    const before = this.queue.before(place);
+    const askAt = askTime(holds, before, request, now);
     const staleAt = now + request.patience;
     this.queue.write({ id, owner, mode, lease, grantTimeout, turns, fair, place, askAt, staleAt });
     this.queue.keepUntil(staleAt);
     const { turns: granted } = this.settle(holds, ended, id);
     const mine = findHold(holds, id);
     if (mine !== undefined) return this.held(mine, granted);
-    if (fair)
-      for (const hold of holds.slice(0, MOST_HOLDERS)) this.server.tell(hold.id, (client) => client.yield(hold.id));
+    if (fair) this.tellToYield(holds);
+    // It has as many turns as it likes, since nobody else waited.
+    else if (isNew && before === 0 && holds.length === 1 && this.turnsOf(holds[0]!) > MOST_SHARED)
+      this.tellToYield(holds);
     return this.notHeld('queued', holds, askAt);
   }
 
@@ -259,8 +263,13 @@ export class MemoryLock implements Fading {
     return { head, turns: alone ? 1 : turns };
   }
 
-  private grantNow(holds: MemoryHold[], request: Request): HeldReply {
-    return this.held(this.grant(holds, request, request.lease), request.turns);
+  private grantNow(holds: MemoryHold[], request: Request, turns = request.turns): HeldReply {
+    const hold = this.grant(holds, { ...request, turns }, request.lease);
+    return this.held(hold, this.turnsOf(hold));
+  }
+
+  private tellToYield(holds: readonly MemoryHold[]): void {
+    for (const { id } of holds.slice(0, MOST_HOLDERS)) this.server.tell(id, (client) => client.yield(id));
   }
 
   /** Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give. */
@@ -284,7 +293,12 @@ export class MemoryLock implements Fading {
     const alone = holds.length === 1 && turns > 1 && !this.queue.hasFair(this.server.now);
     hold.ends = Math.max(hold.ends, hold.since + lease);
     this.holds.keepAsLongAs(holds);
-    return this.held(hold, alone ? this.server.lastToken(this.key) - hold.token + 1 : 1);
+    return this.held(hold, alone ? this.turnsOf(hold) : 1);
+  }
+
+  /** How many tokens came with the last grant, that of `hold`. */
+  private turnsOf({ token }: MemoryHold): number {
+    return this.server.lastToken(this.key) - token + 1;
   }
 
   private leave(id: string, remember: number): void {

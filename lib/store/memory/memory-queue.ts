@@ -36,6 +36,10 @@ export class MemoryQueue {
     return this.tickets.size > 0;
   }
 
+  has(id: string, now: number): boolean {
+    return this.exists(now) && this.tickets.has(id);
+  }
+
   /** The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given. */
   placeFor(id: string, micros: number | undefined, now: number): number {
     const empty = !this.exists(now);

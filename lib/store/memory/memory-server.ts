@@ -1,5 +1,8 @@
 import type { LockStoreListener } from '../lock-store.js';
 
+/** So many turns go with a grant at most while others wait. The same number stands in lib/redis-lock.options.ts. */
+export const MOST_SHARED = 50;
+
 /** What a lock finds around it while something is executed: in Redis, the server's clock, its fences and its channels. */
 export interface MemoryServer {
   /** The moment of what is being executed, in ms. */
@@ -8,7 +11,7 @@ export interface MemoryServer {
   readonly micros: number;
   /** The last fencing token of a key; 0: none is remembered. */
   lastToken(key: string): number;
-  nextToken(key: string, lease: number, count: number): number;
+  nextToken(key: string, lease: number, wanted: number): number;
   /** Whether the client of an acquisition hears. */
   isPresent(id: string): boolean;
   /** Has something told to the client of an acquisition, behind the answers. */

@@ -5,16 +5,11 @@ import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
 import { Seat } from './seat.js';
+import { SplitVotes } from './split-votes.js';
 import { writeToken, type Won } from './write-token.js';
 
-/** How often a split vote is tried to be settled before everything is given back; for those who do not wait, too. */
-const MOST_SPLITS = 4;
-const MOST_TRIES = 3;
-/** The first of those pauses takes so many ms at most, each further one twice as long. */
-const JITTER = 8;
-/** How many ms after a split vote that was not settled it is tried again. */
-const AFTER_SPLIT = 50;
-const LONGEST_AFTER_SPLIT = 1_000;
+/** When somebody is asked again of whom nothing is known; up to twice as many ms. */
+const ASK_AGAIN = 50;
 /** How often one attempt may go round, and how often a majority may fail to take its token. */
 const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
@@ -41,13 +36,11 @@ export class Acquisition {
   won: Won | undefined;
   readonly seats: readonly Seat[];
   private readonly since: number;
-  /** How much younger it makes itself than it is, to part from those who came at the same moment. */
-  private handicap = 0;
+  private readonly splits: SplitVotes;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
   private again = false;
   private ended: 'released' | 'dropped' | undefined;
-  private unsettled = 0;
   private wake: (() => void) | undefined;
 
   constructor(
@@ -55,6 +48,7 @@ export class Acquisition {
     private request: AcquireRequest,
   ) {
     this.since = environment.clock.now();
+    this.splits = new SplitVotes(environment.random);
     this.seats = environment.members.map((member) => new Seat(member));
   }
 
@@ -86,9 +80,10 @@ export class Acquisition {
   /** What the next master is asked. The age puts it at the same place in every queue, whatever clocks say. */
   requestFor({ store }: Member): AcquireRequest {
     const { request } = this;
-    const age = Math.max(0, this.environment.clock.now() - this.since - this.handicap);
+    const age = Math.max(0, this.environment.clock.now() - this.since - this.splits.handicap);
     // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
-    return { ...request, waits: request.waits && store.listening, turns: Math.min(request.turns, 2), age };
+    const turns = Math.min(request.turns, 2);
+    return { ...request, waits: request.waits && store.listening, turns, turnsAlone: turns, age };
   }
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
@@ -147,8 +142,7 @@ export class Acquisition {
   }
 
   private async run(): Promise<Outcome> {
-    const { quorum, clock, random } = this.environment;
-    let splits = 0;
+    const { quorum, clock } = this.environment;
     let unwritten = 0;
     let yields = false;
     if (this.won !== undefined && this.won.until > clock.now()) return { won: this.won };
@@ -169,24 +163,14 @@ export class Acquisition {
       if (this.again) continue;
 
       const { held } = this;
-      if (held.length === 0) return this.contended(0);
-      if (hasRival(this.seats, quorum, this.request)) {
-        for (const seat of held) this.giveBack(seat);
-        return this.contended(0);
-      }
-      splits += 1;
+      if (held.length === 0) return this.contended();
       const { waits } = this.request;
-      if (splits > (waits ? MOST_SPLITS : MOST_TRIES)) {
-        for (const seat of held) this.giveBack(seat);
-        this.unsettled += 1;
-        return this.contended(this.unsettled);
-      }
+      const rival = hasRival(this.seats, quorum, this.request);
+      const pause = rival ? undefined : this.splits.pause(this.seats, waits);
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
-      if (!waits) for (const seat of held) this.giveBack(seat);
-      const pause = JITTER * 2 ** (splits - 1);
-      // Where the queues have not settled it, some came at the same moment.
-      if (splits > 1) this.handicap += random() * pause;
-      await this.majorityWithin(random() * pause);
+      if (pause === undefined || !waits) for (const seat of held) this.giveBack(seat);
+      if (pause === undefined) return this.contended(rival ? Infinity : this.splits.retryIn());
+      await this.majorityWithin(pause);
       yields = waits;
     }
     if (this.isWanted) {
@@ -316,19 +300,17 @@ export class Acquisition {
     throw minorityError(this.seats.length, answered, errors, quorum, key);
   }
 
-  private contended(unsettled: number): Outcome {
+  private contended(atMost = Infinity): Outcome {
     const { clock, random } = this.environment;
     const { waits } = this.request;
     const now = clock.now();
     // A question on its way is asked already: when its master was to be asked is over, and no reason to hurry.
-    let askIn = Math.min(...this.seats.filter(({ isOpen }) => !isOpen).map(({ askAt }) => askAt)) - now;
-    if (unsettled > 0) {
-      askIn = Math.min(askIn, AFTER_SPLIT * 2 ** (unsettled - 1) * (0.5 + random()), LONGEST_AFTER_SPLIT);
-    }
+    const next = Math.min(...this.seats.filter(({ isOpen }) => !isOpen).map(({ askAt }) => askAt));
+    const askIn = Math.min(next - now, atMost);
     const reply: ContendedReply = {
       outcome: waits ? 'queued' : 'busy',
       time: now,
-      askIn: Math.max(2, Number.isFinite(askIn) ? askIn : AFTER_SPLIT * (1 + random())),
+      askIn: Math.max(2, Number.isFinite(askIn) ? askIn : ASK_AGAIN * (1 + random())),
       lastToken: Math.max(...this.seats.map(({ lastToken }) => lastToken)),
       holders: [...new Set(this.seats.flatMap(({ holders }) => holders))],
     };

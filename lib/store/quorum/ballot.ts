@@ -33,3 +33,10 @@ export function hasRival(seats: readonly Seat[], quorum: number, { id, mode }: A
   const rivals = [...votes.values()].filter((count) => count >= quorum).length;
   return rivals >= (mode.kind === 'permits' ? mode.limit - mode.units + 1 : 1);
 }
+
+/** Who, as far as is known, has what this one does not have. */
+export const othersIn = (seats: readonly Seat[]): string =>
+  seats
+    .flatMap(({ holders }) => holders)
+    .sort()
+    .join(' ');

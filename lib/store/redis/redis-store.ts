@@ -284,7 +284,7 @@ export const newClientId = (): string => randomBytes(16).toString('hex');
 
 /** In the order of lua/shared/request.lua. */
 function requestArgs(request: AcquireRequest, from = 0): Array<string | number> {
-  const { id, mode, owner, lease, turns, fair, waits, period, patience, grantTimeout, age } = request;
-  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${age ?? ''}`;
-  return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : turns, rest];
+  const { id, mode, owner, lease, turns, turnsAlone, fair, waits, period, patience, grantTimeout, age } = request;
+  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${fair ? 0 : turns} ${age ?? ''}`;
+  return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : turnsAlone, rest];
 }

@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '3037ead885466e9d4bb80fce23329191f6005f52',
+    sha1: 'c1a1b4988cfa73cacfd4b1310117c01d8197df95',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -39,10 +39,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -122,10 +124,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -135,11 +137,12 @@ end
 local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, age =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
+  local from, waits, period, patience, grant_timeout, turns, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
-    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
+    turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
+    age = tonumber(age) }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
@@ -161,14 +164,14 @@ end
 local reply = {}
 for place, lock in ipairs(locks) do
   use_lock(place)
-  local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease)
+  local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
   for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
 end
 return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '20c7b983f50164455537a0d84798b531f3f71bde',
+    sha1: 'b752d84060d3265adf84dbceba0287ade9c472ed',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -195,10 +198,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -206,8 +211,8 @@ local function write_hold(hold)
     { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
 end
 if ARGV[3] == EXCLUSIVE and redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
-  local id, lease, turns = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6])
-  local token = next_token(lease, turns)
+  local id, lease = ARGV[2], tonumber(ARGV[5])
+  local token, turns = next_token(lease, math.max(1, ARGV[6]))
   write_hold({ id = id, mode = EXCLUSIVE, ends = now + lease, token = token, since = now,
     owner = ARGV[4] == '' and id or ARGV[4] })
   redis.call('PEXPIRE', STATE, ARGV[5])
@@ -286,10 +291,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -299,11 +304,12 @@ end
 local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, age =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
+  local from, waits, period, patience, grant_timeout, turns, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
-    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
+    turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
+    age = tonumber(age) }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
@@ -431,7 +437,8 @@ local function settle(holds, ended, asker, from)
       place = place + 1
     else
       drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
+        ticket.turns)
       granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
@@ -478,7 +485,7 @@ local function ask(request)
   if mine then return complete(holds, mine, request) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
     drop_ended(ended)
-    return held(grant(holds, request, request.lease))
+    return held(grant(holds, request, request.lease, request.turns_alone))
   end
   if has_left(request.id) then
     settle(holds, ended, nil, from)
@@ -490,13 +497,13 @@ local function ask(request)
   end
   if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request, request.lease))
+    return held(grant(holds, request, request.lease, request.turns))
   end
   if not request.waits then
     local more, head = settle(holds, ended, nil, from)
     if not more and not head and admits(holds, request) then
       drop_ticket(request.id)
-      return held(grant(holds, request, request.lease))
+      return held(grant(holds, request, request.lease, request.turns))
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
@@ -513,6 +520,8 @@ local function ask(request)
   if mine then return held(mine) end
   if request.turns == 0 then
     for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= MOST_SHARED then
+    tell_to_yield(holds[1])
   end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
 end
@@ -528,7 +537,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '10c8671ee8adfefe7f936ac3511c2e0aa932d6dc',
+    sha1: 'e913e7f9f3fc65176e8730a70b0163172ae2bf88',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -554,10 +563,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -637,10 +648,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -770,7 +781,8 @@ local function settle(holds, ended, asker, from)
       place = place + 1
     else
       drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
+        ticket.turns)
       granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
@@ -799,7 +811,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '928e4b385195943c06f3c1cb26751ab5c2eb9a4d',
+    sha1: '9c23bf48fd8a448534ec92b88d5200e8f9d38370',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -825,10 +837,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -908,10 +922,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -934,7 +948,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'c01138f5207a7cd43791b97909efa360cdff7f9c',
+    sha1: 'd8bda2c67cb0f7f4bf8922ad697ca45b6fe18fa5',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -960,10 +974,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -1043,10 +1059,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1176,7 +1192,8 @@ local function settle(holds, ended, asker, from)
       place = place + 1
     else
       drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
+        ticket.turns)
       granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
@@ -1206,7 +1223,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '82718bf1eb3eef4aa98d811c06ed8826e947e014',
+    sha1: '333ea8e975430e25ce9f79ec26d9b8dc95a814a5',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1232,10 +1249,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -1315,10 +1334,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1552,7 +1571,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '1e6e7dd9d960adc944575ae6bc9eb423e037ada0',
+    sha1: '56b791b7e030aab0e3f5e34a46fcc434fc883a04',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1585,10 +1604,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -1668,10 +1689,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1681,11 +1702,12 @@ end
 local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, age =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) ?(.*)$')
+  local from, waits, period, patience, grant_timeout, turns, age =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    turns = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
-    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), age = tonumber(age) }, ARGV[at + 1])
+    turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
+    age = tonumber(age) }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
@@ -1813,7 +1835,8 @@ local function settle(holds, ended, asker, from)
       place = place + 1
     else
       drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
+        ticket.turns)
       granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
@@ -1860,7 +1883,7 @@ local function ask(request)
   if mine then return complete(holds, mine, request) end
   if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
     drop_ended(ended)
-    return held(grant(holds, request, request.lease))
+    return held(grant(holds, request, request.lease, request.turns_alone))
   end
   if has_left(request.id) then
     settle(holds, ended, nil, from)
@@ -1872,13 +1895,13 @@ local function ask(request)
   end
   if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request, request.lease))
+    return held(grant(holds, request, request.lease, request.turns))
   end
   if not request.waits then
     local more, head = settle(holds, ended, nil, from)
     if not more and not head and admits(holds, request) then
       drop_ticket(request.id)
-      return held(grant(holds, request, request.lease))
+      return held(grant(holds, request, request.lease, request.turns))
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
@@ -1895,6 +1918,8 @@ local function ask(request)
   if mine then return held(mine) end
   if request.turns == 0 then
     for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= MOST_SHARED then
+    tell_to_yield(holds[1])
   end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
 end
@@ -1954,7 +1979,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '7789d0d62d948fab00c5518b69ae85e34ce73bf2',
+    sha1: 'fc2bcda77a4a45b8c601309939824d5ff6ad9efb',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1980,10 +2005,12 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
+local MOST_SHARED = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_SHARED) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
-  return token
+  return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
@@ -2063,10 +2090,10 @@ local function set_state_ttl(holds)
   for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease)
-  local turns = math.max(1, request.turns)
-  local hold = with_mode({ id = request.id, ends = now + lease, token = next_token(lease, turns), since = now,
-    owner = request.owner, turns = turns }, request.mode)
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -2196,7 +2223,8 @@ local function settle(holds, ended, asker, from)
       place = place + 1
     else
       drop_ticket(id)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout))
+      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
+        ticket.turns)
       granted[#granted + 1] = hold
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end

@@ -2,7 +2,7 @@ import { LockStoreError } from '../../errors/index.js';
 
 /** What a server answers while it starts, fails over or is busy, and what ioredis says of a lost connection. */
 const TRANSIENT =
-  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes|Too many Cluster redirections/i;
+  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes|Too many Cluster redirections/i;
 
 /** What to do about the refusals that an operator has to mend. */
 const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
@@ -12,6 +12,7 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bNOPERM\b|user executing the script can't/, 'the Redis user lacks a permission that locks need'],
   [/\bWRONGTYPE\b/, 'the key holds something else: choose another keyPrefix'],
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
+  [/\bNOREPLICAS\b/, 'fewer replicas follow than its min-replicas-to-write'],
   [/\bREADONLY\b/, 'this server is a replica'],
 ];
 

@@ -148,6 +148,7 @@ export class StagedStore {
       patience: 25_000,
       grantTimeout: 3_000,
       turns: 1,
+      turnsAlone: 1,
       fair: false,
       ...details,
     };

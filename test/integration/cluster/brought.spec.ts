@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { Section } from '../nest/support.js';
 import { ClusterBench } from '../../support/cluster-bench.js';
+import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
 
 const bench = new ClusterBench();
 
@@ -86,12 +87,7 @@ describe('a Cluster that the application brought', () => {
   });
 
   it('D1 a user of its own needs no more than what is documented', async () => {
-    const commands = [
-      'evalsha eval subscribe info wait time exists del get set hget hset hdel hexists hgetall pexpire pexpireat pttl',
-      'publish pubsub|numsub zadd zcard zrange zrank zrem zremrangebyscore zrevrange zscore',
-      // In a Cluster.
-      'ssubscribe sunsubscribe spublish pubsub|shardnumsub cluster|slots cluster|info asking',
-    ].flatMap((some) => some.split(' ').map((command) => `+${command}`));
+    const commands = [...COMMANDS, ...IN_CLUSTER].map((command) => `+${command}`);
     const rules = ['on', '>secret', '~lock:*', 'resetchannels', '&lock:client:*', ...commands];
     for (const { admin } of bench.cluster.nodes) {
       await admin.acl('SETUSER', 'locks', ...rules);

@@ -29,6 +29,7 @@ const request = (key: string): AcquireRequest => ({
   patience: 3_000,
   grantTimeout: 3_000,
   turns: 1,
+  turnsAlone: 1,
   fair: false,
 });
 

@@ -8,7 +8,6 @@ import {
   ParseIntPipe,
   Post,
   Query,
-  UseFilters,
   UseGuards,
   UseInterceptors,
   type CallHandler,
@@ -17,24 +16,14 @@ import {
   type INestApplication,
   type NestInterceptor,
   type Provider,
-  type Type,
 } from '@nestjs/common';
-import { APP_FILTER, APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
-import {
-  currentLock,
-  DistributedLock,
-  DistributedLockInterceptor,
-  LockExceptionFilter,
-  LockService,
-  UseLock,
-  type RedisLockRootOptions,
-} from 'nestjs-redis-locks';
+import { currentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually } from '../../support/eventually.js';
-import { startRedis } from '../../support/redis-server.js';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();
@@ -137,20 +126,6 @@ class Orders {
   wrapped(): string {
     return 'body';
   }
-
-  @Get('impatient')
-  @UseFilters(LockExceptionFilter)
-  @UseLock({ key: 'impatient', waitTimeout: 0 })
-  impatient(): string {
-    return 'ran';
-  }
-
-  @Get('failing')
-  @UseFilters(LockExceptionFilter)
-  @UseLock('failing')
-  failing(): never {
-    throw new Error('out of stock');
-  }
 }
 
 const adapters: Array<[string, () => ExpressAdapter | FastifyAdapter]> = [
@@ -162,12 +137,8 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
   let app: INestApplication;
   let url: string;
 
-  async function listen(
-    providers: Provider[] = [],
-    controllers: Type[] = [Orders],
-    options: RedisLockRootOptions = {},
-  ): Promise<void> {
-    const module = await bench.build({ controllers, providers }, { shutdownTimeout: 0, ...options }).compile();
+  async function listen(providers: Provider[] = []): Promise<void> {
+    const module = await bench.build({ controllers: [Orders], providers }, { shutdownTimeout: 0 }).compile();
     app = module.createNestApplication(makeAdapter() as never, { logger: false, forceCloseConnections: true });
     bench.closeLater(app);
     await app.listen(0, '127.0.0.1');
@@ -178,7 +149,7 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     const response = await fetch(`${url}/${path}`, init);
     const text = await response.text();
     const body: unknown = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text;
-    return { status: response.status, body, retryAfter: response.headers.get('retry-after') };
+    return { status: response.status, body };
   };
   const get = async (path: string): Promise<unknown> => (await fetched(path)).body;
   const waiters = async (key: string) => (await app.get(LockService).inspect(key))?.waiters.length ?? 0;
@@ -281,58 +252,5 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(await lock.isLocked()).toBe(true);
     work.end.resolve('done');
     await eventually(async () => !(await lock.isLocked()));
-  });
-
-  describe('LockExceptionFilter', () => {
-    it('answers 423 with Retry-After and no word about keys when others hold the lock', async () => {
-      await listen();
-      await bench.occupy('impatient');
-      const { status, retryAfter, body } = await fetched('impatient');
-      expect({ status, retryAfter }).toEqual({ status: 423, retryAfter: '1' });
-      expect(body).toEqual({
-        statusCode: 423,
-        code: 'LOCK_TIMEOUT',
-        message: expect.not.stringContaining('impatient'),
-      });
-    });
-
-    it('answers what it is told to', async () => {
-      const useFactory = (host: HttpAdapterHost) =>
-        new LockExceptionFilter(host, { timeoutStatus: 409, retryAfter: 7 });
-      @Controller()
-      class Bare {
-        @Get('bare')
-        @UseLock({ key: 'bare', waitTimeout: 0 })
-        bare(): void {}
-      }
-      await listen([{ provide: APP_FILTER, inject: [HttpAdapterHost], useFactory }], [Bare]);
-      await bench.occupy('bare');
-      expect(await fetched('bare')).toMatchObject({ status: 409, retryAfter: '7' });
-    });
-
-    it('answers 503 with Retry-After when Redis does not', async () => {
-      const redis = await startRedis();
-      await listen([], [Orders], { connection: redis.url, commandTimeout: 200 });
-      await redis.stop();
-      expect(await fetched('impatient')).toMatchObject({ status: 503, retryAfter: '1', body: { code: 'LOCK_STORE' } });
-    });
-
-    it('knows the errors of another copy of the package by their code', async () => {
-      @Controller()
-      class Foreign {
-        @Get('foreign')
-        @UseFilters(LockExceptionFilter)
-        foreign(): never {
-          throw Object.assign(new Error('of another copy'), { code: 'LOCK_TIMEOUT' });
-        }
-      }
-      await listen([], [Foreign]);
-      expect((await fetched('foreign')).status).toBe(423);
-    });
-
-    it('lets other errors pass', async () => {
-      await listen();
-      expect(await fetched('failing')).toMatchObject({ status: 500, retryAfter: null });
-    });
   });
 });

@@ -68,6 +68,28 @@ const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: 
       refuses: [...TOO_SHORT, 0, Infinity],
     },
   ],
+  [
+    'acquire: replicas.timeout',
+    {
+      write: async (timeout) => (await start()).acquire('a', { replicas: { min: 1, timeout } }),
+      refuses: [Infinity],
+    },
+  ],
+  [
+    'latch: waitTimeout',
+    {
+      write: async (waitTimeout) => (await start()).getCountDownLatch('a').await({ waitTimeout }),
+      refuses: [],
+    },
+  ],
+  [
+    'latch: expire',
+    {
+      write: async (expire) => (await start()).getCountDownLatch('a').trySetCount(1, { expire }),
+      refuses: [...TOO_SHORT, Infinity],
+    },
+  ],
+  ['health: timeout', { write: async (timeout) => (await start()).health({ timeout }), refuses: [Infinity] }],
   ['tryLock: waitTime', { write: async (wait) => (await start()).getLock('a').tryLock(wait), refuses: [] }],
   [
     'tryLock: leaseTime',
@@ -77,6 +99,7 @@ const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: 
   ['module: grantTimeout', { write: resolve('grantTimeout'), refuses: [...TOO_SHORT, 0, Infinity] }],
   ['module: commandTimeout', { write: resolve('commandTimeout'), refuses: [0, '0s', Infinity] }],
   ['module: shutdownTimeout', { write: resolve('shutdownTimeout'), refuses: [Infinity] }],
+  ['module: localHandoffTime', { write: resolve('localHandoffTime'), refuses: [Infinity] }],
   ['module: defaults.expire', { write: resolve('defaults', 'expire'), refuses: [...TOO_SHORT, Infinity] }],
   ['module: defaults.waitTimeout', { write: resolve('defaults', 'waitTimeout'), refuses: [] }],
 ];

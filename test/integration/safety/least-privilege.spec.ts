@@ -6,46 +6,10 @@ import { findFreePort, HOST } from '../../../scripts/lib/ports.mjs';
 import { findRedis } from '../../../scripts/lib/redis-installation.mjs';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks, nothingLeftBehind, timed } from '../../support/fault-locks.js';
+import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
 import { leaveBeforeComing, playLockScenario } from '../../support/lock-scenario.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 
-/**
- * All that a Redis user of this library needs. As rules:
- *
- * ACL SETUSER locks on >password resetkeys ~lock:* resetchannels &lock:client:* nocommands
- *   +evalsha +eval +subscribe +info +wait                    said by the clients themselves
- *   +time +exists +hget +hset +hdel …                        and the rest of BY_SCRIPTS by the scripts
- *
- * `lock` stands for `keyPrefix`. ioredis says HELLO and AUTH, which everybody may, and CLIENT SETINFO, whose refusal
- * it ignores; INFO may be refused, too, but then it prints a warning for each connection.
- */
-const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info', 'wait'];
-const BY_SCRIPTS = [
-  'del',
-  'exists',
-  'get',
-  'hdel',
-  'hexists',
-  'hget',
-  'hgetall',
-  'hset',
-  'pexpire',
-  'pexpireat',
-  'pttl',
-  'publish',
-  'pubsub|numsub',
-  'set',
-  'time',
-  'zadd',
-  'zcard',
-  'zrange',
-  'zrank',
-  'zrem',
-  'zremrangebyscore',
-  'zrevrange',
-  'zscore',
-];
-const COMMANDS = [...BY_CLIENTS, ...BY_SCRIPTS];
 const RULES = [
   'reset',
   'on',
@@ -109,11 +73,24 @@ it('D1 needs no more than the documented commands, keys and channels, with the p
   await nothingLeftBehind(redis);
 });
 
-it('D1 docs/design.md names the same commands', () => {
-  const design = readFileSync(new URL('../../../docs/design.md', import.meta.url), 'utf8');
-  const rules = /^ACL SETUSER[^]*?^```/m.exec(design)?.[0] ?? '';
-  const named = [...rules.matchAll(/ \+(\S+)/g)].map(([, command]) => command);
-  expect(named.sort()).toEqual([...COMMANDS].sort());
+describe.each(['design.md', 'operations.md'])('docs/%s', (document) => {
+  const text = readFileSync(new URL(`../../../docs/${document}`, import.meta.url), 'utf8');
+
+  it('D1 has the same rules', () => {
+    const [, rules = ''] = /^ACL SETUSER locks ([^]*?)^```/m.exec(text) ?? [];
+    const documented = rules.trim().split(/\s+/);
+    expect(documented).toEqual(expect.arrayContaining(['resetkeys', 'nocommands']));
+    const tested = RULES.map((rule) => (rule.startsWith('>') ? '>password' : rule));
+    // A new user has neither keys nor commands, as after `reset`.
+    const resets = (rule: string): boolean => ['reset', 'resetkeys', 'nocommands'].includes(rule);
+    expect(documented.filter((rule) => !resets(rule)).sort()).toEqual(tested.filter((rule) => !resets(rule)).sort());
+  });
+
+  it('D1 names what a Cluster needs beside them', () => {
+    const [paragraph = ''] = text.split(/\n(?:\n|- )/).filter((each) => each.includes('ssubscribe'));
+    const named = [...paragraph.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => code!.replaceAll('+', '').split(' '));
+    expect(named.sort()).toEqual([...IN_CLUSTER].sort());
+  });
 });
 
 it('D1 needs each of the documented commands', async () => {

@@ -64,6 +64,32 @@ it('D4 the note of an acquisition that left before it came has a TTL', async () 
   await nothingLeftBehind(redis);
 });
 
+it('D4 what is set apart from locks has a TTL: the number of permits, and latches', async () => {
+  const service = await locks.start(redis.url);
+  const semaphore = service.getSemaphore('mails', { permits: 2 });
+  await semaphore.setPermits(3);
+  const permit = await semaphore.acquire();
+  const latch = service.getCountDownLatch('parts');
+  await latch.trySetCount(2, { expire: '1h' });
+  const opened = latch.await();
+  await latch.countDown();
+  const ttls = new Map((await keysWithTtl(redis)).map(({ key, ttl }) => [key, ttl]));
+  const hour = 3_600_000;
+  for (const [key, longest] of [
+    ['lock:limit:{mails}', 7 * 24 * hour],
+    ['lock:state:{mails}', 30_000],
+    ['lock:latch:{parts}', hour],
+    ['lock:counted:{parts}', hour],
+  ] as const) {
+    expect([key, ttls.get(key)! > 0.9 * longest, ttls.get(key)! <= longest]).toEqual([key, true, true]);
+  }
+  expect([...ttls].filter(([, ttl]) => ttl <= 0)).toEqual([]);
+  await latch.countDown();
+  expect(await opened).toBe(true);
+  await permit.release();
+  expect((await keysWithTtl(redis)).filter(({ ttl }) => ttl <= 0)).toEqual([]);
+});
+
 it('D4 the TTL of the state is the longest of its leases, whichever way they are shortened', async () => {
   const service = await locks.start(redis.url);
   const state = 'lock:state:{a}';

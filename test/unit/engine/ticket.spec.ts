@@ -47,7 +47,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   };
   const ticket = new Ticket(
     environment,
-    { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, turns: 1, fair: false },
+    { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, turns: 1, turnsAlone: 1, fair: false },
     holder,
   );
   const answer = async (
@@ -82,6 +82,7 @@ describe('a ticket that asks', () => {
       id: ID,
       mode: { kind: 'exclusive' },
       turns: 1,
+      turnsAlone: 1,
       fair: false,
       owner: 'owner',
       lease: 6_000,
@@ -389,6 +390,7 @@ describe('a ticket that is inherited', () => {
       lease: 30_000,
       waits: true,
       turns: 1,
+      turnsAlone: 1,
       fair: false,
     });
     expect(store.acquires).toHaveLength(1);
@@ -399,6 +401,7 @@ describe('a ticket that is inherited', () => {
       lease: 2_000,
       waits: true,
       turns: 1,
+      turnsAlone: 1,
       fair: false,
     });
     expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });

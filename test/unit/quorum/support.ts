@@ -109,6 +109,7 @@ export const REQUEST: AcquireRequest = {
   patience: 2_500,
   grantTimeout: 3_000,
   turns: 1,
+  turnsAlone: 1,
   fair: false,
 };
 

@@ -28,6 +28,7 @@ class Client implements LockStoreListener {
       patience: 2_000,
       grantTimeout: 200,
       turns: 1,
+      turnsAlone: 1,
       fair: false,
       ...details,
     };

@@ -1,0 +1,124 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import * as errors from '../../../lib/errors/index.js';
+import { storeFailure } from '../../../lib/store/redis/store-failure.js';
+import { LOCK_CHANNELS, type LockEvent } from 'nestjs-redis-locks';
+import { eventually } from '../../support/eventually.js';
+import { FaultLocks } from '../../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+const GUIDE = read('docs/operations.md');
+
+/** The rows of the table with this head, cell by cell, without the backticks around a cell. */
+function tableOf(head: string): string[][] {
+  const [, rows = ''] = GUIDE.split(`\n| ${head} |\n`)[1]?.split(/^\|(?:---\|)+\n/m) ?? [];
+  const lines = rows.split('\n\n')[0]!.trim().split('\n');
+  return lines.map((line) => line.slice(2, -2).split(' | '));
+}
+const words = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
+
+describe('docs/operations.md', () => {
+  it('tells of every error code, and of no other', () => {
+    const classes = Object.values(errors).filter(
+      (value) => (value as { prototype?: unknown }).prototype instanceof Error,
+    );
+    const codes = classes
+      .filter((type) => type !== errors.LockError)
+      .map((type) => new (type as typeof errors.LockKeyError)('').code as string);
+    expect(codes).toHaveLength(6);
+    expect(
+      tableOf('code | status | means | what to do')
+        .flatMap(([code]) => words(code!))
+        .sort(),
+    ).toEqual(codes.sort());
+  });
+
+  it('tells of every event, and of no other', () => {
+    const types = Object.keys(LOCK_CHANNELS).filter((name): name is LockEvent['type'] => name !== 'acquire');
+    expect(
+      tableOf('`type` | means | what to do')
+        .flatMap(([type]) => words(type!))
+        .sort(),
+    ).toEqual(types.sort());
+  });
+
+  it('tells of every reason for which a lock is lost', () => {
+    const sources = readdirSync(new URL('../../../lib/engine', import.meta.url)).map((file) =>
+      read(`lib/engine/${file}`),
+    );
+    const reasons = sources.flatMap((source) =>
+      [...source.matchAll(/\.lose\('([^']+)'\)/g)].map(([, reason]) => reason!),
+    );
+    expect(
+      tableOf('`reason` of a loss | why | what to do')
+        .map(([reason]) => reason)
+        .sort(),
+    ).toEqual(reasons.sort());
+  });
+
+  it('says of what Redis says whether it passes, and of all that the library has a word about', () => {
+    const rows = tableOf('Redis says | passes | what to do');
+    const said = rows.flatMap(([says, passes]) => words(says!).map((word) => [word, passes === 'yes']));
+    expect(said).toEqual(said.map(([word]) => [word, storeFailure(new Error(`${word!} of the server`)).transient]));
+    const advised = [...read('lib/store/redis/store-failure.ts').matchAll(/^ {2}\[\/(.*?)\/,/gm)].flatMap(
+      ([, pattern]) => pattern!.match(/[A-Z]{3,}/g)!,
+    );
+    expect(advised.length).toBeGreaterThan(5);
+    expect(said.map(([word]) => word)).toEqual(expect.arrayContaining(advised));
+  });
+});
+
+describe('a lock, by hand', () => {
+  let redis: RedisServer;
+  const locks = new FaultLocks();
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterEach(() => locks.closeAll());
+  afterAll(() => redis.stop());
+
+  const [, block = ''] = /^```sh\n(redis-cli HGETALL.*?)^```$/ms.exec(GUIDE) ?? [];
+  const commands = [...block.matchAll(/^redis-cli (.*?) +# /gm)].map(([, line]) =>
+    line!.replaceAll("'", '').split(' '),
+  );
+  const call = ([name, ...args]: string[]) => redis.admin.call(name!, ...args);
+
+  it('is read and freed with the commands of docs/operations.md', async () => {
+    expect(commands.map(([name]) => name)).toEqual(['HGETALL', 'PTTL', 'ZRANGE', 'HGETALL', 'GET', 'PUBSUB', 'DEL']);
+    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const since = Date.now();
+    const held = await one.acquire('stock:42');
+    const waiting = other.acquire('stock:42');
+    await eventually(async () => (await one.inspect('stock:42'))?.waiters.length === 1);
+    const { waiters } = (await one.inspect('stock:42'))!;
+    const [state, ttl, queue, known, fence, clients] = await Promise.all(commands.slice(0, 6).map(call));
+    const [id, hold] = state as [string, string];
+    const [mode, ends, token, begun, owner] = hold.split(' ');
+    expect([id, mode, token, owner]).toEqual([held.owner, 'exclusive', String(held.fencingToken), held.owner]);
+    expect(Math.abs(Number(begun) - since)).toBeLessThan(2_000);
+    expect(Number(ends) - Number(begun)).toBe(30_000);
+    expect(ttl).toBeGreaterThan(25_000);
+    expect(queue).toEqual([waiters[0]!.id]);
+    expect((known as string[])[0]).toBe(waiters[0]!.id);
+    expect(Number(fence)).toBeGreaterThanOrEqual(held.fencingToken);
+    const channels = [held.owner, waiters[0]!.client].map((each) => `lock:client:${each.split(':')[0]!}`);
+    expect([...(clients as string[])].sort()).toEqual(channels.sort());
+
+    expect(await call(commands[6]!)).toBe(1);
+    const freed = performance.now();
+    const next = await waiting;
+    expect(performance.now() - freed).toBeLessThan(4_500);
+    expect(next.fencingToken).toBeGreaterThan(held.fencingToken);
+    await expect(held.verify()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await next.release();
+  });
+
+  it('with a hash tag of its own has the documented name', async () => {
+    const service = await locks.start(redis.url);
+    await service.acquire('order:{42}:pay');
+    expect(GUIDE).toContain('`lock:state:order:{42}:pay`');
+    expect(await redis.admin.exists('lock:state:order:{42}:pay')).toBe(1);
+  });
+});

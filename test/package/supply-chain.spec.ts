@@ -1,0 +1,121 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, it } from '@jest/globals';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+interface Manifest {
+  readonly license?: string;
+  readonly scripts?: Record<string, string>;
+  readonly dependencies?: Record<string, string>;
+}
+interface Locked {
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly dev?: boolean;
+  readonly peer?: boolean;
+  readonly link?: boolean;
+}
+
+const manifest = (path: string): Manifest => JSON.parse(read(path)) as Manifest;
+const AT_INSTALLATION = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish'];
+
+/** What the library is made of, each file with its path. */
+const sources = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ts.createSourceFile(path, read(join('lib', path)), ts.ScriptTarget.Latest, true));
+
+function visit(node: ts.Node, look: (node: ts.Node) => void): void {
+  look(node);
+  node.forEachChild((child) => visit(child, look));
+}
+
+describe('what comes along with the package', () => {
+  it('is acorn, and nothing else', () => {
+    const { dependencies } = manifest('package.json');
+    expect(Object.keys(dependencies!)).toEqual(['acorn']);
+    const acorn = manifest('node_modules/acorn/package.json');
+    expect(acorn).toMatchObject({ license: 'MIT' });
+    expect(acorn.dependencies ?? {}).toEqual({});
+  });
+
+  it.each(['package.json', 'node_modules/acorn/package.json'])('runs nothing at installation: %s', (path) => {
+    // npm runs `prepare` of what comes from git only; what comes from the registry has been prepared.
+    const names = AT_INSTALLATION.filter((name) => name !== 'prepare' || path === 'package.json');
+    expect(Object.keys(manifest(path).scripts ?? {}).filter((name) => names.includes(name))).toEqual([]);
+  });
+
+  it('is installed for development by its hashes, from whatever registry, without scripts', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
+    const locked = Object.entries(packages).filter(([path]) => path.startsWith('node_modules/'));
+    expect(locked.length).toBeGreaterThan(100);
+    expect(locked.filter(([, { integrity }]) => integrity === undefined).map(([path]) => path)).toEqual([]);
+    expect(locked.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+    expect(locked.filter(([, { dev, peer }]) => !dev && !peer).map(([path]) => path)).toEqual(['node_modules/acorn']);
+    expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
+  });
+});
+
+describe('the sources of the library', () => {
+  it('D2 make no code of text', () => {
+    const found: string[] = [];
+    for (const source of sources) {
+      visit(source, (node) => {
+        if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return;
+        const called = node.expression.getText();
+        const runsText = ['eval', 'Function', 'import'].includes(called);
+        const [first] = node.arguments ?? [];
+        const setsText = /^set(Timeout|Interval)$/.test(called) && first !== undefined && ts.isStringLiteralLike(first);
+        if (runsText || setsText) found.push(`${source.fileName}: ${node.getText()}`);
+      });
+    }
+    expect(sources.length).toBeGreaterThan(100);
+    expect(found).toEqual([]);
+  });
+
+  it('start no process and open no connection of their own', () => {
+    const imported = sources.flatMap((source) =>
+      source.statements.flatMap((statement) =>
+        ts.isImportDeclaration(statement) && !statement.importClause?.isTypeOnly
+          ? [(statement.moduleSpecifier as ts.StringLiteral).text]
+          : [],
+      ),
+    );
+    const modules = [...new Set(imported)].filter((name) => name.startsWith('node:'));
+    expect(modules).toContain('node:crypto');
+    const forbidden = [
+      'child_process',
+      'cluster',
+      'dgram',
+      'dns',
+      'http',
+      'http2',
+      'https',
+      'module',
+      'net',
+      'tls',
+      'vm',
+    ];
+    expect(modules.filter((name) => forbidden.includes(name.replace(/^node:|\/.*$/g, '')))).toEqual([]);
+    expect(modules.filter((name) => name === 'node:worker_threads')).toEqual([]);
+    // Nobody leaves out `node:`.
+    expect(imported.filter((name) => forbidden.includes(name))).toEqual([]);
+  });
+
+  it('make client ids of 16 bytes of node:crypto, and nothing of Math.random but pauses', () => {
+    const ids = sources.filter((source) => source.text.includes("randomBytes(16).toString('hex')"));
+    expect(ids.map(({ fileName }) => fileName).sort()).toEqual([
+      'store/memory/memory-store.ts',
+      'store/redis/redis-store.ts',
+    ]);
+    const guessable = sources.filter((source) => source.text.includes('Math.random'));
+    expect(guessable.map(({ fileName }) => fileName).sort()).toEqual([
+      'redis-lock.composition.ts', // jitter
+      'store/quorum/quorum-store.ts', // pauses after split votes, distance of tokens
+      'store/redis/cluster-nodes.ts', // a master to ask
+    ]);
+  });
+});

@@ -1,0 +1,22 @@
+/*
+ * All that a Redis user of this library needs, beside the keys and channels of its prefix. docs/design.md and
+ * docs/operations.md say the same, and tests run with just this. ioredis says HELLO and AUTH, which everybody may, and
+ * CLIENT SETINFO, whose refusal it ignores; INFO may be refused, too, but then it prints a warning for each connection.
+ */
+
+/** Said by the clients themselves. */
+const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info', 'wait'];
+
+const BY_SCRIPTS = [
+  ...['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hset', 'pexpire', 'pexpireat', 'pttl', 'publish'],
+  ...['pubsub|numsub', 'set', 'time', 'zadd', 'zcard', 'zrange', 'zrank', 'zrem', 'zremrangebyscore', 'zrevrange'],
+  'zscore',
+];
+
+export const COMMANDS: readonly string[] = [...BY_CLIENTS, ...BY_SCRIPTS];
+
+/** In a Cluster also these; the last three are ioredis'. */
+export const IN_CLUSTER: readonly string[] = [
+  ...['ssubscribe', 'sunsubscribe', 'spublish', 'pubsub|shardnumsub'],
+  ...['cluster|slots', 'cluster|info', 'asking'],
+];
