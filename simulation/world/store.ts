@@ -202,7 +202,9 @@ export class SimulatedStore implements LockStore {
       };
       const limit = clock.setTimer(commandTimeout, () => reject(failure('no answer')));
       // What is lost on a line on which others go through is not sent again when that breaks.
-      const onItsWay = (is: boolean): void => void (is || this.unanswered.delete(question));
+      const onItsWay = (is: boolean): void => {
+        if (!is) this.unanswered.delete(question);
+      };
       const question: Question = {
         send: (line) => {
           const isRefused = random() < weather.refusals;

@@ -34,47 +34,65 @@ function find(said: string, pattern: RegExp): string {
 const count = (said: string, pattern: RegExp): number => Number(find(said, pattern));
 
 describe('C20 simulated schedules of callers and faults', () => {
-  it('end with everybody served or told, and nobody in the section of another one', async () => {
-    const { code, said } = await simulation('--seeds', '250', '--workers', '1');
-    expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('nothing was found') });
-    // They were worth looking at.
-    expect(count(said, /(\d+) had what they wanted/)).toBeGreaterThan(2_500);
-    expect(count(said, /(\d+) of them in turn/)).toBeGreaterThan(250);
-    expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
-    for (const told of ['timed out', 'failed with the store', 'were aborted', 'times a lock was lost', 'in a crash']) {
-      expect(count(said, new RegExp(`(\\d+) [a-z ]*${told}`))).toBeGreaterThan(0);
-    }
-  }, 2 * TIME);
+  it(
+    'end with everybody served or told, and nobody in the section of another one',
+    async () => {
+      const { code, said } = await simulation('--seeds', '250', '--workers', '1');
+      expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('nothing was found') });
+      // They were worth looking at.
+      expect(count(said, /(\d+) had what they wanted/)).toBeGreaterThan(2_500);
+      expect(count(said, /(\d+) of them in turn/)).toBeGreaterThan(250);
+      expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
+      for (const told of [
+        'timed out',
+        'failed with the store',
+        'were aborted',
+        'times a lock was lost',
+        'in a crash',
+      ]) {
+        expect(count(said, new RegExp(`(\\d+) [a-z ]*${told}`))).toBeGreaterThan(0);
+      }
+    },
+    2 * TIME,
+  );
 
-  it('are the same ones for the same seeds, whoever runs them', async () => {
-    const digest = /all that happened comes to (\w+)/;
-    const runs = await Promise.all([
-      simulation('--seeds', '120', '--workers', '1'),
-      simulation('--seeds', '120', '--workers', '2'),
-    ]);
-    const [one, two] = runs.map(({ said }) => find(said, digest));
-    expect(one).toBe(two);
-    expect(one).not.toBe('00000000');
-  }, 2 * TIME);
+  it(
+    'are the same ones for the same seeds, whoever runs them',
+    async () => {
+      const digest = /all that happened comes to (\w+)/;
+      const runs = await Promise.all([
+        simulation('--seeds', '120', '--workers', '1'),
+        simulation('--seeds', '120', '--workers', '2'),
+      ]);
+      const [one, two] = runs.map(({ said }) => find(said, digest));
+      expect(one).toBe(two);
+      expect(one).not.toBe('00000000');
+    },
+    2 * TIME,
+  );
 
-  it('are made smaller where they fail, and fail again at the same step', async () => {
-    const mutation = ['--mutation', 'long-belief'];
-    const { code, said } = await simulation('--seeds', '1', '--workers', '1', ...mutation);
-    expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('belief: ') });
-    const path = find(said, /--seed 1 --path (\S+)/);
-    const place = /fails at (step \d+, after [\d.]+ ms)/;
-    const smaller = find(said, /made smaller \d+ times, it fails at (step \d+, after [\d.]+ ms)/);
-    const [whole, small, sound] = await Promise.all([
-      simulation('--seed', '1', ...mutation),
-      simulation('--seed', '1', '--path', path, ...mutation),
-      simulation('--seed', '1', '--path', path),
-    ]);
-    expect([whole.code, small.code, sound.code]).toEqual([1, 1, 0]);
-    expect(find(whole.said, place)).toBe(find(said, place));
-    expect(find(small.said, place)).toBe(smaller);
-    const stepOf = (text: string): number => count(text, /step (\d+)/);
-    expect(stepOf(smaller)).toBeLessThan(stepOf(find(said, place)));
-  }, 2 * TIME);
+  it(
+    'are made smaller where they fail, and fail again at the same step',
+    async () => {
+      const mutation = ['--mutation', 'long-belief'];
+      const { code, said } = await simulation('--seeds', '1', '--workers', '1', ...mutation);
+      expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('belief: ') });
+      const path = find(said, /--seed 1 --path (\S+)/);
+      const place = /fails at (step \d+, after [\d.]+ ms)/;
+      const smaller = find(said, /made smaller \d+ times, it fails at (step \d+, after [\d.]+ ms)/);
+      const [whole, small, sound] = await Promise.all([
+        simulation('--seed', '1', ...mutation),
+        simulation('--seed', '1', '--path', path, ...mutation),
+        simulation('--seed', '1', '--path', path),
+      ]);
+      expect([whole.code, small.code, sound.code]).toEqual([1, 1, 0]);
+      expect(find(whole.said, place)).toBe(find(said, place));
+      expect(find(small.said, place)).toBe(smaller);
+      const stepOf = (text: string): number => count(text, /step (\d+)/);
+      expect(stepOf(smaller)).toBeLessThan(stepOf(find(said, place)));
+    },
+    2 * TIME,
+  );
 
   it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
     'can be run with the mutation %s: what it changes stands there',
