@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { HeldReply } from '../../../lib/store/lock-store.js';
+import { deferred } from '../../support/deferred.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 import { busy, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
@@ -365,6 +367,50 @@ describe('the end', () => {
     store.releases[0]!.answer.resolve({ released: true, next: undefined });
     await closed;
     expect(store.closed).toBe(true);
+  });
+});
+
+describe('several keys that are asked for in one step', () => {
+  const SET = [
+    { ...TERMS, key: 'a' },
+    { ...TERMS, key: 'b' },
+  ];
+
+  /** The first question was executed, and is asked again on a new connection, behind that of somebody who waits for one of the keys. */
+  async function withWaiter() {
+    const { store, engine, acquire, left } = setUp();
+    const answer = deferred<readonly HeldReply[] | undefined>();
+    store.acquireAll = () => answer;
+    const controller = abortable();
+    const all = engine.acquireAll(SET, { waitTimeout: Infinity, signal: controller.signal });
+    all.catch(() => undefined);
+    void acquire({ key: 'b' });
+    const findHolder = async (): Promise<void> => {
+      store.acquires[0]!.answer.resolve(queued({ holders: ['me:2'] }));
+      await settled();
+    };
+    return { all, answer, abort: controller.abort, findHolder, left, engine };
+  }
+
+  it('are not given back by whoever finds them held before the answer is there', async () => {
+    const { all, answer, findHolder, left, engine } = await withWaiter();
+    await findHolder();
+    expect(left()).toEqual([]);
+    answer.resolve([held(5, 30_000), held(6, 30_000)] as HeldReply[]);
+    expect((await all).map(({ id, isHeld }) => [id, isHeld])).toEqual([
+      ['me:1', true],
+      ['me:2', true],
+    ]);
+    expect(engine.askedAtOnce.size).toBe(0);
+  });
+
+  it('are given back by whoever finds them held after they were given up', async () => {
+    const { abort, findHolder, left, engine } = await withWaiter();
+    abort();
+    expect(left()).toEqual(['me:1', 'me:2']);
+    await findHolder();
+    expect(left()).toEqual(['me:1', 'me:2', 'me:2']);
+    expect(engine.askedAtOnce.size).toBe(0);
   });
 });
 
