@@ -38,13 +38,18 @@ export class Judge {
     const { weather, faults, visits } = schedule;
     const { loss, pushLoss, duplicates, refusals, delay } = weather;
     const isQuiet = loss + pushLoss + duplicates + refusals === 0;
-    this.isCalm = isQuiet && faults.length === 0 && visits.every(({ act }) => act !== 'abandon');
+    const someForget = visits.some(({ act }) => act === 'abandon');
+    this.isCalm = isQuiet && faults.length === 0 && !someForget;
     this.truth = new Truth(server, this.exclusion, this.excuses);
     const { commandTimeout, grantTimeout, lease } = TIMES;
-    // Whoever waits asks again: when a lease or a holdAtLeast has ended, or where a message was lost.
-    const service = isQuiet
-      ? { free: lease / 3 + 30 * delay, granted: 30 * delay }
-      : { free: 3 * commandTimeout + 2 * grantTimeout, granted: 3 * commandTimeout + 2 * grantTimeout };
+    const slow = 3 * commandTimeout + 2 * grantTimeout;
+    const service = {
+      // Whoever waits asks again: when a lease or a holdAtLeast has ended, or where a message was lost.
+      free: isQuiet ? lease / 3 + 30 * delay : slow,
+      left: isQuiet ? 30 * delay : slow,
+      // A hold that nobody releases ends with its lease, which may be longer than its client knew.
+      granted: isQuiet && !someForget ? 30 * delay : slow,
+    };
     this.waiting = new WaitingRule(
       world,
       server,

@@ -18,6 +18,7 @@ export function nothingIsRemembered({ engine, name }: Process): void {
   const waiting = Reflect.get(engine, 'waiting') as object;
   const sizes = {
     holds: engine.holds.all().length,
+    askedAtOnce: engine.askedAtOnce.size,
     tickets: sizeOf(waiting, 'tickets'),
     sharedQueues: sizeOf(waiting, 'sharedQueues'),
     ownQueues: sizeOf(waiting, 'ownQueues'),

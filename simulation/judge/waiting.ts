@@ -21,6 +21,8 @@ const GRACE = 5;
 export interface Service {
   /** For how long a key may be free while somebody waits for it. */
   readonly free: number;
+  /** For how long somebody who has given up may stay in its queue. */
+  readonly left: number;
   /** For how long somebody who has been granted it may go on to wait. */
   readonly granted: number;
 }
@@ -83,7 +85,7 @@ export class WaitingRule {
   }
 
   private lookAt(key: string, processes: ReadonlySet<Process>, lasting: Map<string, number>): void {
-    const { holds } = this.server.inspect(key);
+    const { holds, waiters } = this.server.inspect(key);
     const lasts = (what: string, limit: number): void => {
       const since = this.since.get(what) ?? this.world.now;
       lasting.set(what, since);
@@ -92,6 +94,11 @@ export class WaitingRule {
     };
     if (holds.length === 0) lasts(`'${key}' is free`, this.service.free);
     for (const { engine, name } of processes) {
+      const waiting = Reflect.get(engine, 'waiting') as { ticket(id: string): unknown };
+      for (const { id } of waiters) {
+        const hasLeft = id.startsWith(`${name}:`) && waiting.ticket(id) === undefined;
+        if (hasLeft) lasts(`${id} has left the queue of '${key}' and stands in it`, this.service.left);
+      }
       for (const { id, kept } of holds) {
         const isUnknown = id.startsWith(`${name}:`) && !kept && engine.holds.get(id) === undefined;
         if (isUnknown) lasts(`${name} has '${key}' and does not know (${id})`, this.service.granted);
