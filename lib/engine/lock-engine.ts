@@ -59,6 +59,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   readonly latches: Latches | undefined;
 
   readonly holds: HoldKeeper<LocalQueue>;
+  readonly askedAtOnce = new Set<string>();
 
   private readonly releases: Releases;
   private readonly waiting: WaitingRoom;
@@ -247,8 +248,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
 
   disown(key: string, ids: readonly string[]): void {
     for (const id of ids) {
-      const mine = id.startsWith(`${this.store.clientId}:`);
-      if (mine && this.holds.get(id) === undefined && this.waiting.ticket(id) === undefined) this.leave(key, id, 0);
+      if (id.startsWith(`${this.store.clientId}:`) && !this.knows(id)) this.leave(key, id, 0);
     }
   }
 
@@ -264,6 +264,10 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     const hold = this.holds.add(undefined, terms, grant);
     this.announcer.acquired(hold, grant.from);
     return hold;
+  }
+
+  private knows(id: string): boolean {
+    return this.holds.get(id) !== undefined || this.waiting.ticket(id) !== undefined || this.askedAtOnce.has(id);
   }
 
   /** Why nobody is let in now. */

@@ -15,6 +15,8 @@ export interface LockSetEnvironment extends RequestEnvironment {
   readonly agenda: Agenda;
   /** Aborts when nobody is given a lock any more. */
   readonly closingSignal: AbortSignal;
+  /** Acquisitions that have been asked for in one step: whoever finds one of them among the holders leaves it alone. */
+  readonly askedAtOnce: Set<string>;
   nextId(): string;
   acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold>;
   release(hold: Hold): Promise<boolean>;
@@ -103,12 +105,14 @@ function takeAtOnce(
   return new Promise((resolve, reject) => {
     let over = false;
     const ids = set.map(() => environment.nextId());
+    for (const id of ids) environment.askedAtOnce.add(id);
     const sent = clock.now();
     const { epoch } = store;
 
     const finish = (tell: () => void): void => {
       if (over) return;
       over = true;
+      for (const id of ids) environment.askedAtOnce.delete(id);
       for (const stop of stopListening) stop();
       agenda.cancel(deadline);
       tell();

@@ -5,7 +5,7 @@ import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGra
 import { acquireRequest, type RequestEnvironment, type TicketTerms } from './acquire-request.js';
 import type { Grant } from './hold.js';
 import { upgradeRefused } from './upgrade.js';
-import { validUntil } from './validity.js';
+import { elapsedSince, validUntil } from './validity.js';
 
 /** After a failure of the store a waiter asks again after this many ms, and up to twice as many. */
 const RETRY = 50;
@@ -140,7 +140,7 @@ export class Ticket {
     const base = this.base;
     if (base !== undefined && base.epoch === store.epoch && grant.token > base.lastToken) {
       // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
-      const from = Math.min(base.sent + (grant.time - base.time), now);
+      const from = Math.min(elapsedSince(base.sent, grant.time - base.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
         this.granted(grant, from);
         return;

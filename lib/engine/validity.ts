@@ -10,3 +10,11 @@ const ROUNDING = 2;
 export function validUntil(from: number, lease: number): number {
   return from + lease * (1 - DRIFT) - ROUNDING;
 }
+
+/**
+ * When something was, on our clock, that the store did so many ms (on its clock) after it had answered a question: not
+ * after that, however fast the store's clock runs beside ours.
+ */
+export function elapsedSince(sent: number, elapsed: number): number {
+  return sent + elapsed * (1 - DRIFT);
+}

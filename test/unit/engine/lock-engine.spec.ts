@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { HeldReply } from '../../../lib/store/lock-store.js';
+import { deferred } from '../../support/deferred.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 import { busy, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
@@ -365,5 +367,123 @@ describe('the end', () => {
     store.releases[0]!.answer.resolve({ released: true, next: undefined });
     await closed;
     expect(store.closed).toBe(true);
+  });
+});
+
+describe('several keys that are asked for in one step', () => {
+  const SET = [
+    { ...TERMS, key: 'a' },
+    { ...TERMS, key: 'b' },
+  ];
+
+  /** The first question was executed, and is asked again on a new connection, behind that of somebody who waits for one of the keys. */
+  async function withWaiter() {
+    const { store, engine, acquire, left } = setUp();
+    const answer = deferred<readonly HeldReply[] | undefined>();
+    store.acquireAll = () => answer;
+    const controller = abortable();
+    const all = engine.acquireAll(SET, { waitTimeout: Infinity, signal: controller.signal });
+    all.catch(() => undefined);
+    void acquire({ key: 'b' });
+    const findHolder = async (): Promise<void> => {
+      store.acquires[0]!.answer.resolve(queued({ holders: ['me:2'] }));
+      await settled();
+    };
+    return { all, answer, abort: controller.abort, findHolder, left, engine };
+  }
+
+  it('are not given back by whoever finds them held before the answer is there', async () => {
+    const { all, answer, findHolder, left, engine } = await withWaiter();
+    await findHolder();
+    expect(left()).toEqual([]);
+    answer.resolve([held(5, 30_000), held(6, 30_000)] as HeldReply[]);
+    expect((await all).map(({ id, isHeld }) => [id, isHeld])).toEqual([
+      ['me:1', true],
+      ['me:2', true],
+    ]);
+    expect(engine.askedAtOnce.size).toBe(0);
+  });
+
+  it('are given back by whoever finds them held after they were given up', async () => {
+    const { abort, findHolder, left, engine } = await withWaiter();
+    abort();
+    expect(left()).toEqual(['me:1', 'me:2']);
+    await findHolder();
+    expect(left()).toEqual(['me:1', 'me:2', 'me:2']);
+    expect(engine.askedAtOnce.size).toBe(0);
+  });
+});
+
+describe('a word to yield, for somebody who is to be served in the order in which all came', () => {
+  const ID = 'me:1';
+  const grant = held(5, 30_000, 50_000, 16);
+  const push = { ...PUSH, id: ID, turns: 16 };
+
+  /** Two of one process want a key. How the first is granted it is up to `grants`; who has it when that one is done? */
+  async function nextAfter(grants: (store: FakeStore, clock: FakeClock) => Promise<void> | void): Promise<string> {
+    const { clock, store, engine, acquire, left } = setUp();
+    const [first, second] = [acquire(), acquire()];
+    let isServed = false;
+    void second.then(() => (isServed = true));
+    await grants(store, clock);
+    void engine.release(await first);
+    await settled();
+    expect(left()).toEqual(isServed ? [] : [ID]);
+    return isServed ? 'the next of this process' : 'whom the store says';
+  }
+
+  const queuedFirst = async (store: FakeStore, clock: FakeClock): Promise<void> => {
+    store.acquires[0]!.answer.resolve(queued());
+    await settled();
+    clock.advance(500);
+  };
+
+  it.each<[string, string, Parameters<typeof nextAfter>[0]]>([
+    ['that does not come', 'the next of this process', (store) => store.acquires[0]!.answer.resolve(grant)],
+    [
+      'that comes before the answer that is the grant',
+      'whom the store says',
+      (store) => {
+        store.listener.yield(ID);
+        store.acquires[0]!.answer.resolve(grant);
+      },
+    ],
+    [
+      'that comes before a pushed grant',
+      'whom the store says',
+      async (store, clock) => {
+        await queuedFirst(store, clock);
+        store.listener.yield(ID);
+        store.listener.granted(push);
+      },
+    ],
+    [
+      'that comes behind a pushed grant which waits for the answer by which it is measured',
+      'whom the store says',
+      (store) => {
+        store.listener.granted(push);
+        store.listener.yield(ID);
+        store.acquires[0]!.answer.resolve(queued());
+      },
+    ],
+    [
+      'that comes behind the grant',
+      'whom the store says',
+      async (store) => {
+        store.acquires[0]!.answer.resolve(grant);
+        await settled();
+        store.listener.yield(ID);
+      },
+    ],
+    [
+      'to another acquisition',
+      'the next of this process',
+      (store) => {
+        store.listener.yield('me:2');
+        store.acquires[0]!.answer.resolve(grant);
+      },
+    ],
+  ])('%s: then %s has the key', async (_, next, grants) => {
+    expect(await nextAfter(grants)).toBe(next);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { validUntil } from '../../../lib/engine/validity.js';
+import { elapsedSince, validUntil } from '../../../lib/engine/validity.js';
 
 describe('the validity of a lease', () => {
   it('is counted from the sending of the question, less 1 % and 2 ms', () => {
@@ -17,6 +17,26 @@ describe('the validity of a lease', () => {
         const end = travel + lease - 1;
         expect((validUntil(sent, lease) - sent) * faster).toBeLessThanOrEqual(end);
       }),
+    );
+  });
+
+  it('of a pushed grant, too, which is counted from an earlier answer, by a clock that runs up to 1 % faster than ours', () => {
+    const ms = (max: number) => fc.double({ min: 0, max, noNaN: true });
+    const speed = fc.double({ min: 1, max: 1.01, noNaN: true });
+    fc.assert(
+      fc.property(
+        ms(1e6),
+        ms(1e4),
+        fc.nat(1e6),
+        fc.integer({ min: 50, max: 1e6 }),
+        speed,
+        (sent, travel, elapsed, lease, faster) => {
+          const until = validUntil(elapsedSince(sent, elapsed), lease);
+          // Both moments of the server, of its answer and of the grant, are rounded down to a whole millisecond.
+          const end = travel + (elapsed - 1) + lease - 1;
+          expect((until - sent) * faster).toBeLessThanOrEqual(end + 1e-6);
+        },
+      ),
     );
   });
 });

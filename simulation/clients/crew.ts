@@ -1,0 +1,53 @@
+import { CALLERS, type Visit } from '../schedule/schedule.js';
+import type { Process } from '../world/process.js';
+import { Visitor, type VisitSurroundings } from './visitor.js';
+
+/** The callers of one process: each makes its visits one after the other, in whatever life of the process it comes to. */
+export class Crew {
+  private readonly lanes: Visit[][];
+  private busy = 0;
+  private process: Process | undefined;
+
+  constructor(
+    visits: readonly Visit[],
+    private readonly surroundings: VisitSurroundings,
+    /** Somebody was told, or did, what must not be. */
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.lanes = Array.from({ length: CALLERS }, (_, caller) => visits.filter((visit) => visit.caller === caller));
+  }
+
+  /** No visit is under way, and none is to come. */
+  get isDone(): boolean {
+    return this.busy === 0 && this.lanes.every((lane) => lane.length === 0);
+  }
+
+  get isIdle(): boolean {
+    return this.busy === 0;
+  }
+
+  /** Has the callers go on with what is left, in a new life of their process. */
+  start(process: Process): void {
+    // Those who were under way in a life that crashed never come back.
+    if (this.process?.isAlive === false) this.surroundings.outcomes.crashed += this.busy;
+    this.busy = 0;
+    this.process = process;
+    for (const lane of this.lanes) {
+      this.busy += 1;
+      this.work(lane, process).then(
+        () => {
+          // Where a process has shut down, callers of its last life may still give something back.
+          if (this.process === process) this.busy -= 1;
+        },
+        (error: unknown) => this.failed(error),
+      );
+    }
+  }
+
+  private async work(lane: Visit[], process: Process): Promise<void> {
+    for (let visit = lane.shift(); visit !== undefined; visit = lane.shift()) {
+      await new Visitor(process, visit, this.surroundings).go();
+      if (process.closing) return;
+    }
+  }
+}

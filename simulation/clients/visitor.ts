@@ -1,0 +1,205 @@
+import type { Hold, HoldTerms, LockMode } from '../../lib/engine/hold.js';
+import {
+  isLockConfigError,
+  isLockLostError,
+  isLockStoreError,
+  isLockTimeoutError,
+  LockLostError,
+} from '../../lib/errors/index.js';
+import { HeldLock } from '../../lib/locks/held-lock.js';
+import type { Belief } from '../judge/belief.js';
+import type { Judge } from '../judge/judge.js';
+import { Violation } from '../judge/violation.js';
+import { slackOf } from '../judge/waiting.js';
+import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
+import type { Process } from '../world/process.js';
+import type { World } from '../world/world.js';
+import { act } from './acts.js';
+import type { Outcomes } from './outcomes.js';
+
+/** What a visitor needs from its surroundings. */
+export interface VisitSurroundings {
+  readonly world: World;
+  readonly judge: Judge;
+  readonly outcomes: Outcomes;
+  readonly trace: (text: () => string) => void;
+}
+
+/** What a caller has in its section. */
+export interface Held {
+  readonly handles: HeldLock[];
+  readonly beliefs: Belief[];
+}
+
+/** Why a caller does not want it any more. */
+const ENOUGH = new Error('enough');
+/** ms of a section in which much can happen. */
+const LONG = 8;
+
+/** One caller of one process, on its way through one section. */
+export class Visitor {
+  private readonly signals = new Map<HeldLock, AbortSignal>();
+
+  constructor(
+    readonly process: Process,
+    readonly visit: Visit,
+    readonly surroundings: VisitSurroundings,
+  ) {}
+
+  /** Rejects with whatever must not happen. */
+  async go(): Promise<void> {
+    const { process, visit, surroundings } = this;
+    await process.sleep(visit.pause);
+    if (process.closing) return;
+    surroundings.outcomes.visits += 1;
+    let held: Held;
+    try {
+      held = await this.take(this.keys, this.terms(), visit.waitTimeout);
+    } catch (error) {
+      return this.refused(error);
+    }
+    surroundings.outcomes.held += 1;
+    if (held.handles.length === 1 && isInTurn(held.beliefs[0]!.hold)) surroundings.outcomes.inTurn += 1;
+    await process.sleep(visit.section / 2);
+    await act(this, held);
+    await process.sleep(visit.section / 2);
+    if (visit.act !== 'abandon') await this.giveBack(held);
+  }
+
+  /** Asks for keys; what is told is judged at once. */
+  async take(keys: readonly string[], terms: Omit<HoldTerms, 'key'>, waitTimeout: number): Promise<Held> {
+    const { process, visit } = this;
+    const { world, judge, trace } = this.surroundings;
+    const asked = world.now;
+    const floors = keys.map((key) => judge.tokens.floor(key));
+    const until = asked + (waitTimeout + slackOf(waitTimeout, keys.length, visit.replicas)) / process.machine.rate;
+    const waiting = { process, keys, until };
+    judge.waiting.begin(waiting);
+    const wait = { waitTimeout, signal: this.signal() };
+    trace(() => `${process.name} asks for ${keys.join(', ')}: ${terms.mode.kind}`);
+    try {
+      const holds =
+        keys.length === 1
+          ? [await process.engine.acquire({ ...terms, key: keys[0]! }, wait)]
+          : await process.engine.acquireAll(
+              keys.map((key) => ({ ...terms, key })),
+              wait,
+            );
+      const handles = holds.map((hold) => new HeldLock(hold, process.engine));
+      // What a signal costs is much beside all else, so not everybody has one.
+      if (visit.act !== 'nothing' || visit.section > LONG) {
+        for (const handle of handles) this.signals.set(handle, handle.signal);
+      }
+      const beliefs = holds.map((hold, i) => {
+        trace(() => `${process.name} has ${hold.key} with token ${hold.token} (${hold.id})`);
+        return judge.told(hold, process, asked, floors[i]!);
+      });
+      return { handles, beliefs };
+    } finally {
+      judge.waiting.end(waiting);
+    }
+  }
+
+  /** Gives everything back; nobody who has been told otherwise goes on to believe in it. */
+  async giveBack({ handles, beliefs }: Held): Promise<void> {
+    await Promise.all(handles.map((handle, i) => this.giveBackOne(handle, beliefs[i]!)));
+  }
+
+  terms(): Omit<HoldTerms, 'key'> {
+    const { kind, units, owner, lease, holdAtLeast, replicas } = this.visit;
+    const mode: LockMode =
+      kind === 'permits' ? { kind, units, limit: PERMITS } : kind === 'read' ? { kind: 'read' } : { kind: 'exclusive' };
+    return {
+      ...{
+        mode,
+        lease: lease === 'long' ? 2 * TIMES.lease : TIMES.lease,
+        renews: lease !== 'fixed',
+        maxRenewTimes: lease === 'counted' ? 1 : 0,
+      },
+      ...{ fair: kind === 'fair', owner: kind === 'permits' ? undefined : owner, holdAtLeast },
+      replicas: replicas ? { min: 1, timeout: 50 } : undefined,
+    };
+  }
+
+  get keys(): readonly string[] {
+    return this.visit.keys.map((place) => KEYS[place]!);
+  }
+
+  private signal(): AbortSignal | undefined {
+    const { abortAfter } = this.visit;
+    if (abortAfter === undefined) return undefined;
+    const controller = new AbortController();
+    this.process.callersClock.setTimer(abortAfter, () => controller.abort(ENOUGH));
+    return controller.signal;
+  }
+
+  /** What a caller may be told instead of a lock. */
+  refused(error: unknown): void {
+    const { outcomes, judge, trace } = this.surroundings;
+    const { process, visit } = this;
+    trace(() => `${process.name} is told: ${(error as Error).message}`);
+    if (isLockTimeoutError(error)) {
+      outcomes.timeouts += 1;
+      if (visit.waitTimeout === TIMES.longWait) throw new Violation('waiting', 'somebody has waited for ever');
+    } else if (isLockStoreError(error)) {
+      outcomes.storeFailures += 1;
+      // Replicas are behind in any weather, and the last of several keys may be asked for when the time is as good as over.
+      const isOdd = visit.replicas || (visit.keys.length > 1 && visit.waitTimeout !== TIMES.longWait);
+      if (judge.isCalm && !isOdd) throw new Violation('surprise', `in calm weather: ${error.message}`);
+    } else if (error === ENOUGH) outcomes.aborted += 1;
+    else if (isLockConfigError(error) && visit.owner !== undefined) outcomes.upgrades += 1;
+    else if (isLockLostError(error)) outcomes.lost += 1;
+    else throw error;
+  }
+
+  /** A handle that says no says so in every way, and only where there is a reason. */
+  looksLost(handle: HeldLock): boolean {
+    if (handle.isHeld) return false;
+    // One that is asked for now would say so in any case.
+    const signal = this.signals.get(handle) ?? handle.signal;
+    if (!signal.aborted || !(handle.loss instanceof LockLostError)) {
+      throw new Violation('signal', `'${handle.key}' is lost, and its signal does not say so`);
+    }
+    this.surroundings.outcomes.lost += 1;
+    if (this.surroundings.judge.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
+      throw new Violation('surprise', `lost in calm weather: ${handle.loss.message}`);
+    }
+    return true;
+  }
+
+  private async giveBackOne(handle: HeldLock, belief: Belief): Promise<void> {
+    const { process } = this;
+    const { judge, world, trace } = this.surroundings;
+    const wasLost = this.looksLost(handle);
+    const { hold } = belief;
+    const { epoch } = process.store;
+    trace(() => `${process.name} gives ${hold.key} back (${hold.id})`);
+    const released = handle.release();
+    judge.exclusion.ends(belief);
+    const at = world.now;
+    let answer: boolean;
+    try {
+      answer = await released;
+    } catch (error) {
+      if (isLockStoreError(error) && !judge.isCalm) return;
+      throw error;
+    }
+    if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, and given back all the same`);
+    const { holdAtLeast, mode, owner } = hold.terms;
+    // Readers are in beside others, and who names an owner may be so.
+    if (
+      !answer ||
+      holdAtLeast === 0 ||
+      mode.kind !== 'exclusive' ||
+      owner !== undefined ||
+      epoch !== process.store.epoch ||
+      hold.epoch !== epoch
+    )
+      return;
+    // Counted by two clocks, each with a drift of its own, and rounded.
+    const since = process.machine.worldTime(hold.acquiredAt);
+    judge.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));
+  }
+}
+
+export const isInTurn = (hold: Hold): boolean => hold.token !== hold.firstToken;

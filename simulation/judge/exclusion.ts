@@ -1,0 +1,72 @@
+import { PERMITS } from '../schedule/schedule.js';
+import { conflicts, isBelieved, nameOf, type Belief } from './belief.js';
+import type { Excuses } from './excuses.js';
+import { Violation } from './violation.js';
+
+/** What every two who believe in one key, and each of them with the server, must agree on. */
+export class Exclusion {
+  /** Those who have been told that they hold a key, and have not given it back. */
+  readonly beliefs = new Map<string, Set<Belief>>();
+  private readonly mostPermits = new Map<string, number>();
+  /** Keys that are kept by somebody who had them alone and has given them back, and until when. */
+  private readonly kept = new Map<string, { readonly since: number; readonly until: number }>();
+
+  constructor(private readonly excuses: Excuses) {}
+
+  of(key: string): Set<Belief> {
+    let all = this.beliefs.get(key);
+    if (all === undefined) this.beliefs.set(key, (all = new Set()));
+    return all;
+  }
+
+  /** A number of permits has been asked for; what was held before stays held. */
+  permitsSet(key: string, permits: number): void {
+    this.mostPermits.set(key, Math.max(permits, this.mostPermits.get(key) ?? PERMITS));
+  }
+
+  keeps(key: string, since: number, until: number): void {
+    if (until > (this.kept.get(key)?.until ?? 0)) this.kept.set(key, { since, until });
+  }
+
+  /** Somebody begins to believe. */
+  begins(belief: Belief): void {
+    const { key, acquiredAt } = belief.hold;
+    const all = this.of(key);
+    for (const other of all) this.compare(other, belief);
+    all.add(belief);
+    this.countPermits(all, belief);
+    const kept = this.kept.get(key);
+    if (kept === undefined || this.excuses.since(kept.since, key)) return;
+    const early = kept.until - belief.process.machine.worldTime(acquiredAt);
+    if (early > 0) throw new Violation('holdAtLeast', `${nameOf(belief)} has '${key}' ${early} ms too early`);
+  }
+
+  ends(belief: Belief): void {
+    this.of(belief.hold.key).delete(belief);
+  }
+
+  /** Nobody of a dead process believes anything. */
+  forget(died: (belief: Belief) => boolean): void {
+    for (const all of this.beliefs.values()) for (const belief of all) if (died(belief)) all.delete(belief);
+  }
+
+  private compare(old: Belief, belief: Belief): void {
+    if (!conflicts(old, belief) || this.excuses.excuse(old, belief)) return;
+    const { key } = belief.hold;
+    if (isBelieved(old)) throw new Violation('exclusion', `${nameOf(old)} and ${nameOf(belief)} believe in '${key}'`);
+    const { machine } = old.process;
+    if (machine.dead || machine.isStalled || old.hold.state !== 'held') return;
+    throw new Violation('signal', `${nameOf(belief)} has '${key}', and ${nameOf(old)} was not told that it is lost`);
+  }
+
+  private countPermits(all: ReadonlySet<Belief>, belief: Belief): void {
+    const { key } = belief.hold;
+    const most = this.mostPermits.get(key) ?? PERMITS;
+    let used = 0;
+    for (const each of all) {
+      const { mode } = each.hold.terms;
+      if (mode.kind === 'permits' && isBelieved(each) && !this.excuses.excuse(each)) used += mode.units;
+    }
+    if (used > most) throw new Violation('permits', `${used} of ${most} permits of '${key}' are held`);
+  }
+}

@@ -1,0 +1,38 @@
+import { KEYS } from '../schedule/schedule.js';
+import type { Process } from '../world/process.js';
+import type { Server } from '../world/server.js';
+import { Violation } from './violation.js';
+
+/** Nothing is left in the store but tokens, and how many permits there are. */
+export function nothingIsStored(server: Server): void {
+  for (const key of KEYS) {
+    const { holds, waiters, limit } = server.inspect(key);
+    const isGone = limit !== undefined || server.backend.withLock(key, (lock) => lock.isOver(server.backend.now));
+    if (holds.length + waiters.length === 0 && isGone) continue;
+    throw new Violation('remains', `of '${key}' is left: ${JSON.stringify({ holds, waiters })}`);
+  }
+}
+
+/** Nothing is left in an engine that nobody uses any more, before it is closed. */
+export function nothingIsRemembered({ engine, name }: Process): void {
+  const waiting = Reflect.get(engine, 'waiting') as object;
+  const sizes = {
+    holds: engine.holds.all().length,
+    askedAtOnce: engine.askedAtOnce.size,
+    tickets: sizeOf(waiting, 'tickets'),
+    sharedQueues: sizeOf(waiting, 'sharedQueues'),
+    ownQueues: sizeOf(waiting, 'ownQueues'),
+    appointments: (Reflect.get(engine.agenda, 'heap') as unknown[]).length,
+    releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
+  };
+  if (Object.values(sizes).every((size) => size === 0)) return;
+  throw new Violation('remains', `the engine of ${name} remembers ${JSON.stringify(sizes)}`);
+}
+
+/** A closed engine has no timer, and keeps no process alive. */
+export function nothingRuns({ clock, name }: Process): void {
+  const { timers, awake } = clock;
+  if (timers + awake > 0) throw new Violation('remains', `${name} has ${timers} timers, and ${awake} keep it alive`);
+}
+
+const sizeOf = (of: object, name: string): number => (Reflect.get(of, name) as { size: number }).size;

@@ -1,0 +1,116 @@
+import { TIMES } from '../schedule/schedule.js';
+import type { Process } from '../world/process.js';
+import type { Server } from '../world/server.js';
+import type { World } from '../world/world.js';
+import { Violation } from './violation.js';
+
+/** One caller who waits. */
+export interface Waiting {
+  readonly process: Process;
+  readonly keys: readonly string[];
+  /** The world's time at which it is to be told at the latest, if its process runs. */
+  readonly until: number;
+}
+
+/** ms between two looks at those who wait. */
+const LOOK = 25;
+/** ms that a process is given for what has fallen due. */
+const GRACE = 5;
+
+/** What waiters may expect when nothing disturbs them, in ms. */
+export interface Service {
+  /** For how long a key may be free while somebody waits for it. */
+  readonly free: number;
+  /** For how long somebody who has given up may stay in its queue. */
+  readonly left: number;
+  /** For how long somebody who has been granted it may go on to wait. */
+  readonly granted: number;
+}
+
+/** Every waiter is served or told in time; and no key is free, or granted to somebody who does not know, for long. */
+export class WaitingRule {
+  private readonly all = new Set<Waiting>();
+  private isLooking = false;
+  /** Since when something lasts that must not last. */
+  private readonly since = new Map<string, number>();
+
+  constructor(
+    private readonly world: World,
+    private readonly server: Server,
+    /** Until when the last disturbance lasts. */
+    private readonly disturbedUntil: () => number,
+    private readonly service: Service,
+    private readonly fail: (violation: Violation) => void,
+  ) {}
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  begin(waiting: Waiting): void {
+    this.all.add(waiting);
+    if (this.isLooking) return;
+    this.isLooking = true;
+    this.world.at(this.world.now + LOOK, () => this.look());
+  }
+
+  end(waiting: Waiting): void {
+    this.all.delete(waiting);
+  }
+
+  forget(process: Process): void {
+    for (const waiting of this.all) if (waiting.process === process) this.all.delete(waiting);
+  }
+
+  private look(): void {
+    this.isLooking = false;
+    const { now } = this.world;
+    const wanted = new Map<string, Set<Process>>();
+    for (const { process, keys, until } of this.all) {
+      const { machine, name } = process;
+      const late = now - Math.max(until, machine.stalledUntil);
+      if (late > GRACE) {
+        return this.fail(new Violation('waiting', `a caller of ${name} waits for ${keys.join()} ${late} ms too long`));
+      }
+      if (machine.isStalled || keys.length > 1) continue;
+      wanted.set(keys[0]!, (wanted.get(keys[0]!) ?? new Set()).add(process));
+    }
+    const lasting = new Map<string, number>();
+    for (const [key, processes] of wanted) this.lookAt(key, processes, lasting);
+    this.since.clear();
+    for (const [what, since] of lasting) this.since.set(what, since);
+    if (this.all.size === 0) return;
+    this.isLooking = true;
+    this.world.at(now + LOOK, () => this.look());
+  }
+
+  private lookAt(key: string, processes: ReadonlySet<Process>, lasting: Map<string, number>): void {
+    const { holds, waiters } = this.server.inspect(key);
+    const lasts = (what: string, limit: number): void => {
+      const since = this.since.get(what) ?? this.world.now;
+      lasting.set(what, since);
+      const ms = this.world.now - Math.max(since, this.disturbedUntil());
+      if (ms > limit) this.fail(new Violation('service', `${what} for ${ms} ms, and somebody waits`));
+    };
+    if (holds.length === 0) lasts(`'${key}' is free`, this.service.free);
+    for (const { engine, name } of processes) {
+      const waiting = Reflect.get(engine, 'waiting') as { ticket(id: string): unknown };
+      for (const { id } of waiters) {
+        const hasLeft = id.startsWith(`${name}:`) && waiting.ticket(id) === undefined;
+        if (hasLeft) lasts(`${id} has left the queue of '${key}' and stands in it`, this.service.left);
+      }
+      for (const { id, kept } of holds) {
+        const isUnknown = id.startsWith(`${name}:`) && !kept && engine.holds.get(id) === undefined;
+        if (isUnknown) lasts(`${name} has '${key}' and does not know (${id})`, this.service.granted);
+      }
+    }
+  }
+}
+
+/**
+ * ms by which an answer may come after `waitTimeout`: one try lasts as long as its question, and so do each step of several
+ * keys and the question for replicas; and what was taken is given back first.
+ */
+export function slackOf(waitTimeout: number, keys: number, replicas: boolean): number {
+  return waitTimeout > 0 && keys === 1 && !replicas ? 0 : 2 * keys * TIMES.commandTimeout;
+}

@@ -1,0 +1,39 @@
+/** What came of many runs, as lines. */
+export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
+  const { visits, scripts, steps, faults, ...told } = outcomes;
+  return [
+    `${seeds} runs in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds per second`,
+    `${visits} visits, ${scripts} scripts at the server, ${faults} faults, ${steps} steps`,
+    `of the visits ${Object.entries(told)
+      .map(([name, count]) => `${count} ${NAMES[name] ?? name}`)
+      .join(', ')}`,
+    `all that happened comes to ${(digest >>> 0).toString(16).padStart(8, '0')}`,
+    findings.length === 0 ? 'nothing was found' : `${findings.length} seeds fail`,
+  ];
+}
+
+const NAMES = {
+  held: 'had what they wanted',
+  inTurn: 'of them in turn',
+  timeouts: 'timed out',
+  storeFailures: 'failed with the store',
+  aborted: 'were aborted',
+  upgrades: 'would have waited for themselves',
+  lost: 'times a lock was lost',
+  crashed: 'were under way in a crash',
+};
+
+/** One seed that fails, as lines, and how to see it again. */
+export function describeFinding({ seed, failure, shrunk }) {
+  const lines = [`seed ${seed} fails at ${placeOf(failure)}`, `  ${failure.message}`, `  --seed ${seed}`];
+  if (shrunk === undefined) return lines;
+  return [
+    ...lines,
+    `made smaller ${shrunk.shrinks} times, it fails at ${placeOf(shrunk.failure)}`,
+    `  ${shrunk.failure.message}`,
+    ...shrunk.schedule.map((line) => `    ${line}`),
+    `  --seed ${seed} --path ${shrunk.path}`,
+  ];
+}
+
+export const placeOf = ({ step, time }) => `step ${step}, after ${time.toFixed(3)} ms`;

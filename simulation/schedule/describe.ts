@@ -1,0 +1,35 @@
+import { KEYS, TIMES, type Fault, type Schedule, type Visit } from './schedule.js';
+
+const PROCESS_NAMES = 'pqr';
+
+/** A schedule as a person reads it. */
+export function describe({ noise, weather, turns, drift, visits, faults }: Schedule): string[] {
+  const { delay, ...shares } = weather;
+  const bad = Object.entries(shares).filter(([, share]) => share > 0);
+  return [
+    `messages take up to ${delay} ms, mostly${bad.map(([name, share]) => `; ${name} ${share * 100} %`).join('')}; noise ${noise}`,
+    `${turns.most} turns in ${turns.time} ms; clocks run faster by ${drift.map((n) => `${n.toFixed(2)} ‰`).join(', ')}`,
+    ...visits.map(visitLine),
+    ...faults.map(faultLine),
+  ];
+}
+
+function visitLine(visit: Visit): string {
+  const { process, caller, pause, keys, kind, units, owner, lease, waitTimeout, section, act } = visit;
+  const parts = [
+    `${PROCESS_NAMES[process]!}, caller ${caller}: after ${pause} ms ${keys.map((key) => KEYS[key]!).join(' and ')} ${kind}`,
+    kind === 'permits' && `${units} of them`,
+    owner !== undefined && `as ${owner}`,
+    lease !== 'renewed' && `lease ${lease}`,
+    visit.holdAtLeast > 0 && `for ${visit.holdAtLeast} ms at least`,
+    visit.replicas && 'with replicas',
+    waitTimeout !== TIMES.longWait && `waits ${waitTimeout} ms`,
+    visit.abortAfter !== undefined && `aborts after ${visit.abortAfter} ms`,
+    `section ${section} ms`,
+    act !== 'nothing' && act,
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+const faultLine = ({ at, kind, process, key, lasts }: Fault): string =>
+  `fault at ${at} ms: ${kind} (process ${PROCESS_NAMES[process]!}, key ${KEYS[key]!}, ${lasts} ms)`;

@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { CALLERS, KEYS, PROCESSES, TIMES, type Fault, type Schedule, type Visit, type Weather } from './schedule.js';
+
+const MOST_VISITS = 50;
+const MOST_FAULTS = 6;
+
+/** One of some values, as often as their weights say; it shrinks to the first. */
+const oneOf = <T>(...choices: ReadonlyArray<readonly [weight: number, value: T]>): fc.Arbitrary<T> => {
+  const values = choices.flatMap(([weight, value]) => Array.from({ length: weight }, () => value));
+  return fc.nat(values.length - 1).map((place) => values[place]!);
+};
+
+/** `usual` mostly, in one of so many cases something else. */
+const rarely = <T>(oneIn: number, usual: T, rare: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+  fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: rare });
+
+const processes = fc.nat(PROCESSES - 1);
+const callers = fc.nat(CALLERS - 1);
+const waits = fc.oneof(
+  { weight: 7, arbitrary: fc.constant<number>(TIMES.longWait) },
+  { weight: 1, arbitrary: fc.constant(0) },
+  { weight: 2, arbitrary: fc.integer({ min: 20, max: 400 }) },
+);
+const sections = fc.oneof({ weight: 19, arbitrary: fc.nat(8) }, { weight: 1, arbitrary: fc.nat(3 * TIMES.lease) });
+
+/** All kinds side by side. */
+const mixedVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(12),
+  keys: oneOf<readonly number[]>([8, [0]], [3, [1]], [1, [2]], [1, [0, 1]], [1, [2, 0]], [1, [1, 2]]),
+  kind: oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read'], [2, 'permits']),
+  units: fc.integer({ min: 1, max: 2 }),
+  owner: oneOf([10, undefined], [1, 'ada'], [1, 'bob']),
+  lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
+  holdAtLeast: rarely(10, 0, fc.nat(60)),
+  replicas: oneOf([19, false], [1, true]),
+  waitTimeout: waits,
+  abortAfter: rarely<number | undefined>(10, undefined, fc.nat(120)),
+  section: sections,
+  act: oneOf(
+    [12, 'nothing'],
+    [1, 'verify'],
+    [1, 'assert'],
+    [1, 'extend'],
+    [1, 'shrink'],
+    [1, 'reenter'],
+    [1, 'again'],
+    [1, 'downgrade'],
+    [1, 'abandon'],
+    [1, 'inspect'],
+  ),
+});
+
+/** Many want one key alone, so those of one process have it in turn. */
+const plainVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(3),
+  keys: oneOf<readonly number[]>([15, [0]], [1, [0, 1]]),
+  kind: oneOf([30, 'exclusive'], [1, 'fair'], [1, 'read']),
+  units: fc.constant(1),
+  owner: fc.constant(undefined),
+  lease: oneOf([6, 'renewed'], [1, 'long'], [1, 'fixed'], [1, 'counted']),
+  holdAtLeast: fc.constant(0),
+  replicas: fc.constant(false),
+  waitTimeout: waits,
+  abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
+  section: sections,
+  act: oneOf([20, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'shrink'], [1, 'reenter'], [1, 'downgrade']),
+});
+
+const fault: fc.Arbitrary<Fault> = fc.record({
+  at: fc.nat(1_000),
+  kind: oneOf(
+    [3, 'stall'],
+    [2, 'crash'],
+    [1, 'shutdown'],
+    [2, 'commands cut'],
+    [2, 'subscription cut'],
+    [2, 'both cut'],
+    [1, 'server frozen'],
+    [1, 'server restarted'],
+    [1, 'server emptied'],
+    [1, 'force release'],
+    [1, 'permits set'],
+    [1, 'wall clock'],
+  ),
+  process: fc.nat(PROCESSES - 1),
+  key: fc.nat(KEYS.length - 1),
+  lasts: fc.nat(2 * TIMES.lease),
+});
+
+const CALM: Weather = { delay: 2, loss: 0, pushLoss: 0, duplicates: 0, refusals: 0 };
+const weather = oneOf<Weather>(
+  [2, CALM],
+  [1, { delay: 5, loss: 0.03, pushLoss: 0.2, duplicates: 0.05, refusals: 0.02 }],
+  [1, { delay: 30, loss: 0.01, pushLoss: 0.05, duplicates: 0.02, refusals: 0 }],
+  [1, { delay: 5, loss: 0, pushLoss: 0, duplicates: 0.1, refusals: 0.05 }],
+);
+
+/** Half a per cent at most, so that no clock runs more than one per cent faster than another. */
+const drift = fc.array(
+  fc.integer({ min: -5, max: 5 }).map((n) => n * 0.99),
+  { minLength: PROCESSES + 1, maxLength: PROCESSES + 1 },
+);
+
+const visitsOf = (visit: fc.Arbitrary<Visit>): fc.Arbitrary<readonly Visit[]> =>
+  fc.array(visit, { minLength: 1, maxLength: MOST_VISITS, size: 'max' });
+
+/** All schedules. */
+export const schedules: fc.Arbitrary<Schedule> = fc.record({
+  noise: fc.nat(),
+  weather,
+  turns: fc.record({ most: oneOf([1, 1], [2, 3], [2, 16]), time: fc.integer({ min: 5, max: 60 }) }),
+  drift,
+  visits: fc.oneof(visitsOf(mixedVisit), visitsOf(plainVisit)),
+  faults: rarely<readonly Fault[]>(3, [], fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' })),
+});

@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { addOutcomes, noOutcomes, type Outcomes } from './clients/outcomes.js';
+import { schedules } from './schedule/generate.js';
+import type { Schedule } from './schedule/schedule.js';
+import { simulate, type Failure } from './simulate.js';
+
+/** ms that the search for a smaller schedule may take. */
+const SHRINKING = 20_000;
+
+/** A seed whose run fails, and the smallest schedule that was found to fail in the same way. */
+export interface Finding {
+  readonly seed: number;
+  readonly failure: Failure;
+  readonly shrunk?: {
+    readonly schedule: Schedule;
+    readonly failure: Failure;
+    /** Leads from the seed's schedule to this one. */
+    readonly path: string;
+    readonly shrinks: number;
+  };
+}
+
+export interface SearchResult {
+  readonly seeds: number;
+  readonly outcomes: Outcomes;
+  /** Of everything that happened in all runs; whatever order they were in. */
+  readonly digest: number;
+  readonly findings: Finding[];
+}
+
+export interface SearchOptions {
+  readonly from: number;
+  /** The last one. */
+  readonly to: number;
+  readonly shrinks: boolean;
+  readonly stopsAtFirst: boolean;
+}
+
+/** Runs the schedules of some seeds. */
+export async function search({ from, to, shrinks, stopsAtFirst }: SearchOptions): Promise<SearchResult> {
+  // Most errors are made to be told to a caller, and nobody looks where they came from.
+  Error.stackTraceLimit = 0;
+  const outcomes = noOutcomes();
+  const findings: Finding[] = [];
+  let digest = 0;
+  let seeds = 0;
+  for (let seed = from; seed <= to && !(stopsAtFirst && findings.length > 0); seed += 1) {
+    seeds += 1;
+    const run = await simulate(scheduleOf(seed));
+    addOutcomes(outcomes, run.outcomes);
+    digest = (digest + run.digest) | 0;
+    if (run.failure !== undefined) findings.push(await findingOf(seed, run.failure, shrinks));
+  }
+  return { seeds, outcomes, digest, findings };
+}
+
+/** The schedule of a seed; `path`: a smaller one, as a finding tells it. */
+export function scheduleOf(seed: number, path?: string): Schedule {
+  let found: Schedule | undefined;
+  const remember = fc.property(schedules, (schedule) => {
+    found = schedule;
+  });
+  fc.check(remember, { seed, path, numRuns: 1 });
+  return found!;
+}
+
+async function findingOf(seed: number, failure: Failure, shrinks: boolean): Promise<Finding> {
+  if (!shrinks) return { seed, failure };
+  let last = failure;
+  const fails = fc.asyncProperty(schedules, async (schedule) => {
+    const run = await simulate(schedule);
+    // Whatever else a smaller one comes to is another matter.
+    if (run.failure?.rule !== failure.rule) return;
+    last = run.failure;
+    throw new Error(run.failure.rule);
+  });
+  const found = await fc.check(fails, { seed, numRuns: 1, interruptAfterTimeLimit: SHRINKING });
+  const schedule = found.counterexample?.[0];
+  const path = found.counterexamplePath;
+  if (schedule === undefined || path === null) return { seed, failure };
+  return { seed, failure, shrunk: { schedule, failure: last, path, shrinks: found.numShrinks } };
+}

@@ -1,0 +1,160 @@
+import { Crew } from './clients/crew.js';
+import { noOutcomes, type Outcomes } from './clients/outcomes.js';
+import { drive } from './drive.js';
+import { Judge } from './judge/judge.js';
+import { nothingIsRemembered, nothingIsStored } from './judge/leftovers.js';
+import { Violation } from './judge/violation.js';
+import { PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';
+import { plan, type FaultTargets } from './world/faults.js';
+import { Machine } from './world/machine.js';
+import { Process } from './world/process.js';
+import { Server } from './world/server.js';
+import { World } from './world/world.js';
+
+/** Where a run failed: the same step each time. */
+export interface Failure {
+  readonly rule: string;
+  readonly message: string;
+  readonly step: number;
+  /** ms since the start, in the time of the run. */
+  readonly time: number;
+  readonly stack: string | undefined;
+}
+
+export interface Run {
+  readonly outcomes: Outcomes;
+  readonly digest: number;
+  readonly failure: Failure | undefined;
+}
+
+/** ms after which even the slowest run is over. */
+const LONGEST = 600_000;
+/** ms after the last visit until whatever was lost on the way has ended with its lease, its patience, or its memory. */
+const AFTERMATH = 6 * TIMES.lease + 4 * TIMES.commandTimeout;
+const START = 1_000;
+
+/** Runs a schedule, and judges it; `line` is given what happens, as text. */
+export async function simulate(schedule: Schedule, line?: (text: string) => void): Promise<Run> {
+  const run = new Simulation(schedule, line);
+  const failure = await run.go();
+  const { outcomes, world } = run;
+  outcomes.steps = world.steps;
+  return { outcomes, digest: world.digest, failure };
+}
+
+class Simulation implements FaultTargets {
+  readonly world = new World();
+  readonly server: Server;
+  readonly judge: Judge;
+  readonly outcomes = noOutcomes();
+  private readonly crews: Crew[];
+  private readonly processes: Array<Process | undefined> = [];
+  private readonly lives: number[] = [];
+  private ending: 'visits' | 'aftermath' | 'closing' | 'over' = 'visits';
+  private until = START + LONGEST;
+
+  constructor(
+    private readonly schedule: Schedule,
+    private readonly line: ((text: string) => void) | undefined,
+  ) {
+    const { world, outcomes } = this;
+    this.server = new Server(new Machine(world, 1 + schedule.drift[PROCESSES]! / 1_000, 0));
+    const judge = (this.judge = new Judge(world, this.server, schedule));
+    const { onScript } = this.server;
+    this.server.onScript = (key, script) => {
+      outcomes.scripts += 1;
+      this.trace(() => `server: ${script}`);
+      onScript(key, script);
+    };
+    const surroundings = { world, judge, outcomes, trace: this.trace };
+    this.crews = Array.from({ length: PROCESSES }, (_, place) => {
+      const visits = schedule.visits.filter((visit) => visit.process === place);
+      return new Crew(visits, surroundings, (error) => judge.found(error as Error));
+    });
+  }
+
+  readonly trace = (text: () => string): void => {
+    const { world, line } = this;
+    line?.(`${String(world.steps).padStart(6)} ${(world.now - START).toFixed(3).padStart(11)} ms  ${text()}`);
+  };
+
+  get isOver(): boolean {
+    return this.ending !== 'visits';
+  }
+
+  process(place: number): Process | undefined {
+    return this.processes[place];
+  }
+
+  reviveIn(place: number, ms: number): void {
+    this.processes[place] = undefined;
+    this.world.at(this.world.now + ms, () => this.revive(place));
+  }
+
+  /** Resolves to what failed, if anything did. */
+  async go(): Promise<Failure | undefined> {
+    for (let place = 0; place < PROCESSES; place += 1) this.revive(place);
+    for (const fault of this.schedule.faults) plan(fault, this);
+    const stopListening = listenToRejections((error) => this.judge.found(error));
+    await drive(() => this.step());
+    stopListening();
+    const { violation } = this.judge;
+    if (violation === undefined) return undefined;
+    const { world } = this;
+    const { message, stack } = violation;
+    const rule = violation instanceof Violation ? violation.rule : 'surprise';
+    return { rule, message, step: world.steps, time: world.now - START, stack };
+  }
+
+  private revive(place: number): void {
+    const { schedule, world, server, trace } = this;
+    const life = (this.lives[place] = (this.lives[place] ?? 0) + 1);
+    const process = new Process({ place, life, schedule, world, server, trace });
+    this.processes[place] = process;
+    void process.engine.start();
+    this.crews[place]!.start(process);
+  }
+
+  /** `false`: the run is over. What promises bring about is done before the next one. */
+  private step(): boolean {
+    this.judge.look();
+    if (this.judge.violation !== undefined || this.ending === 'over') return false;
+    if (this.ending === 'visits' && this.crews.every((crew) => crew.isDone)) {
+      this.ending = 'aftermath';
+      const rest = Math.max(
+        0,
+        ...this.processes.map((process) => (process?.machine.stalledUntil ?? 0) - this.world.now),
+      );
+      this.world.at(this.world.now + rest + AFTERMATH, () => this.end());
+    }
+    if (!this.world.step())
+      this.judge.found(new Violation('waiting', 'nothing is to happen, and not everybody is done'));
+    if (this.world.now > this.until) this.judge.found(new Violation('waiting', 'the run does not come to an end'));
+    return true;
+  }
+
+  private end(): void {
+    const running = this.processes.filter((process) => process !== undefined);
+    this.judge.check(() => {
+      nothingIsStored(this.server);
+      for (const process of running) nothingIsRemembered(process);
+    });
+    const closed = running.map(async (process) => {
+      await process.engine.close(0);
+      this.judge.closed(process);
+    });
+    void Promise.all(closed).then(() => (this.ending = 'over'));
+    this.world.at(this.world.now + 2 * TIMES.commandTimeout, () => {
+      this.judge.found(new Violation('waiting', 'an engine without holds and waiters is not closed'));
+    });
+  }
+}
+
+let heard: ((error: Error) => void) | undefined;
+
+/** One run at a time has the process to itself. */
+function listenToRejections(found: (error: Error) => void): () => void {
+  if (heard === undefined) process.on('unhandledRejection', (error) => heard?.(error as Error));
+  heard = (error) => found(new Violation('surprise', `an unhandled rejection: ${error.message}`));
+  return () => (heard = () => undefined);
+}

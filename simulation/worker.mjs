@@ -1,0 +1,13 @@
+// Runs the seeds that its parent gives it.
+import { describe } from './schedule/describe.ts';
+import { search } from './search.ts';
+
+process.on('message', async (options) => {
+  const result = await search(options);
+  const findings = result.findings.map(({ shrunk, ...finding }) => ({
+    ...finding,
+    shrunk: shrunk && { ...shrunk, schedule: describe(shrunk.schedule) },
+  }));
+  process.send({ ...result, findings });
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,89 @@
+import { KEYS, ORDERS, PERMITS, type Fault } from '../schedule/schedule.js';
+import type { Judge } from '../judge/judge.js';
+import type { Outcomes } from '../clients/outcomes.js';
+import type { Process } from './process.js';
+import type { Server } from './server.js';
+import type { World } from './world.js';
+
+/** What faults strike. */
+export interface FaultTargets {
+  readonly world: World;
+  readonly server: Server;
+  readonly judge: Judge;
+  readonly outcomes: Outcomes;
+  readonly trace: (text: () => string) => void;
+  /** The process at a place as it is now; `undefined`: there is none at the moment. */
+  process(place: number): Process | undefined;
+  /** Has a process come back, with another client, in `ms`. */
+  reviveIn(place: number, ms: number): void;
+  /** Whether anybody still has anything to do. */
+  readonly isOver: boolean;
+}
+
+/** Has a fault happen at its time. */
+export function plan(fault: Fault, targets: FaultTargets): void {
+  const { world, judge, outcomes, trace } = targets;
+  world.at(world.now + fault.at, () => {
+    if (targets.isOver) return;
+    outcomes.faults += 1;
+    trace(() => `fault: ${fault.kind} ${fault.process} ${KEYS[fault.key]!} ${fault.lasts}`);
+    if (!ORDERS.has(fault.kind)) judge.disturbed(fault.lasts);
+    strike(fault, targets);
+  });
+}
+
+function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: FaultTargets): void {
+  const { server, judge } = targets;
+  const process = targets.process(place);
+  const key = KEYS[keyPlace]!;
+  switch (kind) {
+    case 'stall':
+      return process?.machine.stall(lasts);
+    case 'crash':
+      if (process === undefined) return;
+      process.crash(lasts / 10);
+      judge.died(process);
+      return targets.reviveIn(place, lasts);
+    case 'shutdown':
+      if (process === undefined || process.closing) return;
+      process.closing = true;
+      return process.machine.do(() => void shutDown(process, lasts, targets, place));
+    case 'commands cut':
+      return process?.store.cutCommands(lasts);
+    case 'subscription cut':
+      return process?.store.cutPushes(lasts, lasts / 10);
+    case 'both cut':
+      process?.store.cutCommands(lasts);
+      return process?.store.cutPushes(lasts, lasts / 10);
+    case 'server frozen':
+      return server.freeze(lasts);
+    case 'server restarted':
+      return server.restart(lasts, true);
+    case 'server emptied':
+      judge.excuses.broke(targets.world.now, undefined);
+      return server.restart(lasts, false);
+    case 'force release':
+      return order(process, (sure) => sure.engine.forceRelease(key));
+    case 'permits set': {
+      const permits = 2 + (lasts % (PERMITS + 1));
+      judge.exclusion.permitsSet(key, permits);
+      return order(process, (sure) => sure.engine.setLimit(key, permits));
+    }
+    case 'wall clock':
+      if (process !== undefined) process.machine.wallShift += 10 * lasts - 3_000;
+  }
+}
+
+/** What an operator asks of a process; it may fail. */
+function order(process: Process | undefined, ask: (process: Process) => Promise<unknown>): void {
+  process?.machine.do(() => void ask(process).catch(() => undefined));
+}
+
+async function shutDown(process: Process, ms: number, targets: FaultTargets, place: number): Promise<void> {
+  const { trace, judge } = targets;
+  trace(() => `${process.name} shuts down`);
+  await process.engine.close(ms / 4);
+  trace(() => `${process.name} is closed`);
+  judge.closed(process);
+  targets.reviveIn(place, ms / 4);
+}

@@ -1,0 +1,290 @@
+import type { Clock } from '../../lib/common/clock.js';
+import { LockStoreError } from '../../lib/errors/index.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ForceReleaseReply,
+  HeldReply,
+  LockStore,
+  LockStoreListener,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  ReplicateRequest,
+  StoredLock,
+} from '../../lib/store/lock-store.js';
+import type { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
+import type { Random } from '../schedule/noise.js';
+import type { Weather } from '../schedule/schedule.js';
+import { Line } from './line.js';
+import type { Machine } from './machine.js';
+import type { Push, Server } from './server.js';
+import { traced } from './traced.js';
+
+/** Where a store is. */
+export interface Surroundings {
+  readonly server: Server;
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly weather: Weather;
+  /** ms */
+  readonly commandTimeout: number;
+  /** What is told of the network, where somebody listens. */
+  readonly trace: (text: () => string) => void;
+}
+
+/** A question on its way, until its answer is there; also when nobody waits for it any more. */
+interface Question {
+  readonly send: (line: Line) => void;
+}
+
+/**
+ * One client's two connections to the server, for commands and for what is pushed, as ioredis has them: commands wait for
+ * a connection, and what was not answered when it broke is sent again on the next one.
+ */
+export class SimulatedStore implements LockStore {
+  readonly keepsPermits = true;
+  readonly latches = undefined;
+  listening = false;
+  epoch = 0;
+  /** Told before the engine is. */
+  onYield: (id: string) => void = () => undefined;
+  private commands: Line | undefined;
+  private pushes: Line | undefined;
+  private downSince: number | undefined;
+  private closed = false;
+  private readonly unanswered = new Set<Question>();
+  private listener: LockStoreListener | undefined;
+  private started: (() => void) | undefined;
+
+  constructor(
+    readonly clientId: string,
+    private readonly surroundings: Surroundings,
+  ) {
+    surroundings.server.onRestart.push((downFor) => {
+      this.cutCommands(downFor);
+      this.cutPushes(downFor, 0);
+    });
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    const { clock, commandTimeout } = this.surroundings;
+    if (this.downSince === undefined || clock.now() - this.downSince < commandTimeout) return undefined;
+    return failure('out of reach');
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.started = resolve;
+      this.commands = this.newLine();
+      this.subscribe();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.disconnect(0);
+  }
+
+  /** The process is gone, or does not want to know any more; the server notices after `noticed` ms. */
+  disconnect(noticed: number): void {
+    this.closed = true;
+    this.listening = false;
+    const { commands, pushes } = this;
+    if (commands !== undefined) commands.isBroken = true;
+    if (pushes !== undefined) pushes.isBroken = true;
+    this.commands = this.pushes = undefined;
+    this.leaveChannel(noticed);
+  }
+
+  /** The connection for commands breaks, and is made anew after `lasts` ms. */
+  cutCommands(lasts: number): void {
+    if (this.closed || this.commands === undefined) return;
+    const { machine, clock } = this.surroundings;
+    this.commands.isBroken = true;
+    this.commands = undefined;
+    machine.do(() => {
+      this.downSince ??= clock.now();
+      this.epoch += 1;
+    });
+    this.later(lasts, () => {
+      if (this.commands !== undefined) return;
+      const line = (this.commands = this.newLine());
+      this.downSince = undefined;
+      for (const question of this.unanswered) question.send(line);
+      this.listener?.restored();
+    });
+  }
+
+  /** The connection that listens breaks; the server goes on to count it as present for `noticed` ms. */
+  cutPushes(lasts: number, noticed: number): void {
+    if (this.closed || this.pushes === undefined) return;
+    this.pushes.isBroken = true;
+    this.pushes = undefined;
+    this.leaveChannel(noticed);
+    this.surroundings.machine.do(() => {
+      this.listening = false;
+      this.epoch += 1;
+    });
+    this.later(lasts, () => this.subscribe());
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireReply> {
+    const asked = this.audible(request);
+    return this.ask(request.key, `acquire ${request.id}`, (backend) =>
+      backend.withLock(request.key, (lock) => lock.acquire(asked)),
+    );
+  }
+
+  release(request: ReleaseRequest): Promise<ReleaseReply> {
+    const next = request.next && this.audible(request.next);
+    const what = next === undefined ? `release ${request.id}` : `release ${request.id}, acquire ${next.id}`;
+    return this.ask(request.key, what, (backend) =>
+      backend.withLock(request.key, (lock) => lock.release({ ...request, next })),
+    );
+  }
+
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    const what = `renew ${requests.map(({ id, lease }) => `${id} ${lease}`).join(', ')}`;
+    try {
+      return await this.ask('', what, (backend) =>
+        requests.map(({ key, id, lease }) => backend.withLock(key, (lock) => lock.renew(id, lease))),
+      );
+    } catch (error) {
+      return requests.map(() => error as LockStoreError);
+    }
+  }
+
+  extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
+    return this.ask(key, `extend ${id} ${lease}`, (backend) => backend.withLock(key, (lock) => lock.extend(id, lease)));
+  }
+
+  acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+    return this.ask('', `acquire-all ${requests.map(({ id }) => id).join(', ')}`, (backend) =>
+      backend.acquireAll(requests),
+    );
+  }
+
+  /** Now and then the replicas are behind. */
+  replicate({ key, id, min }: ReplicateRequest): Promise<number> {
+    const behind = this.surroundings.random() < 0.3;
+    return this.ask(key, `confirm ${id}`, (backend) =>
+      backend.withLock(key, (lock) => (lock.has(id) && !behind ? min : 0)),
+    );
+  }
+
+  setLimit(key: string, permits: number): Promise<void> {
+    return this.ask(key, `set-limit ${permits}`, (backend) => backend.withLock(key, (lock) => lock.setLimit(permits)));
+  }
+
+  forceRelease(key: string): Promise<ForceReleaseReply> {
+    return this.ask(key, 'force-release', (backend) => backend.withLock(key, (lock) => lock.forceRelease()));
+  }
+
+  inspect(key: string): Promise<StoredLock> {
+    return this.ask(key, 'inspect', (backend) => backend.inspect(key));
+  }
+
+  /** Rejects after `commandTimeout`; the question may be executed all the same, or may be yet. */
+  private ask<Reply>(key: string, name: string, script: (backend: MemoryBackend) => Reply): Promise<Reply> {
+    const { clock, commandTimeout, machine, server, weather, random } = this.surroundings;
+    if (this.closed) return Promise.reject(new LockStoreError('the store is closed'));
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => (): void => {
+        if (!this.unanswered.delete(question)) return;
+        clock.clearTimer(limit);
+        settle();
+      };
+      const limit = clock.setTimer(commandTimeout, () => reject(failure('no answer')));
+      // What is lost on a line on which others go through is not sent again when that breaks.
+      const onItsWay = (is: boolean): void => {
+        if (!is) this.unanswered.delete(question);
+      };
+      const question: Question = {
+        send: (line) => {
+          const isRefused = random() < weather.refusals;
+          const isSent = line.there((again) => {
+            if (isRefused) return void line.back(0, () => machine.do(end(() => reject(failure('not now')))));
+            server.execute(key, again ? `${name}, again` : name, script, (reply) => {
+              onItsWay(line.back(weather.loss, () => machine.do(end(() => resolve(reply)))));
+            });
+          });
+          onItsWay(isSent);
+        },
+      };
+      this.unanswered.add(question);
+      if (this.commands !== undefined) question.send(this.commands);
+    });
+  }
+
+  private subscribe(): void {
+    if (this.closed || this.pushes !== undefined) return;
+    const { server, machine } = this.surroundings;
+    const line = (this.pushes = this.newLine());
+    const subscribed = (): void => {
+      if (line !== this.pushes) return;
+      this.listening = true;
+      this.started?.();
+      this.started = undefined;
+      this.listener?.restored();
+    };
+    this.later(line.delay(), () => {
+      if (line.isBroken) return;
+      server.execute(
+        '',
+        `subscribe ${this.clientId}`,
+        () => {
+          // Broken while the server stood still.
+          if (!line.isBroken) server.subscribe(this.clientId, (push) => this.hear(line, push));
+        },
+        () => line.back(0, () => machine.do(subscribed)),
+      );
+    });
+  }
+
+  private hear(line: Line, push: Push): void {
+    const { weather, machine, trace } = this.surroundings;
+    line.back(weather.pushLoss, () =>
+      machine.do(() => {
+        if (!this.closed && this.listener !== undefined) push(traced(this.listener, trace, this.onYield));
+      }),
+    );
+  }
+
+  private leaveChannel(noticed: number): void {
+    const { server, machine } = this.surroundings;
+    const { world } = machine;
+    const was = this.pushes;
+    world.at(world.now + noticed, () => {
+      // It may have subscribed again meanwhile.
+      if (this.pushes === was) server.unsubscribe(this.clientId);
+    });
+  }
+
+  /** The network is none of the process's doing, so this happens whether it runs or not. */
+  private later(ms: number, work: () => void): void {
+    const { machine } = this.surroundings;
+    machine.world.at(machine.world.now + ms, () =>
+      machine.do(() => {
+        if (!this.closed) work();
+      }),
+    );
+  }
+
+  private newLine(): Line {
+    const { machine, random, weather } = this.surroundings;
+    return new Line(machine.world, random, weather);
+  }
+
+  private audible(request: AcquireRequest): AcquireRequest {
+    return this.listening ? request : { ...request, waits: false };
+  }
+}
+
+/** A failure that passes. */
+const failure = (message: string): LockStoreError => new LockStoreError(message, { transient: true });

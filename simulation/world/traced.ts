@@ -1,0 +1,30 @@
+import type { LockStoreListener } from '../../lib/store/lock-store.js';
+
+/** A listener of which is told what it hears. */
+export function traced(
+  listener: LockStoreListener,
+  trace: (text: () => string) => void,
+  onYield: (id: string) => void,
+): LockStoreListener {
+  return {
+    granted: (grant) => {
+      trace(() => `${grant.id} hears that it is granted, token ${grant.token}`);
+      listener.granted(grant);
+    },
+    askIn: (id, delay) => {
+      trace(() => `${id} hears that it is to ask in ${delay} ms`);
+      listener.askIn(id, delay);
+    },
+    yield: (id) => {
+      trace(() => `${id} hears that it is to yield`);
+      onYield(id);
+      listener.yield(id);
+    },
+    revoked: (id, token) => {
+      trace(() => `${id} hears that it was released by force`);
+      listener.revoked(id, token);
+    },
+    opened: (key, latch) => listener.opened(key, latch),
+    restored: () => listener.restored(),
+  };
+}

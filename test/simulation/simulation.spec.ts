@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { mutate, MUTATIONS } from '../../simulation/mutations.mjs';
+
+/** ms that a run is given; each takes a few seconds on a machine that has nothing else to do. */
+const TIME = 90_000;
+const ROOT = new URL('../../', import.meta.url);
+const program = fileURLToPath(new URL('simulation/run.mjs', ROOT));
+
+/** `npm run simulation -- …`, and what it said. What it counts is not counted as tests of this run. */
+function simulation(...args: readonly string[]): Promise<{ readonly code: number | null; readonly said: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [program, ...args], {
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: TIME,
+    });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += String(text)));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, said }));
+  });
+}
+
+/** The first thing that `pattern` finds. */
+function find(said: string, pattern: RegExp): string {
+  const found = pattern.exec(said)?.[1];
+  if (found === undefined) throw new Error(`no ${String(pattern)} in:\n${said}`);
+  return found;
+}
+
+const count = (said: string, pattern: RegExp): number => Number(find(said, pattern));
+
+describe('C20 simulated schedules of callers and faults', () => {
+  it(
+    'end with everybody served or told, and nobody in the section of another one',
+    async () => {
+      const { code, said } = await simulation('--seeds', '250', '--workers', '1');
+      expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('nothing was found') });
+      // They were worth looking at.
+      expect(count(said, /(\d+) had what they wanted/)).toBeGreaterThan(2_500);
+      expect(count(said, /(\d+) of them in turn/)).toBeGreaterThan(250);
+      expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
+      for (const told of [
+        'timed out',
+        'failed with the store',
+        'were aborted',
+        'times a lock was lost',
+        'in a crash',
+      ]) {
+        expect(count(said, new RegExp(`(\\d+) [a-z ]*${told}`))).toBeGreaterThan(0);
+      }
+    },
+    2 * TIME,
+  );
+
+  it(
+    'are the same ones for the same seeds, whoever runs them',
+    async () => {
+      const digest = /all that happened comes to (\w+)/;
+      const runs = await Promise.all([
+        simulation('--seeds', '120', '--workers', '1'),
+        simulation('--seeds', '120', '--workers', '2'),
+      ]);
+      const [one, two] = runs.map(({ said }) => find(said, digest));
+      expect(one).toBe(two);
+      expect(one).not.toBe('00000000');
+    },
+    2 * TIME,
+  );
+
+  it(
+    'are made smaller where they fail, and fail again at the same step',
+    async () => {
+      const mutation = ['--mutation', 'long-belief'];
+      const { code, said } = await simulation('--seeds', '1', '--workers', '1', ...mutation);
+      expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('belief: ') });
+      const path = find(said, /--seed 1 --path (\S+)/);
+      const place = /fails at (step \d+, after [\d.]+ ms)/;
+      const smaller = find(said, /made smaller \d+ times, it fails at (step \d+, after [\d.]+ ms)/);
+      const [whole, small, sound] = await Promise.all([
+        simulation('--seed', '1', ...mutation),
+        simulation('--seed', '1', '--path', path, ...mutation),
+        simulation('--seed', '1', '--path', path),
+      ]);
+      expect([whole.code, small.code, sound.code]).toEqual([1, 1, 0]);
+      expect(find(whole.said, place)).toBe(find(said, place));
+      expect(find(small.said, place)).toBe(smaller);
+      const stepOf = (text: string): number => count(text, /step (\d+)/);
+      expect(stepOf(smaller)).toBeLessThan(stepOf(find(said, place)));
+    },
+    2 * TIME,
+  );
+
+  it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
+    'can be run with the mutation %s: what it changes stands there',
+    (_, mutation) => {
+      const text = readFileSync(new URL(mutation.file, ROOT), 'utf8');
+      expect(mutate(text, mutation)).not.toBe(text);
+    },
+  );
+});

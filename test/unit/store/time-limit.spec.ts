@@ -1,0 +1,47 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, it } from '@jest/globals';
+import { TimeLimit } from '../../../lib/store/redis/time-limit.js';
+
+const caller = new AsyncLocalStorage<string>();
+
+/** In whose context somebody is told that its limit is over. */
+const expiry = (limit: TimeLimit, name: string): Promise<string | undefined> =>
+  caller.run(name, () => new Promise((resolve) => limit.begin(() => resolve(caller.getStore()))));
+
+describe('a time limit that many share', () => {
+  it('tells nobody in the async context of whoever started its timer', async () => {
+    const limit = new TimeLimit(20);
+    expect(await Promise.all([expiry(limit, 'ada'), expiry(limit, 'bob')])).toEqual([undefined, undefined]);
+  });
+
+  it('nor in that of whoever was told when it was started again', async () => {
+    const limit = new TimeLimit(30);
+    const first = expiry(limit, 'ada');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await Promise.all([first, expiry(limit, 'bob')])).toEqual([undefined, undefined]);
+  });
+
+  it('leaves whoever waits in a context of its own there', async () => {
+    const limit = new TimeLimit(20);
+    const wait = (name: string): Promise<string | undefined> =>
+      caller.run(name, async () => {
+        await new Promise((resolve) => limit.begin(() => resolve('over')));
+        return caller.getStore();
+      });
+    expect(await Promise.all([wait('ada'), wait('bob')])).toEqual(['ada', 'bob']);
+  });
+
+  it('is over in the order in which it began, and not for what ended before', async () => {
+    const limit = new TimeLimit(20);
+    const over: string[] = [];
+    await new Promise<void>((resolve) => {
+      limit.begin(() => over.push('first'));
+      limit.end(limit.begin(() => over.push('ended')));
+      limit.begin(() => {
+        over.push('last');
+        resolve();
+      });
+    });
+    expect(over).toEqual(['first', 'last']);
+  });
+});
