@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { npm } from '../../scripts/lib/npm.mjs';
 import { runOrFail, StepFailed } from '../../scripts/lib/run.mjs';
 
 const BENCH = fileURLToPath(new URL('..', import.meta.url));
@@ -35,11 +36,4 @@ function read(file) {
   } catch {
     return undefined;
   }
-}
-
-/** The npm that runs us, if one does: there may be another one, or none, on the PATH. */
-function npm() {
-  const script = process.env.npm_execpath;
-  if (script && /npm-cli\.c?js$/.test(script)) return { command: process.execPath, args: [script] };
-  return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { npm } from './npm.mjs';
 import { ROOT } from './paths.mjs';
 import { runOrFail, StepFailed } from './run.mjs';
 
@@ -39,11 +40,4 @@ function readPackages(file) {
   } catch {
     return undefined;
   }
-}
-
-/** The npm that runs us, if one does: there may be another one, or none, on the PATH. */
-function npm() {
-  const script = process.env.npm_execpath;
-  if (script && /npm-cli\.c?js$/.test(script)) return { command: process.execPath, args: [script] };
-  return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] };
 }

@@ -14,6 +14,9 @@ const DOCUMENTS = [
   'CHANGELOG.md',
   'docs/observability.md',
   'docs/cli.md',
+  'docs/bundlers.md',
+  'docs/comparison.md',
+  'test/package/fixtures/README.md',
 ];
 
 const read = (document: string): string => readFileSync(join(ROOT, document), 'utf8');
