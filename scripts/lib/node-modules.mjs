@@ -4,6 +4,9 @@ import { npm } from './npm.mjs';
 import { ROOT } from './paths.mjs';
 import { runOrFail, StepFailed } from './run.mjs';
 
+/** Set to 1, it keeps the node modules as they are: other versions of peers have been put there, to be tested with. */
+const KEEP_VARIABLE = 'LOCKS_KEEP_MODULES';
+
 const MINIMUM_NODE = [20, 19];
 
 /** Fails with what to do when this Node is too old. */
@@ -15,7 +18,7 @@ export function checkNodeVersion() {
 
 /** Installs the node modules where they are missing or are not those of package-lock.json. */
 export async function ensureNodeModules() {
-  if (areInstalled()) return;
+  if (process.env[KEEP_VARIABLE] === '1' || areInstalled()) return;
   console.log('Installing node modules: npm ci');
   const { command, args } = npm();
   await runOrFail(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {

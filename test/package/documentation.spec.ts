@@ -11,6 +11,7 @@ const DOCUMENTS = [
   'docs/migration.md',
   'docs/design.md',
   'CONTRIBUTING.md',
+  '.github/PULL_REQUEST_TEMPLATE.md',
   'CHANGELOG.md',
   'docs/observability.md',
   'docs/cli.md',
