@@ -1,7 +1,7 @@
 // How large each package is, what it brings along, and how long it takes to import: npm run bench:package
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -59,7 +59,12 @@ async function measure() {
         ...times.get(name),
       });
     }
-    const machine = { node: process.versions.node, cpu: cpus()[0]?.model.trim() ?? 'unknown', starts: STARTS };
+    const machine = {
+      node: process.versions.node,
+      cpu: cpus()[0]?.model.trim() ?? 'unknown',
+      load: loadavg()[1],
+      starts: STARTS,
+    };
     const markdown = toMarkdown({
       rows,
       base: times.get(undefined),

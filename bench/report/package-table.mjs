@@ -7,7 +7,7 @@ export function toMarkdown({ rows, base, machine, date }) {
   return [
     '# Size and import time',
     '',
-    `Node ${machine.node}, ${machine.cpu}; ${date}. By \`npm run bench:package\`.`,
+    `Node ${machine.node}, ${machine.cpu}, load ${machine.load.toFixed(1)}; ${date}. By \`npm run bench:package\`.`,
     '',
     '| package | packed, kB | unpacked, kB | installed with its dependencies, kB | packages it brings | import, ESM, ms | import, CommonJS, ms |',
     '|---|--:|--:|--:|--:|--:|--:|',
