@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { npm as whichNpm } from './npm.mjs';
 import { ROOT } from './paths.mjs';
 import { runOrFail, StepFailed } from './run.mjs';
+
+/** Set to 1, it keeps the node modules as they are: other versions of peers have been put there, to be tested with. */
+const KEEP_VARIABLE = 'LOCKS_KEEP_MODULES';
 
 const MINIMUM_NODE = [20, 19];
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
@@ -18,7 +22,7 @@ export function checkNodeVersion() {
  * its package-lock.json.
  */
 export async function ensureNodeModules(directory = ROOT) {
-  if (areInstalled(directory)) return;
+  if (process.env[KEEP_VARIABLE] === '1' || areInstalled(directory)) return;
   const place = relative(ROOT, directory);
   const what = place === '' ? 'npm ci' : `npm ci in ${place}/`;
   console.log(`Installing node modules: ${what}`);
@@ -28,7 +32,7 @@ export async function ensureNodeModules(directory = ROOT) {
 
 /** Runs the npm that runs us, if one does: there may be another one, or none, on the PATH. */
 export async function npm(args, { what = `npm ${args[0]}` } = {}) {
-  const { command, first } = whichNpm();
+  const { command, args: first } = whichNpm();
   await runOrFail(command, [...first, ...args], { what, stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
@@ -49,10 +53,4 @@ function readPackages(file) {
   } catch {
     return undefined;
   }
-}
-
-function whichNpm() {
-  const script = process.env.npm_execpath;
-  if (script && /npm-cli\.c?js$/.test(script)) return { command: process.execPath, first: [script] };
-  return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', first: [] };
 }
