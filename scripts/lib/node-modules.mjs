@@ -22,7 +22,8 @@ export function checkNodeVersion() {
  * its package-lock.json.
  */
 export async function ensureNodeModules(directory = ROOT) {
-  if (process.env[KEEP_VARIABLE] === '1' || areInstalled(directory)) return;
+  const keeps = process.env[KEEP_VARIABLE] === '1' && directory === ROOT;
+  if (keeps || areInstalled(directory)) return;
   const place = relative(ROOT, directory);
   const what = place === '' ? 'npm ci' : `npm ci in ${place}/`;
   console.log(`Installing node modules: ${what}`);
