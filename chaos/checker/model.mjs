@@ -4,8 +4,8 @@ import { beliefOf } from './belief.mjs';
 /** Event types that belong to an operation, beside its beginning. */
 const OUTCOMES = ['ok', 'fail', 'info'];
 const MARKS = ['look', 'lost', 'extend', 'release'];
-/** For how many one after the other a grant is at most, with as many tokens: `localHandoffs`. */
-const TURNS = 16;
+/** For how many one after the other a grant is at most, with as many tokens: while nobody else waits. */
+const TURNS = 1_000;
 
 /**
  * A history as the rules see it: operations with what became of them, holds with the stretch of time in which they were

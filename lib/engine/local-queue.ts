@@ -1,14 +1,12 @@
 import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
+import { TURNS_ALONE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
-
-/** How many have a key in turn that nobody else waits for: enough for all of `localTurns.time`. */
-const TURNS_ALONE = 1_000;
 
 /** How long a client may keep a key among its own before it goes on to others. */
 export interface LocalTurns {

@@ -72,6 +72,12 @@ export interface LockStoreListener {
   restored(): void;
 }
 
+/**
+ * How many have a key in turn that nobody else waits for: enough for all of `localHandoffTime`. The same number stands in
+ * lua/shared/ask.lua.
+ */
+export const TURNS_ALONE = 1_000;
+
 /** In which way a lock is held: alone, together with other readers, or as `units` of `limit` permits. */
 export type LockMode =
   | { readonly kind: 'exclusive' }
@@ -99,7 +105,7 @@ export interface AcquireRequest {
   readonly grantTimeout: number;
   /** How many of its client are to have it in turn under one grant, each with a token of its own: as many are reserved. */
   readonly turns: number;
-  /** The same while nobody else waits. The first who then comes has the holder told to `yield`. */
+  /** The same while nobody else waits. Whoever has as many as `TURNS_ALONE` is told to `yield` when somebody comes. */
   readonly turnsAlone: number;
   /** Whether it is to be served in the order in which all came: while it waits, others get no turns. */
   readonly fair: boolean;
