@@ -45,9 +45,9 @@ function work(takeChunk, done, mutation) {
       goOn();
     });
     worker.once('error', reject);
-    worker.once('exit', (code) => {
+    worker.once('exit', (code, signal) => {
       if (code === 0) resolve();
-      else reject(new Error(`a worker ended with exit code ${code}`));
+      else reject(new Error(`a worker ended with ${code === null ? signal : `exit code ${code}`}`));
     });
     goOn();
   });

@@ -155,6 +155,8 @@ export class Watchdog {
     if (!this.mayRenew(hold)) return hold.validUntil;
     const now = this.clock.now();
     const lease = Math.min(hold.terms.lease, hold.validUntil - now);
+    // Its end has come just now; and a grid of nothing has no next point.
+    if (lease <= 0) return hold.validUntil;
     const at = hold.validUntil - lease * (1 - RENEW_AFTER);
     const grid = (hold.missingLease > 0 ? lease : hold.terms.lease) * GRID;
     return Math.max(Math.floor(at / grid) * grid, now);

@@ -72,8 +72,8 @@ export class Visitor {
     const { world, judge, trace } = this.surroundings;
     const asked = world.now;
     const floors = keys.map((key) => judge.tokens.floor(key));
-    const until = asked + (waitTimeout + slackOf(waitTimeout, keys.length, visit.replicas)) / process.machine.rate;
-    const waiting = { process, keys, until };
+    const slack = slackOf(waitTimeout, keys.length, visit.replicas) / process.machine.rate;
+    const waiting = { process, keys, until: asked + waitTimeout / process.machine.rate + slack, slack };
     judge.waiting.begin(waiting);
     const wait = { waitTimeout, signal: this.signal() };
     trace(() => `${process.name} asks for ${keys.join(', ')}: ${terms.mode.kind}`);

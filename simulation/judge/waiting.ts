@@ -10,6 +10,8 @@ export interface Waiting {
   readonly keys: readonly string[];
   /** The world's time at which it is to be told at the latest, if its process runs. */
   readonly until: number;
+  /** ms that its questions may take, once more after a stall. */
+  readonly slack: number;
 }
 
 /** ms between two looks at those who wait. */
@@ -66,9 +68,9 @@ export class WaitingRule {
     this.isLooking = false;
     const { now } = this.world;
     const wanted = new Map<string, Set<Process>>();
-    for (const { process, keys, until } of this.all) {
+    for (const { process, keys, until, slack } of this.all) {
       const { machine, name } = process;
-      const late = now - Math.max(until, machine.stalledUntil);
+      const late = now - Math.max(until, machine.stalledUntil + slack);
       if (late > GRACE) {
         return this.fail(new Violation('waiting', `a caller of ${name} waits for ${keys.join()} ${late} ms too long`));
       }

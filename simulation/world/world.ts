@@ -1,3 +1,5 @@
+import { Violation } from '../judge/violation.js';
+
 /** Something that happens at a time; given to `World.cancel`. */
 export interface Happening {
   readonly at: number;
@@ -20,6 +22,7 @@ export class World {
 
   /** Has `run` called at a time, or as soon as may be where that is over. */
   at(at: number, run: () => void): Happening {
+    if (Number.isNaN(at)) throw new Violation('surprise', 'something is to happen at no time');
     const happening: Happening = { at: Math.max(at, this.now), order: this.order++, run };
     this.insert(happening);
     return happening;

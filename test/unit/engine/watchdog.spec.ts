@@ -54,6 +54,20 @@ describe('the watchdog', () => {
     expect(told).toEqual(['renewed a 1', 'renewed a 2']);
   });
 
+  it('goes on to look after all others when it looks at a pushed grant in the very moment in which that ends', async () => {
+    const { clock, store, watch, watchdog } = setUp();
+    const ends = watch({}, { lease: 1_000 });
+    // Its renewal is not answered.
+    clock.advance(ends.validUntil - clock.now() - 1);
+    clock.stall(1);
+    expect(clock.now()).toBe(ends.validUntil);
+    watchdog.reschedule(ends);
+    expect(ends.appointment!.at).toBe(ends.validUntil);
+    watch({ key: 'b' });
+    await clock.pass(1_000);
+    expect([ends.state, store.renewals.at(-1)!.request.map(({ key }) => key)]).toEqual(['lost', ['b']]);
+  });
+
   it('sends what is due together, from locks that were taken one after the other', async () => {
     const { clock, store, watch } = setUp();
     for (let i = 0; i < 10; i++) {
