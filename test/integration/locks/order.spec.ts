@@ -54,7 +54,7 @@ describe('the order of those who wait', () => {
   });
 
   it('A12 gives no client a second grant from Redis while another has waited for more than one', async () => {
-    const [holder, ...clients] = await bench.serviceList(5);
+    const [holder, ...clients] = await bench.serviceList(5, { localHandoffs: BATCH, localHandoffTime: '30s' });
     const lock = await holder!.acquire('a');
     const order = new Order();
     await inTurn(clients.length, async (i) => {
@@ -73,7 +73,7 @@ describe('the order of those who wait', () => {
   });
 
   it('A12 has a newcomer served after one turn of a client with a crowd', async () => {
-    const [crowd, newcomer] = await bench.serviceList(2);
+    const [crowd, newcomer] = await bench.serviceList(2, { localHandoffs: BATCH, localHandoffTime: '30s' });
     const lock = await crowd!.acquire('a');
     const order = new Order();
     for (let waiter = 0; waiter < 60; waiter++) order.enter(crowd!, 'a', 'crowd');
