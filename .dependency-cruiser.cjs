@@ -22,6 +22,8 @@ const USES = ['^lib/(decorators|interceptors)/'];
 const METRICS = '^lib/metrics/';
 /** What tells Terminus how the locks are. */
 const HEALTH = '^lib/health/';
+/** A page for operators, on the service. */
+const DASHBOARD = '^lib/dashboard/';
 /** The program for operators, on the built locks. */
 const CLI = '^lib/cli/';
 /** What users test with: a composition root of its own, on locks in memory. */
@@ -108,6 +110,15 @@ module.exports = {
         never: [CLIENT, '^node_modules/@nestjs/terminus/'],
       },
     ),
+    ...room(
+      'dashboard',
+      'A page shows what the service tells. It knows no store, and no adapter but by what all have in common.',
+      {
+        from: [DASHBOARD],
+        to: [...USES, ...LOCKS, '^lib/engine/lock-event\\.ts$', ERRORS, COMMON, TOKENS],
+        never: [CLIENT, '^node_modules/@nestjs/platform-'],
+      },
+    ),
     ...room('store-port', 'The port is what the engine and the stores agree on; it knows neither.', {
       from: [STORE_PORT],
       to: [ERRORS, COMMON],
@@ -154,6 +165,7 @@ module.exports = {
           ...USES,
           METRICS,
           HEALTH,
+          DASHBOARD,
           CLI,
           TESTING,
         ],

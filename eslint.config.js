@@ -19,11 +19,33 @@ const NODE_GLOBALS = [
   'structuredClone',
 ];
 
+const BROWSER_GLOBALS = [
+  'EventSource',
+  'ResizeObserver',
+  'clearTimeout',
+  'document',
+  'fetch',
+  'location',
+  'performance',
+  'setInterval',
+  'setTimeout',
+];
+
+const withoutGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'off']));
 const asReadonlyGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
 export default tseslint.config(
   {
-    ignores: ['**/node_modules/', '**/dist/', 'coverage/', 'lib/store/redis/scripts.generated.ts', 'docs/api*.d.ts'],
+    ignores: [
+      '**/node_modules/',
+      '**/dist/',
+      'coverage/',
+      'lib/**/*.generated.ts',
+      'docs/api*.d.ts',
+      'docs/.vitepress/cache/',
+      // Each is a project of its own, and finds its packages where it is installed.
+      'test/package/fixtures/nest-*/',
+    ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
@@ -91,6 +113,13 @@ export default tseslint.config(
     rules: { 'no-console': 'off', '@typescript-eslint/explicit-module-boundary-types': 'off' },
   },
   {
+    // They have node modules of their own, which need not be there: `npm run test:examples` compiles them.
+    files: ['examples/**/*.ts'],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: { parserOptions: { experimentalDecorators: true, emitDecoratorMetadata: true } },
+    rules: { '@typescript-eslint/explicit-module-boundary-types': 'off' },
+  },
+  {
     files: ['**/*.mjs', '**/*.cjs', '**/*.js'],
     extends: [tseslint.configs.recommended],
     languageOptions: { globals: asReadonlyGlobals(NODE_GLOBALS) },
@@ -98,6 +127,20 @@ export default tseslint.config(
       'no-undef': 'error',
       eqeqeq: 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+    },
+  },
+  {
+    // What runs in browsers, and shows keys that others have named.
+    files: ['lib/dashboard/page/*.js'],
+    languageOptions: { globals: { ...withoutGlobals(NODE_GLOBALS), ...asReadonlyGlobals(BROWSER_GLOBALS) } },
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'setHTMLUnsafe', 'write'].map((property) => ({
+          property,
+          message: 'Texts are no HTML: write textContent, or element() of dom.js.',
+        })),
+      ],
     },
   },
   {

@@ -1,14 +1,16 @@
 /** @type {import('jest').Config} */
 export default {
-  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app', '<rootDir>/examples'],
+  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app', '<rootDir>/examples/fencing-postgres'],
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
+  // They want a browser: npm run test:browser.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/'],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
   resolver: '<rootDir>/test/support/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-locks/(testing|metrics|health)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redis-locks/(testing|metrics|health|dashboard)$': '<rootDir>/lib/$1/index.ts',
   },
   transform: {
     '^.+\\.ts$': [

@@ -74,6 +74,7 @@ export interface LockStoreHarness {
     sleep(ms: number): Promise<void>;
     now(): number;
     stop(): Promise<void>;
+    readonly absenceNoticedAfter?: number;
 }
 
 export interface StoreTruth {

@@ -501,6 +501,7 @@ export interface AcquireRequest {
     readonly patience: number;
     readonly grantTimeout: number;
     readonly turns: number;
+    readonly turnsAlone: number;
     readonly fair: boolean;
     readonly age?: number;
 }
@@ -555,6 +556,7 @@ export interface LockStore {
     setLimit(key: string, permits: number): Promise<void>;
     forceRelease(key: string): Promise<ForceReleaseReply>;
     inspect(key: string): Promise<StoredLock>;
+    list?(request: ListRequest): Promise<ListReply>;
 }
 
 export interface LockStoreListener {
@@ -633,6 +635,17 @@ export interface LatchStore {
     setCount(key: string, count: number, lifetime: number): Promise<boolean>;
     countDown(key: string, id: string): Promise<number>;
     count(key: string, patience: number): Promise<LatchCount>;
+}
+
+export interface ListReply {
+    readonly keys: readonly string[];
+    readonly cursor: string | undefined;
+    readonly time: number;
+}
+
+export interface ListRequest {
+    readonly cursor: string;
+    readonly budget: number;
 }
 
 export interface Clock {

@@ -104,5 +104,6 @@ export type {
   StoredLock,
 } from './store/lock-store.js';
 export type { LatchCount, LatchStore } from './store/latch-store.js';
+export type { ListReply, ListRequest } from './store/key-list.js';
 export type { Clock } from './common/clock.js';
 export type { LockLogger } from './common/logger.js';

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import { describe } from './common/describe.js';
-import type { LockEngine } from './engine/lock-engine.js';
+import type { ListReply, ListRequest, LockEngine } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
 import { isLockTimeoutError, LockConfigError, LockLostError } from './errors/index.js';
 import { assertKey } from './keys/index.js';
@@ -207,6 +207,19 @@ export class LockService {
    */
   async health(options: LockHealthOptions = {}): Promise<LockHealth> {
     return readLockHealth(this.engine, options);
+  }
+
+  /** @internal The id of this client: that of all its acquisitions begins with it. */
+  get clientId(): string {
+    return this.engine.store.clientId;
+  }
+
+  /**
+   * @internal Lists the keys that are held, a part at a time.
+   * @throws LockStoreError when Redis fails; LockConfigError for a store that cannot list
+   */
+  list(request: ListRequest): Promise<ListReply> {
+    return this.engine.list(request);
   }
 
   /** @internal Runs `work` within the scope of a handle: what it locks again re-enters, `currentLock()` finds it. */

@@ -57,11 +57,11 @@ export interface RedisLockModuleOptions {
    */
   grantTimeout?: Duration;
   /**
-   * How many of one process's waiters for a key have it in turn, without a round trip, before others get it. Default 16, at most 50;
+   * How many of one process's waiters for a key have it in turn, without a round trip, before others get it. Default 200, at most 500;
    * 1: none, each waiter of each process in the order in which all came.
    */
   localHandoffs?: number;
-  /** For how long they may have it in turn. Default 50 ms. */
+  /** For how long they may have it in turn: what others wait for a process at most, but for the section that is under way. Default 10 ms. */
   localHandoffTime?: Duration;
 }
 
@@ -135,8 +135,8 @@ export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
   commandTimeout: 5_000,
   shutdownTimeout: 10_000,
   grantTimeout: 3_000,
-  localHandoffs: 16,
-  localHandoffTime: 50,
+  localHandoffs: 200,
+  localHandoffTime: 10,
   defaults: Object.freeze({
     expire: 0,
     maxRenewTimes: 0,
@@ -196,11 +196,8 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
   });
 }
 
-/**
- * Each takes a fencing token, whether it comes to that or not; and tokens are not to run ahead of the clock. The same number
- * stands in lua/shared/token.lua and lib/store/memory/memory-server.ts.
- */
-const MOST_HANDOFFS = 50;
+/** Each takes a fencing token, whether it comes to that or not; and more are for those alone who nobody waits behind. */
+const MOST_HANDOFFS = 500;
 
 function readHandoffs(written: unknown): number {
   const handoffs = readCount('localHandoffs', written, 1);

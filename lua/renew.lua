@@ -2,7 +2,7 @@
 -- than before. A hold that is gone is not made anew. Names state keys only.
 --
 -- KEYS  state of each lock
--- ARGV  for each lock: hold id, lease (0: only look)
+-- ARGV  for each lock: hold id, lease (0: as long as before)
 -- Reply for each lock: ms left; -1 it is not held; or the error of this lock, which does not stop the others
 --- @include "shared/clock"
 
@@ -13,19 +13,19 @@ local function renew(state, id, lease)
   ends = tonumber(ends)
   if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
   local renewed = math.max(ends, now + lease)
-  if renewed > ends then
-    -- The TTL first: it is a write that Redis takes also when its memory is full, and then it takes the next one.
-    redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
-    redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest)
-  end
+  -- The TTL first: it is a write that Redis takes also when its memory is full, and then it takes the next one. Also where
+  -- nothing becomes longer: a master that has become a replica finds it out by a write, and may not confirm anything.
+  redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
+  if renewed > ends then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
   return renewed - now
 end
 
 local replies = {}
 for i, state in ipairs(KEYS) do
   local worked, reply = pcall(renew, state, ARGV[2 * i - 1], tonumber(ARGV[2 * i]))
-  if worked then replies[i] = reply
-  elseif type(reply) == 'table' then replies[i] = reply
-  else replies[i] = { err = tostring(reply) } end
+  if not worked and type(reply) ~= 'table' then reply = { err = tostring(reply) } end
+  -- Of a replica: it is everybody's, and as the answer to the command it has the client connect anew, to the master.
+  if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply end
+  replies[i] = reply
 end
 return replies

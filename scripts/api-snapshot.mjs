@@ -15,6 +15,7 @@ export const SNAPSHOTS = {
   testing: subpath('testing'),
   metrics: subpath('metrics'),
   health: subpath('health'),
+  dashboard: subpath('dashboard'),
 };
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';

@@ -1,45 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { runOrFail, StepFailed } from '../../scripts/lib/run.mjs';
+import { ensureNodeModules } from '../../scripts/lib/node-modules.mjs';
 
 const BENCH = fileURLToPath(new URL('..', import.meta.url));
 
 /** Installs what `bench/` is compared with, where it is missing or not what package-lock.json says. */
-export async function ensurePeers() {
-  if (areInstalled()) return;
-  console.log('Installing the other libraries: npm ci in bench/');
-  const { command, args } = npm();
-  // Some say that they want a newer Node, and run on this one.
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--engine-strict=false'];
-  await runOrFail(command, [...args, 'ci', '--prefix', BENCH, ...quiet], { what: 'npm ci in bench/' });
-}
+export const ensurePeers = () => ensureNodeModules(BENCH);
 
 /** The version of an installed package. */
-export const versionOf = (name) => read(`node_modules/${name}/package.json`)?.version;
-
-function areInstalled() {
-  const wanted = read('package-lock.json')?.packages;
-  if (wanted === undefined) throw new StepFailed('bench/package-lock.json is missing');
-  const installed = read('node_modules/.package-lock.json')?.packages;
-  return (
-    installed !== undefined &&
-    Object.entries(wanted)
-      .filter(([path, { optional }]) => path !== '' && !optional)
-      .every(([path, { version }]) => installed[path]?.version === version)
-  );
-}
-
-function read(file) {
+export function versionOf(name) {
   try {
-    return JSON.parse(readFileSync(`${BENCH}${file}`, 'utf8'));
+    return JSON.parse(readFileSync(`${BENCH}node_modules/${name}/package.json`, 'utf8')).version;
   } catch {
     return undefined;
   }
-}
-
-/** The npm that runs us, if one does: there may be another one, or none, on the PATH. */
-function npm() {
-  const script = process.env.npm_execpath;
-  if (script && /npm-cli\.c?js$/.test(script)) return { command: process.execPath, args: [script] };
-  return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] };
 }

@@ -1,32 +1,91 @@
-/** The faults that took away what the docs presume, with the time in which they did so, and of which key (or of all). */
-export function readBreaks(faults) {
-  return faults
-    .filter(({ breaks }) => breaks !== undefined)
-    .map(({ id, kind, breaks, key, begin, end = Infinity }) => ({
-      fault: id,
-      kind,
-      assumption: breaks,
-      key,
-      from: begin,
-      to: end,
-    }));
+import { laneOf } from './model.mjs';
+
+/** What is presumed of a master: that its replica knows what it has acknowledged when that takes over. */
+export const LOST = 'master lost before replicating';
+
+/** ms within which a client has left a master for the one that it was told of. */
+const FOLLOWS = 1_000;
+/** ms after a fault in which a client that lost a connection by it may not have made another one. */
+const CONNECTS = 2_000;
+/** ms by which a replica may be behind when nothing is wrong. */
+const LAG = 50;
+
+/**
+ * What took away what the docs presume, with the time in which it did so, and of which keys (or of all): faults by
+ * themselves, and failovers, whatever led to them.
+ */
+export function readBreaks(faults, failovers) {
+  return [
+    ...faults.filter(({ breaks }) => breaks !== undefined && breaks !== LOST).map(breakByFault),
+    ...failovers.map((failover) => breakByFailover(failover, causeOf(failover, faults))).filter(Boolean),
+  ];
 }
+
+const breakByFault = ({ id, kind, breaks, key, begin, end = Infinity }) => ({
+  ...{ fault: id, kind, assumption: breaks },
+  ...{ keys: key && [key], from: begin, to: end },
+});
+
+/** Nothing, where the old master had waited until its replica knew all. */
+function breakByFailover({ keys, from, told, end = Infinity }, cause) {
+  if (cause?.lossless && from <= cause.end) return undefined;
+  return {
+    ...{ fault: cause?.id ?? 'none', kind: cause?.kind ?? 'a machine that was too slow', assumption: LOST },
+    /** The old master may go on to acknowledge until `to`, but those who have been told of the new one do not ask it. */
+    ...{ keys, from, to: end, told },
+    /** From when on what was acknowledged may not have been replicated. */
+    unknownFrom: Math.min(from, cause?.begin ?? from) - LAG,
+  };
+}
+
+/** The last fault that struck the master before it was replaced. */
+export const causeOf = ({ server, begin }, faults) =>
+  faults.findLast((fault) => fault.strikes === 'server' && fault.server === server && fault.begin <= begin);
 
 /**
  * The break, if there is one, by which one of two that held a key at the same time may have been forgotten before the
  * other one got in: it came after the one had been asked for, and before the other one was told.
  */
-export function excuseOf({ breaks }, one, other) {
-  const forgets = (forgotten, next) => (each) => {
-    const concerns = each.key === undefined || each.key === next.key;
-    return concerns && each.to > forgotten.invokedAt && each.from < next.from;
-  };
-  return breaks.find(forgets(one, other)) ?? breaks.find(forgets(other, one));
+export function excuseOf(model, one, other) {
+  const forgets = (forgotten, next) => (each) =>
+    concerns(each, [next.key]) &&
+    endOf(each, forgotten, model) > forgotten.askedAt &&
+    each.from < next.from &&
+    !isKnown(forgotten, each, next.from);
+  return model.breaks.find(forgets(one, other)) ?? model.breaks.find(forgets(other, one));
 }
 
 /** The break by which a hold may have been taken from its holder before `at`. */
-export function takenBy({ breaks }, { keys, invokedAt }, at) {
-  return breaks.find(
-    (each) => (each.key === undefined || keys.includes(each.key)) && each.to > invokedAt && each.from < at,
+export function takenBy(model, operation, at) {
+  return model.breaks.find(
+    (each) =>
+      concerns(each, operation.keys) &&
+      endOf(each, operation, model) > operation.askedAt &&
+      each.from < at &&
+      !isKnown(operation, each, at),
   );
+}
+
+const concerns = (each, keys) => each.keys === undefined || keys.some((key) => each.keys.includes(key));
+
+/** Until when a break concerns somebody: whoever could not hear of a new master may have stayed with the old one. */
+function endOf({ from, to, told }, { lane }, { faults, stall }) {
+  if (told === undefined) return to;
+  const meets = (begin, end = Infinity) => begin < to && end > from - CONNECTS;
+  const isStruck =
+    faults.some(
+      ({ strikes, client, begin, end }) => (client === lane || strikes === 'sentinel') && meets(begin, end),
+    ) || stall.some((each) => laneOf(each) === lane && meets(each.from, each.to));
+  return isStruck ? to : Math.min(to, told + FOLLOWS);
+}
+
+/**
+ * Whether a new master knew of a hold at that time though the old one is lost: a replica had confirmed the hold before it
+ * was told. Of renewals nobody waits for that, so those count only that came before things went wrong.
+ */
+function isKnown({ replicas, marks }, { assumption, unknownFrom }, at) {
+  if (replicas === undefined || assumption !== LOST) return false;
+  const looks = marks.filter(({ type, held }) => type === 'look' && held);
+  const known = looks.filter((look, i) => i === 0 || look.at < unknownFrom).map(({ until }) => until);
+  return at < Math.max(...known);
 }

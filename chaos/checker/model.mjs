@@ -4,6 +4,8 @@ import { beliefOf } from './belief.mjs';
 /** Event types that belong to an operation, beside its beginning. */
 const OUTCOMES = ['ok', 'fail', 'info'];
 const MARKS = ['look', 'lost', 'extend', 'release'];
+/** For how many one after the other a grant is at most, with as many tokens: while nobody else waits. */
+const TURNS = 1_000;
 
 /**
  * A history as the rules see it: operations with what became of them, holds with the stretch of time in which they were
@@ -12,6 +14,7 @@ const MARKS = ['look', 'lost', 'extend', 'release'];
 export function readModel(events) {
   const operations = new Map();
   const faults = new Map();
+  const failovers = new Map();
   const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], begin: [], end: [] };
   for (const event of events) {
     const operation = operations.get(event.op);
@@ -19,6 +22,8 @@ export function readModel(events) {
       operations.set(event.op, { ...event, invokedAt: event.at, lane: laneOf(event), marks: [], writes: [] });
     } else if (event.type === 'fault') {
       faults.set(event.id, { ...faults.get(event.id), ...event, [event.phase]: event.at });
+    } else if (event.type === 'failover') {
+      failovers.set(event.id, { ...failovers.get(event.id), ...event, [event.phase]: event.at });
     } else if (operation !== undefined && OUTCOMES.includes(event.type)) {
       operation.outcome = event;
     } else if (operation !== undefined && MARKS.includes(event.type)) {
@@ -35,13 +40,16 @@ export function readModel(events) {
     operation.reenters = operation.isGranted && outer?.isGranted && outer.outcome.owner === operation.outcome.owner;
     operation.belief = operation.isGranted ? beliefOf(operation.marks) : undefined;
   }
+  const holds = [...operations.values()].flatMap(holdsOf);
+  noteTurns(holds, operations);
   return {
     run: rest.begin[0] ?? {},
     operations: [...operations.values()],
     operation: (op) => operations.get(op),
-    holds: [...operations.values()].flatMap(holdsOf),
+    holds,
     faults: [...faults.values()],
-    breaks: readBreaks([...faults.values()]),
+    failovers: [...failovers.values()],
+    breaks: readBreaks([...faults.values()], [...failovers.values()]),
     ...rest,
   };
 }
@@ -64,12 +72,31 @@ function holdsOf({
   isGranted,
   reenters,
   writes,
+  replicas,
+  marks,
 }) {
   if (!isGranted || reenters || belief.from === undefined) return [];
   return keys.map((key) => ({
-    ...{ op, client, lane, key, mode, units, writes, invokedAt, okAt: outcome.at },
+    ...{ op, client, lane, key, mode, units, writes, replicas, marks, invokedAt, okAt: outcome.at },
     /** Whoever names an owner is in with all others who name it; else everybody is somebody of its own. */
     ...{ owner: owner ?? op, isNamed: owner !== undefined, token: outcome.tokens[key] },
     ...{ from: belief.from, to: belief.to },
   }));
+}
+
+/**
+ * A grant is for several of a process in turn, who have its tokens one after the other: what they have has been asked for
+ * (`askedAt`) when the first of them asked.
+ */
+function noteTurns(holds, operations) {
+  for (const operation of operations.values()) operation.askedAt = operation.invokedAt;
+  const firsts = new Map();
+  for (const hold of [...holds].sort((a, b) => a.token - b.token)) {
+    const place = `${hold.client} ${hold.key}`;
+    const first = firsts.get(place);
+    if (first === undefined || hold.token - first.token >= TURNS) firsts.set(place, hold);
+    hold.askedAt = Math.min(hold.invokedAt, firsts.get(place).invokedAt);
+    const operation = operations.get(hold.op);
+    operation.askedAt = Math.min(operation.askedAt, hold.askedAt);
+  }
 }

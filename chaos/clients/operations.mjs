@@ -5,8 +5,8 @@ import { takers } from './takers.mjs';
 
 /** How an acquisition may fail: others held the key, Redis failed, its caller gave up. */
 const FAILURES = ['LOCK_TIMEOUT', 'LOCK_STORE', 'ABORTED'];
-/** Of several keys one may be lost while the others are waited for. */
-const FAILURES_OF_SEVERAL = [...FAILURES, 'LOCK_LOST'];
+/** Of several keys one may be lost while the others are waited for; and a lock, while its replicas are. */
+const FAILURES_ON_THE_WAY = [...FAILURES, 'LOCK_LOST'];
 /** ms after which a caller asks again that was told, perhaps at once, that Redis is out of reach. */
 const AFTER_FAILURE = 30;
 /** What holders are told in vain: what they had is gone, or Redis does not answer. */
@@ -43,8 +43,7 @@ export class Operations {
         else await this.#holdAndRelease(operation, handle);
       }
     } catch (error) {
-      if (operation.isOpen)
-        operation.fail(this.#expected(operation, error, plan.kind === 'several' ? FAILURES_OF_SEVERAL : FAILURES));
+      if (operation.isOpen) operation.fail(this.#expected(operation, error, failuresOf(plan)));
       else this.#expected(operation, error, LOSSES);
       if (error.code === 'LOCK_STORE') await sleep(AFTER_FAILURE);
     } finally {
@@ -55,8 +54,9 @@ export class Operations {
 
   #invoke(plan, within) {
     const op = `${this.#client}.${++this.#count}`;
-    const { kind, keys, mode, units, owner, wait, abortAfter, through, final } = plan;
-    this.#history.note('invoke', { op, kind, keys, mode, units, owner, wait, abortAfter, through, final, within });
+    const { kind, keys, mode, units, owner, wait, abortAfter, through, final, replicas } = plan;
+    const terms = { mode, units, owner, replicas, wait, abortAfter };
+    this.#history.note('invoke', { op, kind, keys, ...terms, through, final, within });
     const operation = { op, plan, isOpen: true };
     operation.fail = (code) => {
       operation.isOpen = false;
@@ -130,12 +130,15 @@ export class Operations {
   }
 }
 
+const failuresOf = ({ kind, replicas }) =>
+  kind === 'several' || replicas !== undefined ? FAILURES_ON_THE_WAY : FAILURES;
+
 const keysOf = ({ keys, kind }) => (kind === 'several' ? keys : keys[0]);
 
-function optionsOf({ mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast }, signal) {
+function optionsOf({ mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast, replicas }, signal) {
   return {
     ...{ waitTimeout: wait, expire, maxRenewTimes: expire === 0 ? maxRenewTimes : undefined, holdAtLeast, signal },
-    ...{ owner, fair, type: mode === 'read' ? 'read' : undefined },
+    ...{ owner, fair, replicas, type: mode === 'read' ? 'read' : undefined },
     permits: mode === 'permits' ? PERMITS : undefined,
   };
 }

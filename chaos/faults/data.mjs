@@ -1,9 +1,17 @@
 const target = ({ random, keys, servers }) => ({ server: random.between(0, servers - 1), key: random.among(keys) });
 
 const remove = (...roles) =>
-  async function begin(world, { server, key }) {
-    await world.servers[server].admin.del(...roles.map((role) => `lock:${role}:{${key}}`));
+  async function begin({ topology, servers }, { server, key }) {
+    const { admin } = topology.serverOf?.(key) ?? servers[server];
+    await admin.del(...roles.map((role) => `lock:${role}:{${key}}`));
   };
+
+/** Ends with an answer, or with the connection; then it was before that, or never will be. */
+async function forceRelease({ operator }, key) {
+  await operator.call('forceRelease', key).catch((error) => {
+    if (error.code !== 'LOCK_STORE') throw error;
+  });
+}
 
 /** What happens to what the library keeps in Redis. */
 export const DATA = [
@@ -18,7 +26,7 @@ export const DATA = [
     name: 'forced release',
     breaks: 'force release',
     plan: ({ random, keys }) => ({ key: random.among(keys) }),
-    begin: async (world, { key }) => void (await world.operator.call('forceRelease', key)),
+    begin: (world, { key }) => forceRelease(world, key),
   },
   // Neither of these is presumed: waiters ask again, and tokens follow the clock.
   { name: 'queue deleted', plan: target, begin: remove('queue', 'waiters') },

@@ -5,10 +5,10 @@ const LINES = {
   all: () => true,
 };
 
-/** Between one client and one server, or all of them. */
-const among = ({ random, clients, servers }) => ({
+/** Between one client and one place where servers are, or all of them. */
+const among = ({ random, clients, networks }) => ({
   client: random.among(clients),
-  server: servers > 1 && random.chance(0.5) ? random.between(0, servers - 1) : undefined,
+  network: networks > 1 && random.chance(0.5) ? random.between(0, networks - 1) : undefined,
   lines: random.among(Object.keys(LINES)),
 });
 
@@ -22,7 +22,7 @@ function kind(name, strike, lasts) {
     }),
     begin({ topology }, fault) {
       const network = topology.networkOf(fault.client);
-      const proxies = fault.server === undefined ? network : [network[fault.server]];
+      const proxies = (fault.network === undefined ? network : [network[fault.network]]).flat();
       for (const proxy of proxies) strike(proxy, LINES[fault.lines], fault);
       return lasts && (() => Promise.all(proxies.map((proxy) => proxy.heal())));
     },

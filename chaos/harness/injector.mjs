@@ -24,19 +24,32 @@ export class Injector {
       faults.map(async (fault) => {
         await sleep(Math.max(0, startedAt + fault.at - this.#now()));
         const kind = this.#kinds.get(fault.kind);
-        await this.#inTurn(targetOf(kind, fault), () => this.#happen(kind, fault));
+        await this.#inTurn(this.#targetOf(kind, fault), () => this.#happen(kind, fault));
       }),
     );
   }
 
-  async #happen({ strikes, breaks, begin }, { at: planned, ...fault }) {
-    const note = (phase) => this.#history.note('fault', { phase, ...fault, strikes, breaks, planned });
+  async #happen({ strikes, breaks, lossless, ready, begin }, { at: planned, ...fault }) {
+    const what = { ...fault, strikes, breaks, lossless, planned };
+    const note = (phase, details) => this.#history.note('fault', { phase, ...what, ...details });
+    await ready?.(this.#world, fault);
     note('begin');
-    const heal = await begin(this.#world, fault);
+    const heal = await this.#begin(begin, fault);
+    if (heal instanceof Error) return note('end', { refused: heal.message });
     note('active');
     if (fault.lasts !== undefined) await sleep(fault.lasts);
     await heal?.();
     note('end');
+  }
+
+  /** Answers how it is undone; or the error, where a master that has just become a replica does not take it. */
+  async #begin(begin, fault) {
+    try {
+      return await begin(this.#world, fault);
+    } catch (error) {
+      if (error.name !== 'ReplyError') throw error;
+      return error;
+    }
   }
 
   async #inTurn(target, happen) {
@@ -44,10 +57,11 @@ export class Injector {
     this.#busy.set(target, turn);
     await turn;
   }
-}
 
-/** What two faults cannot strike at the same time. */
-function targetOf({ strikes }, { client, server, key }) {
-  if (strikes === 'data') return server === undefined ? `key ${key}` : `server ${server}`;
-  return `${strikes} ${strikes === 'server' ? server : client}`;
+  /** What two faults cannot strike at the same time. */
+  #targetOf({ strikes }, { client, server, key }) {
+    const struck = this.#world.topology.serversInTurn ? 'any' : server;
+    if (strikes === 'data') return server === undefined ? `key ${key}` : `server ${struck}`;
+    return `${strikes} ${strikes === 'server' ? struck : client}`;
+  }
 }

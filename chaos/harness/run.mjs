@@ -30,14 +30,14 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const origin = process.hrtime.bigint();
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
-  const topology = await start({ installation, clients: CLIENTS });
+  const topology = await start({ installation, clients: CLIENTS, keys: KEYS });
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed: options.seed }),
     operator: new ClientProcess('../clients/operator.mjs'),
     leftovers: new LeftoverWatch(topology, history),
   };
   try {
-    await begin(topology, people, history, options);
+    await begin(topology, people, { history, now, ...options });
     await makeFaults(topology, people, { history, now, ...options });
     await settle(people, history);
     return mergeHistories(directory);
@@ -60,11 +60,12 @@ function clientsOf(topology, shared) {
   return new Map(CLIENTS.map((name) => [name, clientOf(name)]));
 }
 
-async function begin(topology, { clients, operator, leftovers }, history, { seed, length }) {
+async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length }) {
   history.note('begin', {
     ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS },
     ...{ servers: topology.servers.length, ...OPTIONS },
   });
+  await topology.watch?.(history, now);
   await operator.call('start', { ...OPTIONS, connection: topology.connectionOf() });
   await Promise.all([...clients.values()].map((client) => client.start()));
   leftovers.begin();
@@ -73,12 +74,14 @@ async function begin(topology, { clients, operator, leftovers }, history, { seed
 async function makeFaults(topology, { clients, operator }, { seed, length, onlyKept = false, say, history, now }) {
   const kinds = topology.faults.filter(({ breaks }) => !onlyKept || breaks === undefined);
   const { servers } = topology;
-  const faults = planFaults({ seed, length, kinds, clients: CLIENTS, servers: servers.length, keys: KEYS });
+  const places = { servers: servers.length, networks: topology.networkOf(CLIENTS[0]).length };
+  const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, ...places });
   const startedAt = now();
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
   const world = { topology, servers, clients, operator };
   await new Injector({ world, history, now, kinds }).run(faults, startedAt);
   await sleep(Math.max(0, startedAt + length - now()));
+  await topology.untilWhole?.();
   say?.('all faults are over: every client asks for every key once more');
   history.note('calm');
 }

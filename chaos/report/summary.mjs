@@ -1,3 +1,4 @@
+import { causeOf } from '../checker/assumptions.mjs';
 import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
 
 /** How many findings of each sort are printed. */
@@ -17,6 +18,7 @@ export function summarise({ model, violations, excused }) {
     lost: model.operations.filter(({ marks }) => marks.some(({ type }) => type === 'lost')).length,
     clients: countBy(model.holds, ({ lane }) => lane),
     faults: countBy(model.faults, ({ kind }) => kind),
+    failovers: countBy(model.failovers, (failover) => causeOf(failover, model.faults)?.kind ?? 'no fault'),
     calmPulse: calmPulse(model),
     recovery: summariseRecoveries(recoveries(model)),
   };
@@ -39,6 +41,7 @@ export function print(summary) {
     `  granted       ${list(summary.kinds)}`,
     `  holds         ${summary.holds} believed in (${list(summary.clients)}); ${summary.lost} lost under their holders`,
     `  faults        ${list(summary.faults)}`,
+    ...(Object.keys(summary.failovers).length > 0 ? [`  failovers     by ${list(summary.failovers)}`] : []),
     '',
     ...table([
       ['ms to normal service, of faults alone', 'times', 'median', 'worst', 'after its end: median', 'worst'],

@@ -17,13 +17,14 @@ export function* planOperations({ seed, client, loop, keys, kinds }) {
       pause: random.chance(0.3) ? random.between(1, 40) : 0,
       ...KINDS[kind](random, key, keys),
       ...terms(random),
+      ...(kind === 'replicated' && replication(random)),
     };
   }
 }
 
 /** Each key is wanted in one way more than in others, or readers and permits would seldom meet their like. */
 function favouriteOf(key, { keys, kinds }) {
-  const favourites = ['exclusive', 'read', 'permits'].filter((kind) => kinds.includes(kind));
+  const favourites = ['replicated', 'exclusive', 'read', 'permits'].filter((kind) => kinds.includes(kind));
   return favourites[keys.indexOf(key) % favourites.length];
 }
 
@@ -56,6 +57,11 @@ const KINDS = {
     owner: random.among(['ada', 'grace']),
     through: random.among(['acquire', 'run', 'lock']),
   }),
+  replicated: (random, key) => ({
+    ...of(key),
+    mode: random.chance(0.25) ? 'read' : 'exclusive',
+    through: random.among(['acquire', 'tryAcquire', 'run']),
+  }),
 };
 
 const of = (key) => ({ keys: [key], mode: 'exclusive' });
@@ -73,6 +79,16 @@ function terms(random) {
     step: random.chance(0.3) ? { at: random.between(0, length), ...random.among(STEPS)(random) } : undefined,
   };
 }
+
+/** Some of those that a replica has to confirm are held across a failover. */
+const replication = (random) => ({
+  replicas: { min: 1, timeout: random.between(50, 400) },
+  ...(random.chance(0.2) && {
+    expire: random.between(2_000, 5_000),
+    length: random.between(1_000, 3_000),
+    step: undefined,
+  }),
+});
 
 /** What a holder does in the midst of its section, at times. */
 const STEPS = [

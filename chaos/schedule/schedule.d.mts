@@ -13,6 +13,8 @@ export interface FaultScope {
   readonly kinds: readonly object[];
   readonly clients: readonly string[];
   readonly servers: number;
+  /** How many places with servers there are between which and a client the network can fail; default: `servers`. */
+  readonly networks?: number;
   readonly keys: readonly string[];
 }
 

@@ -10,9 +10,9 @@ const CALM_END = 400;
  * Half of the time a fault comes alone and is followed by some calm, so that it can be told how long it took until
  * service was normal; otherwise several come at once. All kinds have their turn before one comes again.
  */
-export function planFaults({ seed, length, kinds, clients, servers, keys }) {
+export function planFaults({ seed, length, kinds, clients, servers, networks = servers, keys }) {
   const random = new Random(seed, 'faults');
-  const scope = { random, clients, servers, keys };
+  const scope = { random, clients, servers, networks, keys };
   const faults = [];
   let bag = [];
   const add = (at, alone) => {

@@ -13,15 +13,20 @@ export class Server {
   #process;
   #admin;
 
-  static async start(installation) {
+  /** `args` and `config` as for `RedisProcess`. */
+  static async start(installation, { args = [], config } = {}) {
     const server = new Server();
-    server.#process = new RedisProcess(installation, { args: PERSISTENT });
+    server.#process = new RedisProcess(installation, { args: [...PERSISTENT, ...args], config });
     await server.#process.start();
     const { host, port } = server.#process;
     // ioredis forgets to clear this timer when a client is closed between two attempts to connect.
     server.#admin = new Redis({ host, port, disconnectTimeout: 100, maxRetriesPerRequest: null });
     server.#admin.on('error', () => undefined);
     return server;
+  }
+
+  get isRunning() {
+    return this.#process.isRunning;
   }
 
   get host() {

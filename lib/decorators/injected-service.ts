@@ -9,6 +9,8 @@ import { declareConnection, declaredConnections } from './lock-metadata.js';
 export interface LockServices {
   /** @throws LockConfigError that lists the known names when there is none of this name */
   service(name: string): LockService;
+  /** The names of all. */
+  names(): string[];
   /** Says that there is no such instance, and which there are. */
   unknownName(name: string): string;
 }

@@ -16,6 +16,8 @@ export interface HoldKeeperEnvironment {
   readonly announcer: Announcer;
   /** Sends what nobody waits for: a leave. */
   leave(key: string, id: string, remember: number): void;
+  /** For how many ms it is to be remembered that a hold has been given back. */
+  memoryFor(hold: Hold): number;
 }
 
 /** Where a hold came from: the queue that has others for the key. */
@@ -172,6 +174,6 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     if (hold?.state !== 'held') return;
     hold.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
     // So that those who wait are not left waiting for a lease that is no more.
-    this.environment.leave(hold.key, hold.id, 0);
+    this.environment.leave(hold.key, hold.id, this.environment.memoryFor(hold));
   }
 }

@@ -1,14 +1,12 @@
 import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
+import { TURNS_ALONE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
-
-/** How many have a key in turn that nobody else waits for: enough for all of `localTurns.time`. */
-const TURNS_ALONE = 1_000;
 
 /** How long a client may keep a key among its own before it goes on to others. */
 export interface LocalTurns {
@@ -30,6 +28,8 @@ export interface LocalQueueEnvironment extends TicketEnvironment {
   contended(queue: LocalQueue, waiter: Waiter): void;
   /** The waiter is not in the queue any more. */
   dismiss(waiter: Waiter, reason: unknown): void;
+  /** For how many ms it is to be remembered that a grant has been given back. */
+  memoryFor(grant: Grant): number;
   /** There is nobody in the queue and nothing held through it. */
   emptied(queue: LocalQueue): void;
 }
@@ -139,7 +139,7 @@ export class LocalQueue implements TicketHolder {
     const lease = Math.min(grant.lease, first?.terms.lease ?? 0);
     if (first === undefined || validUntil(grant.from, lease) <= this.environment.clock.now()) {
       // Nobody wants it any more, or the answer came so late that the lease may be over.
-      this.environment.leave(this.key, grant.id, 0);
+      this.environment.leave(this.key, grant.id, this.environment.memoryFor(grant));
       if (this.waits) this.openTicket()?.ask();
       else this.dismissAll(this.tooLate(lease));
       return;

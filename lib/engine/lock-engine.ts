@@ -2,7 +2,8 @@ import { orAborted } from '../common/abort.js';
 import { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { LockStoreError } from '../errors/index.js';
+import { LockConfigError, LockStoreError } from '../errors/index.js';
+import type { ListReply, ListRequest } from '../store/key-list.js';
 import type {
   ForceReleaseReply,
   LockStore,
@@ -22,7 +23,7 @@ import { Releases } from './releases.js';
 import type { WaitTerms } from './waiter.js';
 import { WaitingRoom, type WaitingRoomEnvironment } from './waiting-room.js';
 
-export type { StoredLock };
+export type { ListReply, ListRequest, StoredLock };
 
 /** What the engine is made of and told. */
 export interface LockEngineParts {
@@ -165,6 +166,16 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     };
   }
 
+  /** @throws LockStoreError; LockConfigError where the store cannot list */
+  async list(request: ListRequest): Promise<ListReply> {
+    if (this.store.list === undefined) {
+      throw new LockConfigError(
+        'this store cannot list its locks: it has no `list`, which is what tells which keys there are.',
+      );
+    }
+    return this.store.list(request);
+  }
+
   start(): Promise<void> {
     return this.store.start();
   }
@@ -290,13 +301,12 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     const { key, id } = hold;
     if (!held) {
       // The store may have it still; what it says changes nothing for the caller, who is not kept waiting.
-      this.leave(key, id, 0);
+      this.leave(key, id, this.memoryFor(hold));
       return false;
     }
     if (queue?.passOn(hold) === true) return true;
     const next = queue?.releasing(hold);
-    // A question from before a reconnect may be executed yet, after its hold has been given back.
-    const remember = hold.epoch === store.epoch ? 0 : 2 * this.commandTimeout;
+    const remember = this.memoryFor(hold);
     const sent = clock.now();
     const { epoch } = store;
     const request = { key, id, remember, keep: this.keepOf(hold), next: next?.request() };
@@ -320,6 +330,14 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     }
     this.announcer.released(hold);
     return true;
+  }
+
+  /**
+   * For how many ms it is to be remembered that what was granted has been given back: a question from before a reconnect
+   * may be executed yet, after that.
+   */
+  memoryFor({ epoch }: Pick<Grant, 'epoch'>): number {
+    return epoch === this.store.epoch ? 0 : 2 * this.commandTimeout;
   }
 
   /** For how many ms more the key is to stay taken. */

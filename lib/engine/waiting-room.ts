@@ -21,6 +21,7 @@ export interface WaitingRoomEnvironment extends RequestEnvironment {
   nextId(): string;
   disown(key: string, ids: readonly string[]): void;
   leave(key: string, id: string, remember: number): void;
+  memoryFor(grant: Grant): number;
 }
 
 /** Those of this client who wait for a lock: which queue they stand in, for how long, and what they are told in the end. */
@@ -97,6 +98,10 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   leave(key: string, id: string, remember: number): void {
     this.environment.leave(key, id, remember);
+  }
+
+  memoryFor(grant: Grant): number {
+    return this.environment.memoryFor(grant);
   }
 
   expect(ticket: Ticket): void {

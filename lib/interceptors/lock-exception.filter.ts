@@ -20,8 +20,6 @@ export interface LockExceptionFilterOptions {
 /** Provides the options when Nest makes the filter. */
 const FILTER_OPTIONS = Symbol.for('nestjs-redis-locks:exception-filter-options');
 
-type AnsweredError = LockTimeoutError | LockStoreError | LockKeyError;
-
 /** Nest asks `instanceof`, which fails for the errors of another copy of this package: so that asks for the code. */
 abstract class Answered {
   static [Symbol.hasInstance](error: unknown): boolean {
@@ -29,29 +27,30 @@ abstract class Answered {
   }
 }
 
-interface Answer {
-  readonly statusCode: number;
-  readonly message: string;
-}
+type AnsweredError = LockTimeoutError | LockStoreError | LockKeyError;
 
-const UNAVAILABLE: Answer = {
-  statusCode: HttpStatus.SERVICE_UNAVAILABLE,
-  message: 'Temporarily unavailable. Try again.',
-};
-const BAD_REQUEST: Answer = {
-  statusCode: HttpStatus.BAD_REQUEST,
-  message: 'A value is missing that names what is to be locked, or cannot be used.',
+const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
+  LOCK_TIMEOUT: 'Somebody else is at it. Try again.',
+  LOCK_STORE: 'Temporarily unavailable. Try again.',
+  LOCK_KEY: 'A value is missing that names what is to be locked, or cannot be used.',
 };
 
 /**
- * Answers HTTP requests that could not have their lock, without a word about keys: 423 or 409 for `LOCK_TIMEOUT`, 503 for
- * `LOCK_STORE`, both with `Retry-After`; 400 for `LOCK_KEY` where the request has no value, or no usable one, for the key
- * of an `@UseLock` (`fromRequest`). All other errors go on, the remaining ones of this library too: what they tell
- * (`LOCK_LOST`: the work may have been done twice) is no invitation to try again, and ends as 500 in the log.
+ * Tells clients that a request could not have its lock, on each transport in its way and without a word about keys:
+ *
+ * - HTTP: 423 or 409 for `LOCK_TIMEOUT`, 503 for `LOCK_STORE`, both with `Retry-After`; 400 for `LOCK_KEY`.
+ * - Microservices: an error `{ status: 'error', code, message, retryAfter }`; WebSockets: the same as an `exception` message.
+ * - GraphQL: an error with `code` and `retryAfter` among its `extensions`.
+ *
+ * `LOCK_KEY` is answered where the request has no value, or no usable one, for the key of an `@UseLock` (`fromRequest`), and
+ * without `retryAfter`.
+ * All other errors go on, the remaining ones of this library too: what they tell (`LOCK_LOST`: the work may have been done
+ * twice) is no invitation to try again, and ends as 500 in the log.
  *
  * ```ts
  * providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }]
  * app.useGlobalFilters(new LockExceptionFilter(app.get(HttpAdapterHost), { timeoutStatus: 409 }));
+ * @UseFilters(LockExceptionFilter) // on gateways: Nest applies no global filters there
  * ```
  */
 @Catch(Answered)
@@ -68,34 +67,55 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
   }
 
   catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown {
+    const { code } = error;
+    const message = MESSAGES[code];
+    const again = code === 'LOCK_KEY' ? {} : { retryAfter: this.retryAfter };
     switch (host.getType<string>()) {
       case 'http':
-        return this.answer(error, host);
+        return this.respond(host, code);
       case 'rpc':
-        return throwError(() => error);
+        return throwError(() => ({ status: 'error', code, message, ...again }));
+      case 'ws':
+        // Thrown errors get lost there: a filter has to send.
+        return sendException(host.switchToWs().getClient(), { status: 'error', code, message, ...again });
+      case 'graphql':
+        throw Object.assign(new Error(message, { cause: error }), { extensions: { code, ...again } });
       default:
         throw error;
     }
   }
 
-  private answer(error: AnsweredError, host: ArgumentsHost): void {
+  private respond(host: ArgumentsHost, code: AnsweredError['code']): void {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.switchToHttp().getResponse();
     if (httpAdapter.isHeadersSent(response)) return void httpAdapter.end(response);
 
-    const { statusCode, message } = this.answerTo(error);
-    if (error.code !== 'LOCK_KEY') httpAdapter.setHeader(response, 'Retry-After', String(this.retryAfter));
-    httpAdapter.reply(response, { statusCode, code: error.code, message }, statusCode);
+    const statusCode = this.statusOf(code);
+    if (code !== 'LOCK_KEY') httpAdapter.setHeader(response, 'Retry-After', String(this.retryAfter));
+    httpAdapter.reply(response, { statusCode, code, message: MESSAGES[code] }, statusCode);
   }
 
-  private answerTo({ code }: AnsweredError): Answer {
+  private statusOf(code: AnsweredError['code']): number {
     switch (code) {
       case 'LOCK_TIMEOUT':
-        return { statusCode: this.timeoutStatus, message: 'Somebody else is at it. Try again.' };
+        return this.timeoutStatus;
       case 'LOCK_STORE':
-        return UNAVAILABLE;
+        return HttpStatus.SERVICE_UNAVAILABLE;
       case 'LOCK_KEY':
-        return BAD_REQUEST;
+        return HttpStatus.BAD_REQUEST;
     }
   }
+}
+
+/** A client of Socket.IO, or one of `ws`, whose `emit` goes no further than this process. */
+interface WebSocketClient {
+  readonly readyState?: unknown;
+  emit?(event: string, payload: unknown): unknown;
+  send?(message: string): unknown;
+}
+
+/** As Nest itself tells clients of exceptions. */
+function sendException(client: WebSocketClient, payload: unknown): void {
+  if (typeof client.readyState === 'number') client.send?.(JSON.stringify({ event: 'exception', data: payload }));
+  else client.emit?.('exception', payload);
 }

@@ -5,7 +5,7 @@ import { declaredLocks } from './lock-metadata.js';
  * those who call methods directly.
  */
 const NOT_OF_HANDLERS =
-  /^(?:nestjs-redis-locks:|design:|__(?:interceptors|guards|pipes|exceptionFilters)__$|SCHEDULER?_|EVENT_LISTENER_METADATA$|bull:)/;
+  /^(?:nestjs-redis-locks:|design:|__(?:interceptors|guards|pipes|exceptionFilters)__$|SCHEDULER?_|EVENT_LISTENER_METADATA$|bull(?:mq)?:)/;
 
 /**
  * Whether Nest may call a method as a request handler. The mark is of many kinds (a route, a pattern, a message, a field,

@@ -1,4 +1,5 @@
 import type { LockStoreError } from '../errors/index.js';
+import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
 
 /**
@@ -51,6 +52,8 @@ export interface LockStore {
   forceRelease(key: string): Promise<ForceReleaseReply>;
   /** Tells what is known of a key. */
   inspect(key: string): Promise<StoredLock>;
+  /** Lists the keys that are held, a part at a time. Left out: this store cannot, and nobody sees its locks as a whole. */
+  list?(request: ListRequest): Promise<ListReply>;
 }
 
 /** What a store tells of its own accord. */
@@ -68,6 +71,12 @@ export interface LockStoreListener {
   /** The store hears again, after it could not for a while. */
   restored(): void;
 }
+
+/**
+ * How many have a key in turn that nobody else waits for: enough for all of `localHandoffTime`. The same number stands in
+ * lua/shared/ask.lua.
+ */
+export const TURNS_ALONE = 1_000;
 
 /** In which way a lock is held: alone, together with other readers, or as `units` of `limit` permits. */
 export type LockMode =
@@ -96,7 +105,7 @@ export interface AcquireRequest {
   readonly grantTimeout: number;
   /** How many of its client are to have it in turn under one grant, each with a token of its own: as many are reserved. */
   readonly turns: number;
-  /** The same while nobody else waits. The first who then comes has the holder told to `yield`. */
+  /** The same while nobody else waits. Whoever has as many as `TURNS_ALONE` is told to `yield` when somebody comes. */
   readonly turnsAlone: number;
   /** Whether it is to be served in the order in which all came: while it waits, others get no turns. */
   readonly fair: boolean;

@@ -28,12 +28,16 @@ local function not_held(code, holds, delay, more)
   return reply
 end
 
+-- So many turns somebody has who was asked for by several while nobody else waited. The same number stands in
+-- lib/store/lock-store.ts.
+local TURNS_ALONE = 1000
+
 local function ask(request)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request) end
-  if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+  if admits(holds, request) and redis.call('EXISTS', QUEUE, GONE) == 0 then
     drop_ended(ended)
     return held(grant(holds, request, request.lease, request.turns_alone))
   end
@@ -73,7 +77,7 @@ local function ask(request)
   if mine then return held(mine) end
   if request.turns == 0 then
     for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
-  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= MOST_SHARED then
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1]) -- it has as many turns as it likes, since nobody else waited
   end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)

@@ -8,14 +8,14 @@ local function last_token()
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
 
--- So many go with a grant at most while others wait. The same number stands in lib/redis-lock.options.ts.
-local MOST_SHARED = 50
+-- So many tokens go with a grant at most while the last one is ahead of the clock: what is not used does not add up. The
+-- same number stands in lib/store/memory/memory-server.ts.
+local MOST_AHEAD = 50
 
 -- The first of some tokens, none of which anybody else will get; and how many of those that were asked for they are.
--- While the last one is ahead of the clock nobody gets more than while others wait: what is not used does not add up.
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end

@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { npm as whichNpm } from './npm.mjs';
 import { ROOT } from './paths.mjs';
 import { runOrFail, StepFailed } from './run.mjs';
 
+/** Set to 1, it keeps the node modules as they are: other versions of peers have been put there, to be tested with. */
+const KEEP_VARIABLE = 'LOCKS_KEEP_MODULES';
+
 const MINIMUM_NODE = [20, 19];
+const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 
 /** Fails with what to do when this Node is too old. */
 export function checkNodeVersion() {
@@ -12,21 +17,31 @@ export function checkNodeVersion() {
   throw new StepFailed(`This is Node ${process.versions.node}; ${MINIMUM_NODE.join('.')} or newer is needed.`);
 }
 
-/** Installs the node modules where they are missing or are not those of package-lock.json. */
-export async function ensureNodeModules() {
-  if (areInstalled()) return;
-  console.log('Installing node modules: npm ci');
-  const { command, args } = npm();
-  await runOrFail(command, [...args, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
+/**
+ * Installs the node modules of a package of ours, by default the library's own, where they are missing or are not those of
+ * its package-lock.json.
+ */
+export async function ensureNodeModules(directory = ROOT) {
+  const keeps = process.env[KEEP_VARIABLE] === '1' && directory === ROOT;
+  if (keeps || areInstalled(directory)) return;
+  const place = relative(ROOT, directory);
+  const what = place === '' ? 'npm ci' : `npm ci in ${place}/`;
+  console.log(`Installing node modules: ${what}`);
+  // Some packages say that they want a newer Node, and run on this one.
+  await npm(['ci', '--prefix', directory, '--include=dev', '--engine-strict=false', ...QUIET], { what });
+}
+
+/** Runs the npm that runs us, if one does: there may be another one, or none, on the PATH. */
+export async function npm(args, { what = `npm ${args[0]}` } = {}) {
+  const { command, args: first } = whichNpm();
+  await runOrFail(command, [...first, ...args], { what, stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
 /** Compares what npm noted down when it had finished with what the lock file wants; optional packages may be missing. */
-function areInstalled() {
-  const wanted = readPackages('package-lock.json');
-  const installed = readPackages('node_modules/.package-lock.json');
-  if (wanted === undefined) throw new StepFailed('package-lock.json is missing');
+function areInstalled(directory) {
+  const wanted = readPackages(join(directory, 'package-lock.json'));
+  const installed = readPackages(join(directory, 'node_modules/.package-lock.json'));
+  if (wanted === undefined) throw new StepFailed(`${join(relative(ROOT, directory), 'package-lock.json')} is missing`);
   if (installed === undefined) return false;
   return Object.entries(wanted)
     .filter(([path, entry]) => path.startsWith('node_modules/') && !entry.optional && !entry.devOptional)
@@ -35,15 +50,8 @@ function areInstalled() {
 
 function readPackages(file) {
   try {
-    return JSON.parse(readFileSync(join(ROOT, file), 'utf8')).packages;
+    return JSON.parse(readFileSync(file, 'utf8')).packages;
   } catch {
     return undefined;
   }
-}
-
-/** The npm that runs us, if one does: there may be another one, or none, on the PATH. */
-function npm() {
-  const script = process.env.npm_execpath;
-  if (script && /npm-cli\.c?js$/.test(script)) return { command: process.execPath, args: [script] };
-  return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] };
 }

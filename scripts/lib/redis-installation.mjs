@@ -1,8 +1,11 @@
 import { accessSync, chmodSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { capture, run, StepFailed } from './run.mjs';
 
-/** In this variable `npm test` tells its children which Redis to start. */
+/**
+ * In this variable `npm test` tells its children which Redis to start. Whoever calls `npm test` may write the path of a
+ * redis-server or valkey-server there, to test on that one.
+ */
 export const REDIS_VARIABLE = 'LOCKS_TEST_REDIS';
 
 const MINIMUM = [6, 2];
@@ -13,14 +16,13 @@ const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** The Redis that a parent process has found, or else the first one on the PATH that is new enough. */
 export async function findRedis() {
-  const told = process.env[REDIS_VARIABLE];
-  return told ? JSON.parse(told) : (await findOnPath()).usable;
+  return (await findTold()) ?? (await findOnPath()).usable;
 }
 
 /** Finds a Redis or Valkey server, installs one where that can be done without asking, or says what to do. */
 export async function ensureRedis() {
-  const told = process.env[REDIS_VARIABLE];
-  if (told) return JSON.parse(told);
+  const told = await findTold();
+  if (told) return told;
   const found = await findOnPath();
   if (found.usable) return found.usable;
   for (const install of [installWithApt, installWithBrew]) {
@@ -31,17 +33,33 @@ export async function ensureRedis() {
   return (await findDocker()) ?? giveUp(found.tooOld);
 }
 
+async function findTold() {
+  const told = process.env[REDIS_VARIABLE];
+  if (!told) return undefined;
+  if (told.startsWith('{')) return JSON.parse(told);
+  const command = resolve(told);
+  const version = await versionOf(command);
+  if (version === undefined)
+    throw new StepFailed(`${REDIS_VARIABLE}=${told} is no Redis or Valkey server that starts.`);
+  if (!isNewEnough(version)) giveUp({ command, version });
+  return { kind: 'binary', command, version };
+}
+
 async function findOnPath() {
   let tooOld;
   for (const command of SERVERS.map(whereIs)) {
     if (command === undefined) continue;
-    const version = /\bv=(\d+\.\d+\.\d+)/.exec((await capture(command, ['--version'])) ?? '')?.[1];
+    const version = await versionOf(command);
     if (version === undefined) continue;
     const installation = { kind: 'binary', command, version };
     if (isNewEnough(version)) return { usable: installation };
     tooOld ??= installation;
   }
   return { tooOld };
+}
+
+async function versionOf(command) {
+  return /\bv=(\d+\.\d+\.\d+)/.exec((await capture(command, ['--version'])) ?? '')?.[1];
 }
 
 function isNewEnough(version) {

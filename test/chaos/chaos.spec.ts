@@ -9,6 +9,8 @@ const LENGTH = 3_000;
 it.each([
   ['single', 306],
   ['redlock', 351],
+  ['sentinel', 545],
+  ['cluster', 868],
 ])(
   'C20 a short chaos run on %s (seed %d) ends without a violation',
   async (topology, seed) => {

@@ -16,6 +16,9 @@ describe('a Cluster', () => {
     sleep: (ms) => harness.sleep(ms),
     now: () => harness.now(),
     stop: () => harness.stop(),
+    get absenceNoticedAfter() {
+      return harness.absenceNoticedAfter;
+    },
   };
   for (const { name, run } of lockStoreContract(later)) it(name, run);
 });

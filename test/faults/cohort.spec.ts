@@ -44,7 +44,7 @@ describe('A11 waiters of one process that have the lock in turn', () => {
   });
 
   it('take one command for so many of them as localHandoffs says while somebody else waits', async () => {
-    const [one, other] = await bench.serviceList(2, { localHandoffTime: '30s' });
+    const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
     const first = await one!.acquire('a');
     const [tokens, served]: [number[], string[]] = [[], []];
     const visits = queueUp(one!, 160, (lock) => (served.push('one'), tokens.push(lock.fencingToken)));
@@ -67,7 +67,7 @@ describe('A11 waiters of one process that have the lock in turn', () => {
   });
 
   it('end as soon as somebody else comes, however many turns are left', async () => {
-    const [one, other] = await bench.serviceList(2, { localHandoffTime: '30s' });
+    const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
     const [served, came]: [string[], number[]] = [[], []];
     const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
     const visits = queueUp(one!, 60, async () => {

@@ -61,6 +61,10 @@ it('C2 goes on as if nothing had happened when the reply to the n-th command is 
   await playWithEvery((proxy, n) => proxy.cutAfterCommand(n));
 }, 60_000);
 
+it('C2 goes on as if nothing had happened when the connection ends in the middle of the n-th reply, for every n', async () => {
+  await playWithEvery((proxy, n) => proxy.cutWithinReply(n));
+}, 60_000);
+
 it('C2 goes on as if nothing had happened when the n-th command itself is lost, for every n', async () => {
   await playWithEvery((proxy, n) => proxy.cutBeforeCommand(n));
 }, 60_000);

@@ -6,7 +6,10 @@ describe('the public API', () => {
     expect(describeApi()).toBe(readSnapshot());
   });
 
-  it.each(['testing', 'metrics', 'health'] as const)('of nestjs-redis-locks/%s is what docs says', (name) => {
-    expect(describeApi(name)).toBe(readSnapshot(name));
-  });
+  it.each(['testing', 'metrics', 'health', 'dashboard'] as const)(
+    'of nestjs-redis-locks/%s is what docs says',
+    (name) => {
+      expect(describeApi(name)).toBe(readSnapshot(name));
+    },
+  );
 });

@@ -1,104 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
-import { describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { register } from 'prom-client';
+import { complaintsAbout, examplesOf, PAGES, QUOTED, read, ROOT, runExample } from '../support/documentation.js';
+import { enterWorld } from '../support/documentation-world.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const WORLD = join(ROOT, 'test/support/documentation-world.ts');
-const DOCUMENTS = [
-  'README.md',
-  'docs/migration.md',
-  'docs/design.md',
-  'CONTRIBUTING.md',
-  'CHANGELOG.md',
-  'docs/observability.md',
-  'docs/cli.md',
-  'docs/operations.md',
-  'examples/fencing-postgres/README.md',
-  'SECURITY.md',
-];
-
-/** What stands before a quotation: the file that has it. */
-const QUOTED = /^<!-- (\S+) -->\n```\w+\n(.*?)^```$/gms;
-
-const read = (document: string): string => readFileSync(join(ROOT, document), 'utf8');
-
-/** An example, and the line of its document on which it begins. */
-interface Example {
-  readonly code: string;
-  readonly document: string;
-  readonly line: number;
-}
-
-/** What is quoted from a file is compiled there. */
-function examplesOf(document: string): Example[] {
-  const text = read(document).replace(QUOTED, (quotation) => quotation.replace(/[^\n]/g, ' '));
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ index, [1]: code }) => ({
-    code: code!,
-    document,
-    line: text.slice(0, index).split('\n').length + 1,
-  }));
-}
-
-/** An example as a module: members of a class get their class and statements their function, all of it the world around. */
-function moduleOf({ code }: Example, world: readonly string[]): string {
-  const start = code.replace(/^(\s*(\/\/.*)?\n)*/, '').trimStart();
-  const declares = /^(export |import |async function |function |class |@(Module|Injectable)\(.*\{\n)/.test(start);
-  const body =
-    declares || /^(export )?class /m.test(code)
-      ? code
-      : start.startsWith('@Module')
-        ? code.replace(/^@Module(\(.*\))$/m, 'void $1;')
-        : start.startsWith('@')
-          ? `class Example { locks!: LockService;\n${code}}`
-          : `export async function example() {\n${code}}`;
-  const own = new Set(
-    [...code.matchAll(/(?:import|class|const|function|interface) (?:type )?(?:\{([^}]*)\}|(\w+))/g)].flatMap(
-      ([, several, one]) => several?.split(',').map((name) => name.trim()) ?? [one],
-    ),
-  );
-  const used = world.filter((name) => !own.has(name) && new RegExp(`\\b${name}\\b`).test(body));
-  const imports = used.length === 0 ? '' : `import { ${used.join(', ')} } from './documentation-world.js';`;
-  return `${imports} ${body}\nexport {};\n`;
-}
-
-function compilerOptions(): ts.CompilerOptions {
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => readFileSync(path, 'utf8'));
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  return { ...options, noUnusedLocals: false, noUnusedParameters: false, isolatedModules: false, noEmit: true };
-}
-
-/** What the compiler has to say about examples, with the line of the document. */
-function complaintsAbout(examples: readonly Example[]): string[] {
-  const options = compilerOptions();
-  const first = ts.createProgram([WORLD], options);
-  const world = first.getTypeChecker();
-  const names = world
-    .getExportsOfModule(world.getSymbolAtLocation(first.getSourceFile(WORLD)!)!)
-    .map((symbol) => symbol.name);
-  const modules = new Map(
-    examples.map((example, i) => [
-      join(dirname(WORLD), `documentation-example-${i}.ts`),
-      { example, text: moduleOf(example, names) },
-    ]),
-  );
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile, getSourceFile } = host;
-  host.fileExists = (path) => modules.has(resolve(path)) || fileExists(path);
-  host.readFile = (path) => modules.get(resolve(path))?.text ?? readFile(path);
-  host.getSourceFile = (path, version) => {
-    const text = modules.get(resolve(path))?.text;
-    return text === undefined ? getSourceFile(path, version) : ts.createSourceFile(path, text, version, true);
-  };
-  const program = ts.createProgram([...modules.keys()], options, host, first);
-  return [...modules].flatMap(([path, { example }]) => {
-    const file = program.getSourceFile(path)!;
-    return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
-      ({ messageText }) => `${example.document}:${example.line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
-    );
-  });
-}
+const EXAMPLES = PAGES.flatMap(examplesOf);
 
 /** GitHub's anchor of a heading. */
 const anchorOf = (heading: string): string =>
@@ -107,30 +15,52 @@ const anchorOf = (heading: string): string =>
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
     .replace(/\s/g, '-');
 
-const anchorsOf = (document: string): string[] =>
-  [...read(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!));
+const anchorsOf = (page: string): string[] =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!));
 
 describe('the documentation', () => {
   it('has no example that does not compile', () => {
-    const documents = ['README.md', 'docs/migration.md', 'docs/observability.md', 'docs/operations.md'];
-    const examples = documents.flatMap(examplesOf);
-    expect(examples.length).toBeGreaterThan(20);
-    expect(complaintsAbout(examples)).toEqual([]);
-  }, 60_000);
+    expect(EXAMPLES.length).toBeGreaterThan(60);
+    expect(complaintsAbout(EXAMPLES)).toEqual([]);
+  }, 120_000);
 
   it('quotes what stands in the files that it names', () => {
     const words = (text: string): string => text.replace(/\s+/g, ' ').trim();
-    const quotations = DOCUMENTS.flatMap((document) => [...read(document).matchAll(QUOTED)]);
+    const quotations = PAGES.flatMap((page) => [...read(page).matchAll(QUOTED)]);
     expect(quotations.length).toBeGreaterThanOrEqual(4);
     for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
   });
 
-  it.each(DOCUMENTS)('has no link in %s that leads nowhere', (document) => {
-    const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];
+  it.each(PAGES)('has no link in %s that leads nowhere', (page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];
     const broken = links.filter(([, path, anchor]) => {
-      const target = path === '' ? document : join(dirname(document), path!);
+      const target = path === '' ? page : join(dirname(page), path!);
       return !existsSync(join(ROOT, target)) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
     });
     expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  describe('has examples that run', () => {
+    let redis: RedisServer;
+    let leaveWorld: () => Promise<void>;
+
+    beforeAll(async () => {
+      redis = await startRedis();
+      leaveWorld = await enterWorld(redis.url);
+      jest.spyOn(console, 'log').mockImplementation(() => undefined);
+    });
+    afterEach(async () => {
+      register.clear(); // of prom-client, which takes no metric twice
+      await redis.admin.flushall();
+    });
+    afterAll(async () => {
+      jest.restoreAllMocks();
+      await leaveWorld();
+      await redis.stop();
+    });
+
+    it.each(EXAMPLES.map((example) => [`${example.page}:${example.line}`, example] as const))('%s', (_place, example) =>
+      runExample(example),
+    );
   });
 });

@@ -38,7 +38,7 @@ describe('the built package', () => {
          console.log(JSON.stringify({ exported, loaded: Object.keys(require.cache) }));`,
       ),
     ]);
-    expect(SUBPATHS).toEqual(['.', './testing', './metrics', './health']);
+    expect(SUBPATHS).toEqual(['.', './testing', './metrics', './health', './dashboard']);
     expect(cjs.exported).toEqual(esm.exported);
     const optional = Object.keys(peerDependenciesMeta);
     expect(optional.sort()).toEqual(['@nestjs/terminus', '@opentelemetry/api', 'prom-client']);

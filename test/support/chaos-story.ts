@@ -6,6 +6,8 @@ export interface StoryHold {
   readonly mode?: 'exclusive' | 'read' | 'permits';
   readonly units?: number;
   readonly owner?: string;
+  /** How many replicas had to confirm it. */
+  readonly replicas?: number;
   readonly token: number;
   readonly askedAt?: number;
   /** The first and the last look that said yes. */
@@ -22,6 +24,7 @@ export class ChaosStory {
   private readonly told: ChaosEvent[] = [];
   private operations = 0;
   private faults = 0;
+  private failovers = 0;
 
   constructor(private readonly options: { readonly permits?: number } = {}) {}
 
@@ -33,9 +36,10 @@ export class ChaosStory {
 
   /** A whole operation of a client, from the question to its end; answers its name. */
   hold(client: string, hold: StoryHold): string {
-    const { key = 'stock', mode = 'exclusive', units, owner, token, from, to, end = 'release' } = hold;
+    const { key = 'stock', mode = 'exclusive', units, owner, replicas, token, from, to, end = 'release' } = hold;
     const { askedAt = from - 5, until = to + 100 } = hold;
-    const op = this.ask(client, { at: askedAt, key, mode, units, owner });
+    const terms = { key, mode, units, owner, replicas: replicas && { min: replicas } };
+    const op = this.ask(client, { at: askedAt, ...terms });
     this.granted(op, { at: from - 1, client, owner: owner ?? op, tokens: { [key]: token } });
     this.event(from, 'look', { client, op, held: true, until });
     this.event(to, 'look', { client, op, held: true, until });
@@ -66,6 +70,13 @@ export class ChaosStory {
     return id;
   }
 
+  /** A replica that became the master: until `to` the old one acknowledged as well. */
+  failover({ at, from = at - 20, to = at + 50, ...details }: FailoverDetails): this {
+    const id = ++this.failovers;
+    this.event(at, 'failover', { id, phase: 'begin', server: 0, from, ...details });
+    return this.event(to, 'failover', { id, phase: 'end' });
+  }
+
   /** All of it in the order of time, with a beginning and an end. */
   get events(): ChaosEvent[] {
     const { permits = 3 } = this.options;
@@ -94,4 +105,13 @@ interface FaultDetails {
   readonly breaks?: string;
   readonly key?: string;
   readonly [detail: string]: unknown;
+}
+
+interface FailoverDetails {
+  readonly at: number;
+  readonly from?: number;
+  readonly to?: number;
+  /** When clients were told. */
+  readonly told?: number;
+  readonly keys?: readonly string[];
 }

@@ -1,28 +1,38 @@
 /*
- * What the examples of README.md, docs/migration.md, docs/observability.md and docs/operations.md take for granted: the library, what they use of other packages, and
- * the application around them. For the compiler only; nothing here is ever run.
+ * What the examples of the documentation take for granted: the library, what they use of other packages, and the application
+ * around them. `enterWorld` gives it locks on a real Redis, for the examples that are run.
  */
-import type { INestApplication } from '@nestjs/common';
-import type { LockService } from 'nestjs-redis-locks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Module, type INestApplication } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { Redis as Client, type RedisOptions } from 'ioredis';
+import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { LockTesting, type LockStoreHarness } from 'nestjs-redis-locks/testing';
+import { memoryHarness } from '../contract/harnesses.js';
 
 export * from 'nestjs-redis-locks';
+export * from 'nestjs-redis-locks/dashboard';
 export * from 'nestjs-redis-locks/health';
 export * from 'nestjs-redis-locks/metrics';
+export * from 'nestjs-redis-locks/testing';
 export { subscribe } from 'node:diagnostics_channel';
-export { readFileSync } from 'node:fs';
+export { expect } from '@jest/globals';
 export { HealthCheck, HealthCheckService } from '@nestjs/terminus';
-export { Controller, Get, Injectable, Logger, Module, Param, Post, type OnModuleInit } from '@nestjs/common';
+export {
+  Controller,
+  Get,
+  Injectable,
+  Logger,
+  Module,
+  Param,
+  Post,
+  UseFilters,
+  type OnModuleInit,
+} from '@nestjs/common';
 export { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
-export { Cron } from '@nestjs/schedule';
+export { Cron, Interval } from '@nestjs/schedule';
 export { Test } from '@nestjs/testing';
-export { Redis } from 'ioredis';
-
-export declare class ConfigModule {}
-export declare class ConfigService {
-  getOrThrow<T>(name: string): T;
-}
-export declare class AppModule {}
-export declare class StockService {}
+export { sleep };
 
 export interface Order {
   id: string;
@@ -45,23 +55,95 @@ export interface File {
   name: string;
 }
 
-export declare const app: INestApplication;
-export declare const locks: LockService;
-export declare const files: readonly File[];
-export declare const id: string;
+@Injectable()
+export class StockService {
+  @DistributedLock({ key: 'stock:#{#sku}', waitTimeout: 0 })
+  async reserve(sku: string, work?: () => Promise<void>): Promise<string> {
+    await work?.();
+    return sku;
+  }
+}
 
-export declare function book(order: Order): Promise<void>;
-export declare function charge(order: Order, options: { fencingToken: number }): Promise<void>;
-export declare function copy(file: File, options: { signal: AbortSignal | undefined }): Promise<void>;
-export declare function publish(id: string): Promise<void>;
-export declare function sendNext(options: { signal: AbortSignal }): Promise<void>;
-export declare function sendTogether(mails: readonly Mail[]): Promise<void>;
-export declare function store(prices: readonly Price[]): Promise<void>;
-export declare function transfer(signal: AbortSignal): Promise<void>;
-export declare function work(): Promise<void>;
+@Module({ imports: [RedisLockModule.forRoot({ store: 'memory' })], providers: [StockService] })
+export class AppModule {}
+
+@Module({})
+export class AuthModule {}
+
+@Injectable()
+export class AdminGuard {
+  canActivate(): boolean {
+    return true;
+  }
+}
+
+export class ConfigModule {}
+export class ConfigService {
+  getOrThrow<T>(name: string): T {
+    return name as T;
+  }
+}
+
+export let app: INestApplication;
+export let locks: LockService;
+/** Locks in memory, as tests of users have them. */
+export let testing: LockTesting;
+export let stock: StockService;
+
+/** Connects to nobody: the servers of examples do not exist. */
+export class Redis extends Client {
+  constructor(options: RedisOptions) {
+    super({ ...options, lazyConnect: true } as object); // any of the constructor's many overloads
+  }
+}
+
+export const harness: LockStoreHarness = memoryHarness();
+export const id = 'sunday';
+export const files: readonly File[] = [{ name: 'a.csv' }];
+export const cache = new Map<string, string>();
+export const database = { query: async (_sql: string, _values: unknown[]) => ({ rowCount: 1 }) };
+
+/** Of certificates. */
+export const readFileSync = (path: string): Buffer => Buffer.from(path);
+
+export const it = (_name: string, _run: () => Promise<void>): void => undefined;
+export const book = async (_order: Order): Promise<void> => undefined;
+export const charge = async (order: Order, _options: { fencingToken: number }): Promise<string> => `paid ${order.id}`;
+export const copy = async (_file: File, _options: { signal: AbortSignal | undefined }): Promise<void> => undefined;
+export const publish = async (_id: string): Promise<void> => undefined;
+export const sendNext = async (_options: { signal: AbortSignal }): Promise<void> => undefined;
+export const sendTogether = async (_mails: readonly Mail[]): Promise<void> => undefined;
+export const slowly = (): Promise<void> => sleep(50);
+export const store = async (_prices: readonly Price[]): Promise<void> => undefined;
+export const transaction = async <T>(task: () => Promise<T>): Promise<T> => task();
+export const transfer = async (_signal: AbortSignal): Promise<void> => undefined;
+export const work = async (): Promise<void> => undefined;
 
 // Of other lock libraries.
-export declare const redlock: {
-  using<T>(keys: string[], duration: number, routine: (signal: AbortSignal) => Promise<T>): Promise<T>;
+export const redlock = {
+  using: <T>(_keys: string[], _duration: number, routine: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    routine(new AbortController().signal),
 };
-export declare function MurLock(releaseTime: number, ...keyParams: string[]): MethodDecorator;
+export const MurLock =
+  (_releaseTime: number, ..._keyParams: string[]): MethodDecorator =>
+  () =>
+    undefined;
+
+/** Puts locks on a Redis into the world, until what it answers is called. */
+export async function enterWorld(connection: string): Promise<() => Promise<void>> {
+  // What examples say of renewals is to be seen within a second or two.
+  const module = RedisLockModule.forRoot({ connection, lockWatchdogTimeout: '1s', shutdownTimeout: 0 });
+  const compiled = await Test.createTestingModule({ imports: [module] })
+    .setLogger(SILENT)
+    .compile();
+  app = await compiled.createNestApplication({ logger: false }).init();
+  locks = app.get(LockService);
+  testing = new LockTesting();
+  stock = testing.withLocks(new StockService());
+  return async () => {
+    await testing[Symbol.asyncDispose]();
+    await app.close();
+  };
+}
+
+const SILENT = { log() {}, warn() {}, error() {}, debug() {}, verbose() {}, fatal() {} };

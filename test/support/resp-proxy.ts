@@ -29,7 +29,7 @@ export interface Fault {
 }
 
 type Milliseconds = number | (() => number);
-type Effect = 'see' | 'cut before' | 'cut after';
+type Effect = 'see' | 'cut before' | 'cut within' | 'cut after';
 
 interface Trap {
   effect: Effect;
@@ -61,7 +61,7 @@ export class RespProxy implements AsyncDisposable {
   private copiesOfPush: (push: RespValue) => number = () => 1;
 
   private constructor(
-    private readonly target: { host: string; port: number },
+    private target: { host: string; port: number },
     readonly port: number,
   ) {
     this.server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.connected(client));
@@ -107,6 +107,11 @@ export class RespProxy implements AsyncDisposable {
   /** Lets the server execute the chosen command, and ends its connection in place of the reply. */
   cutAfterCommand(selector: CommandSelector): Fault {
     return this.setTrap('cut after', selector);
+  }
+
+  /** Lets the server execute the chosen command, and ends its connection in the middle of the reply. */
+  cutWithinReply(selector: CommandSelector): Fault {
+    return this.setTrap('cut within', selector);
   }
 
   /** Ends the connection in place of passing the chosen command on: the server never sees it. */
@@ -167,6 +172,21 @@ export class RespProxy implements AsyncDisposable {
     for (const connection of this.connections) if (where(connection)) connection.cut();
   }
 
+  /** Tells clients that nothing more will come; what they send is still executed. */
+  endReplies(where = EVERYBODY): void {
+    for (const connection of this.connections) if (where(connection)) connection.endReplies();
+  }
+
+  /** Servers end connections, and clients do not hear of it: what they send gets lost until healed. */
+  loseServer(where = EVERYBODY): void {
+    for (const connection of this.connections) if (where(connection)) connection.loseServer();
+  }
+
+  /** Leads new connections to another server; those that exist stay where they are. */
+  leadTo({ port }: { readonly port: number }): void {
+    this.target = { host: HOST, port };
+  }
+
   /** Refuses new connections; those that exist go on. */
   refuse(): void {
     this.server.close();
@@ -215,19 +235,19 @@ export class RespProxy implements AsyncDisposable {
     for (const trap of this.traps) {
       if (!trap.matches(command) || --trap.left > 0) continue;
       this.traps.delete(trap);
-      if (trap.effect === 'cut after') this.sentenced.set(command, trap);
+      if (trap.effect === 'cut after' || trap.effect === 'cut within') this.sentenced.set(command, trap);
       else trap.spring(command);
       if (trap.effect === 'cut before') decision = 'cut';
     }
     return decision;
   }
 
-  private replied(command: ProxiedCommand): 'pass' | 'cut' {
+  private replied(command: ProxiedCommand): 'pass' | 'cut' | 'cut within' {
     const trap = this.sentenced.get(command);
     if (trap === undefined) return 'pass';
     this.sentenced.delete(command);
     trap.spring(command);
-    return 'cut';
+    return trap.effect === 'cut within' ? 'cut within' : 'cut';
   }
 
   private setTrap(effect: Effect, selector: CommandSelector): Fault {

@@ -4,7 +4,7 @@ import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '.
 import { FadingMap, type Fading } from './fading-map.js';
 import { MemoryLatch } from './memory-latch.js';
 import { MemoryLock } from './memory-lock.js';
-import { clientOf, MOST_SHARED, type MemoryServer } from './memory-server.js';
+import { clientOf, MOST_AHEAD, type MemoryServer } from './memory-server.js';
 
 /** For how many ms after its lease a fencing token is remembered. */
 const FENCE_MEMORY = 600_000;
@@ -95,6 +95,11 @@ export class MemoryBackend implements MemoryServer {
     return this.atThisMoment(() => this.withLock(key, (lock) => lock.inspect(this.lastToken(key))));
   }
 
+  /** The keys that are held at this moment. */
+  heldKeys(): string[] {
+    return [...this.locks.values()].flatMap((lock) => (lock.isHeld ? [lock.key] : []));
+  }
+
   /** How many locks, fences and latches are kept. */
   get size(): { readonly locks: number; readonly fences: number; readonly latches: number } {
     return { locks: this.locks.size, fences: this.fences.size, latches: this.latches.size };
@@ -108,12 +113,11 @@ export class MemoryBackend implements MemoryServer {
 
   /**
    * The first of so many tokens. They follow the clock and never fall below the last one, so that need not be remembered
-   * for ever. While the last one is ahead of the clock nobody gets more than while others wait: what is not used does not
-   * add up.
+   * for ever.
    */
   nextToken(key: string, lease: number, wanted: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
-    const count = token > this.micros ? Math.min(wanted, MOST_SHARED) : wanted;
+    const count = token > this.micros ? Math.min(wanted, MOST_AHEAD) : wanted;
     this.fences.set(key, new Fence(token + count - 1, this.now + FENCE_MEMORY + lease), this.now);
     return token;
   }

@@ -1,19 +1,20 @@
-import type {
-  AcquireReply,
-  AcquireRequest,
-  ContendedReply,
-  ForceReleaseReply,
-  HeldReply,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  StoredLock,
+import {
+  TURNS_ALONE,
+  type AcquireReply,
+  type AcquireRequest,
+  type ContendedReply,
+  type ForceReleaseReply,
+  type HeldReply,
+  type ReleaseReply,
+  type ReleaseRequest,
+  type RenewReply,
+  type StoredLock,
 } from '../lock-store.js';
 import type { Fading } from './fading-map.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
 import { admits, isClosed, reenters, upgrades } from './memory-modes.js';
 import { AFTER_END, askTime, freeAt, MemoryQueue, type MemoryTicket } from './memory-queue.js';
-import { clientOf, MOST_SHARED, type MemoryServer } from './memory-server.js';
+import { clientOf, type MemoryServer } from './memory-server.js';
 
 /** A head that asks this long after the first lease before it ends need not be told. */
 const HEAD_SLACK = 1_000;
@@ -46,6 +47,10 @@ export class MemoryLock implements Fading {
 
   isOver(now: number): boolean {
     return !this.holds.exist(now) && !this.queue.exists(now) && this.goneUntil <= now && this.limitUntil <= now;
+  }
+
+  get isHeld(): boolean {
+    return this.holds.exist(this.server.now);
   }
 
   acquire(written: AcquireRequest): AcquireReply {
@@ -191,7 +196,7 @@ export class MemoryLock implements Fading {
     if (mine !== undefined) return this.held(mine, granted);
     if (fair) this.tellToYield(holds);
     // It has as many turns as it likes, since nobody else waited.
-    else if (isNew && before === 0 && holds.length === 1 && this.turnsOf(holds[0]!) > MOST_SHARED)
+    else if (isNew && before === 0 && holds.length === 1 && this.turnsOf(holds[0]!) >= TURNS_ALONE)
       this.tellToYield(holds);
     return this.notHeld('queued', holds, askAt);
   }

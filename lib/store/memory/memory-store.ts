@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LockStoreError } from '../../errors/index.js';
+import type { ListReply } from '../key-list.js';
 import type { LatchStore } from '../latch-store.js';
 import type {
   AcquireReply,
@@ -104,6 +105,11 @@ export class MemoryStore implements LockStore {
 
   inspect(key: string): Promise<StoredLock> {
     return this.execute(() => this.backend.inspect(key));
+  }
+
+  /** In one part: these are names of locks only. */
+  list(): Promise<ListReply> {
+    return this.execute(() => ({ keys: this.backend.heldKeys(), cursor: undefined, time: this.backend.now }));
   }
 
   /** Before it has been started nobody hears, and everybody asks again when it is. */

@@ -108,6 +108,7 @@ export class Acquisition {
     const seat = this.seatOf(member);
     const { clock } = this.environment;
     if (this.ended !== undefined || seat.holdsAt(clock.now())) return;
+    if (seat.isSpoiled) return this.giveBack(seat);
     if (this.won !== undefined) return this.widen(seat, this.won);
     seat.pushed = true;
     // The answer to a question that is on its way may be the grant itself.
@@ -200,6 +201,7 @@ export class Acquisition {
   }
 
   private ask(seat: Seat): void {
+    if (seat.isSpoiled) return;
     seat.pushed = false;
     this.expect(seat, () => seat.member.ask((store) => store.acquire(this.requestFor(seat.member))));
   }
@@ -209,10 +211,9 @@ export class Acquisition {
     const { key, id } = this.request;
     seat.clear();
     this.expect(seat, async () => {
-      const reply = await seat.member.ask((store) =>
-        store.release({ key, id, remember: 0, keep: 0, next: this.requestFor(seat.member) }),
-      );
-      return reply.next!;
+      const next = this.requestFor(seat.member);
+      const release = seat.member.ask((store) => store.release({ key, id, remember: 0, keep: 0, next }));
+      return (await seat.givesBack(release)).next!;
     });
   }
 
@@ -222,7 +223,8 @@ export class Acquisition {
     seat.clear();
     if (!seat.wasSent) return;
     // Where that fails the grant ends with its lease.
-    seat.member.tell((store) => store.release({ key, id, remember, keep: 0, next: undefined })).catch(() => undefined);
+    const release = seat.member.tell((store) => store.release({ key, id, remember, keep: 0, next: undefined }));
+    seat.givesBack(release).catch(() => undefined);
   }
 
   private answered(seat: Seat, reply: AcquireReply, sent: number, epoch: number): void {
@@ -230,6 +232,10 @@ export class Acquisition {
     if (this.ended === 'dropped') {
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(seat);
       return;
+    }
+    if (seat.isSpoiled) {
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(seat);
+      return this.changed(seat);
     }
     const now = this.environment.clock.now();
     if (sent >= seat.countsFrom) seat.take(reply, sent, epoch, now);

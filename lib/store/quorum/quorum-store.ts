@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { LockConfigError, type LockStoreError } from '../../errors/index.js';
+import type { ListReply, ListRequest } from '../key-list.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -17,6 +18,7 @@ import type {
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
 import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
+import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
 import { tallyRelease, tallyRenewal } from './tally.js';
@@ -195,6 +197,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   async inspect(key: string): Promise<StoredLock> {
     const replies = await this.askMajority((store) => store.inspect(key));
     return mergeInspections(replies, this.quorum, this.members.length);
+  }
+
+  list(request: ListRequest): Promise<ListReply> {
+    return listKeys(this, request);
   }
 
   askAgain(id: string): void {

@@ -1,3 +1,4 @@
+import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './member.js';
@@ -6,6 +7,8 @@ import type { Member } from './member.js';
 type Standing = 'none' | 'failed' | AcquireReply['outcome'];
 
 const EXCLUDING: readonly Standing[] = ['failed', 'left', 'upgrade'];
+
+const LATE = 'a grant that was being given back when the connection was lost may be given back at any time';
 
 /** What one master has said to one acquisition. */
 export class Seat {
@@ -29,6 +32,11 @@ export class Seat {
   askAt = Infinity;
   lastToken = 0;
   error: Error | undefined;
+  /**
+   * It is not known whether a grant has been given back. That may be carried out later, and would then take away the next
+   * grant of the same acquisition: so none counts here any more.
+   */
+  isSpoiled = false;
   /** Answers to what was sent before this do not count. */
   countsFrom = -Infinity;
   private epoch = 0;
@@ -37,7 +45,8 @@ export class Seat {
 
   /** Whether the hold here counts now. What was told before a connection was lost is asked anew. */
   holdsAt(now: number): boolean {
-    return this.standing === 'held' && this.until > now && this.epoch === this.member.store.epoch;
+    const counts = this.standing === 'held' && !this.isSpoiled;
+    return counts && this.until > now && this.epoch === this.member.store.epoch;
   }
 
   /** Whether it is not known how this master will answer. */
@@ -53,6 +62,24 @@ export class Seat {
   /** Whether it will not grant this. */
   get isExcluded(): boolean {
     return this.asking === 0 && EXCLUDING.includes(this.standing);
+  }
+
+  /** A grant is being given back by a command that has just been sent. */
+  async givesBack<T>(command: Promise<T>): Promise<T> {
+    const { epoch } = this.member.store;
+    try {
+      const reply = await command;
+      if (epoch !== this.member.store.epoch) this.spoil();
+      return reply;
+    } catch (error) {
+      this.spoil();
+      throw error;
+    }
+  }
+
+  private spoil(): void {
+    this.isSpoiled = true;
+    this.fail(new LockStoreError(LATE, { transient: true }));
   }
 
   take(reply: AcquireReply, sent: number, epoch: number, now: number): void {
@@ -93,7 +120,7 @@ export class Seat {
 
   /** Nothing is held here any more, and no place is kept. */
   clear(): void {
-    this.standing = 'none';
+    this.standing = this.isSpoiled ? 'failed' : 'none';
     this.pushed = false;
     this.holders = [];
     this.askAt = Infinity;

@@ -3,7 +3,7 @@ import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
 import { heldAt } from './ballot.js';
-import { gather, nthLargest, type Answers } from './gather.js';
+import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
 import type { Seat } from './seat.js';
 
 /** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
@@ -41,25 +41,29 @@ export async function writeToken(
 ): Promise<Won | undefined> {
   const { quorum, clock, random } = environment;
   let token = Math.max(...heldAt(seats, clock.now()).map((seat) => seat.token));
-  for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
+  for (let raises = 0; raises <= MOST_RAISES;) {
     const held = heldAt(seats, clock.now());
     if (held.length < quorum || !isWanted()) return undefined;
     const turns = held.every((seat) => seat.takesTurns) ? reserved : 1;
-    const decided = await write(environment, { key, id, token, turns: reserved }, held);
+    const decided = await write(environment, { key, id, token, turns: reserved }, held, seats);
     if (decided === 'written') return counted(environment, seats, { token, turns });
     if (decided === 'failed') return undefined;
+    if (decided === 'changed') continue;
     // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
     token = decided + 1 + Math.floor(random() * RAISE ** raises);
+    raises += 1;
   }
   throw new LockStoreError(`too many others took a fencing token of '${key}' meanwhile`, { key, transient: true });
 }
 
-function write(
+async function write(
   { quorum, clock }: TokenEnvironment,
   request: FenceRequest,
   held: readonly Seat[],
-): Promise<'written' | 'failed' | number> {
+  seats: readonly Seat[],
+): Promise<'written' | 'failed' | 'changed' | number> {
   const sent = clock.now();
+  const change = changeOf(seats, held, { quorum, clock });
   const answers = held.map(async (seat) => {
     try {
       const reply = await seat.member.ask((store) => store.fence(request));
@@ -68,9 +72,46 @@ function write(
     } catch (error) {
       if (!seat.isOpen) seat.fail(error as Error);
       throw error;
+    } finally {
+      change.expect(graceAfter(clock.now() - sent));
     }
   });
-  return gather(answers, { quorum, clock }, (replies, last) => decide(replies, quorum, last));
+  const decided = gather(answers, { quorum, clock }, (replies, last) => decide(replies, quorum, last));
+  try {
+    return await Promise.race([decided, change.happened]);
+  } finally {
+    change.stop();
+  }
+}
+
+/**
+ * A master that dies when it has granted the lock may be one of just enough that are asked to take the token: then nobody
+ * waits until it has failed, when others hold it by now, or those that are left are no majority.
+ */
+function changeOf(
+  seats: readonly Seat[],
+  asked: readonly Seat[],
+  { quorum, clock }: Pick<TokenEnvironment, 'quorum' | 'clock'>,
+): { readonly happened: Promise<'changed'>; expect(after: number): void; stop(): void } {
+  let timer: unknown;
+  let isOver = false;
+  let happen!: (what: 'changed') => void;
+  const happened = new Promise<'changed'>((resolve) => (happen = resolve));
+  const look = (every: number): void => {
+    const held = heldAt(seats, clock.now());
+    if (held.length < quorum || held.some((seat) => !asked.includes(seat))) happen('changed');
+    else timer = clock.setTimer(every, () => look(every));
+  };
+  return {
+    happened,
+    expect(after) {
+      if (!isOver) timer ??= clock.setTimer(after, () => look(after));
+    },
+    stop() {
+      isOver = true;
+      clock.clearTimer(timer);
+    },
+  };
 }
 
 /** Until when those hold it that have the token; the validity is looked at once more. */

@@ -155,6 +155,7 @@ export class ClusterConnection implements Connection {
   /** A node that breaks off may have executed what it was asked, and ioredis asks again. */
   private watchNode(node: Redis): void {
     if (this.watched.has(node)) return;
+    if (this.owned) handleAsking(node);
     const interrupted = (): void => this.interrupted();
     const resumed = (): void => this.resumed(addressOf(node));
     node.on('close', interrupted);
@@ -209,6 +210,19 @@ export class ClusterConnection implements Connection {
       if (event === 'error') this.commands.on('error', () => undefined);
     });
   }
+}
+
+/**
+ * For a slot on its way ioredis sends ASKING before the command, and looks at the command only: when the connection breaks
+ * off, the other one would be a rejection that nobody handles, and Node ends a process for that.
+ */
+function handleAsking(node: Redis): void {
+  const asking = node.asking.bind(node);
+  node.asking = () => {
+    const asked = asking();
+    asked.catch(() => undefined);
+    return asked;
+  };
 }
 
 const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;

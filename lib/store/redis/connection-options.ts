@@ -31,9 +31,10 @@ export const OWN_OPTIONS: RedisOptions = {
 
 /**
  * After a failover that was asked for, the old master goes on to take writes for eight seconds and more, until Sentinels
- * make it a replica; whoever comes new is sent to the new one meanwhile. So we listen for the switch.
+ * make it a replica; whoever comes new is sent to the new one meanwhile. So we listen for the switch, and go on to do so
+ * when a Sentinel was away for a while: ioredis would not.
  */
-export const SENTINEL_OPTIONS: RedisOptions = { failoverDetector: true };
+export const SENTINEL_OPTIONS: RedisOptions = { failoverDetector: true, sentinelReconnectStrategy: retryDelay };
 
 /** We subscribe ourselves, so as to know when the server has confirmed it. */
 export const SUBSCRIBER_OPTIONS: RedisOptions = {

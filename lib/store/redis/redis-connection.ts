@@ -5,6 +5,7 @@ import { ConnectionLog } from './connection-log.js';
 import {
   OWN_OPTIONS,
   REPLICATION_OPTIONS,
+  retryDelay,
   SENTINEL_OPTIONS,
   silenceLimit,
   SUBSCRIBER_OPTIONS,
@@ -35,6 +36,8 @@ export class RedisConnection implements Connection {
   epoch = 0;
 
   private downSince: number | undefined;
+  /** The subscriber was connected before the connection for commands was last lost. */
+  private isSubscriberOlder = false;
   private readonly subscriber: Redis;
   private readonly ownsCommands: boolean;
   private readonly log: ConnectionLog;
@@ -54,6 +57,8 @@ export class RedisConnection implements Connection {
     this.replicas = new ReplicaAcknowledgement(() => this.commands.duplicate(REPLICATION_OPTIONS), commandTimeout);
     this.watchCommands();
     this.watchSubscriber();
+    if (this.ownsCommands) this.beginAgain(this.commands);
+    this.beginAgain(this.subscriber);
   }
 
   get trouble(): Error | undefined {
@@ -105,20 +110,24 @@ export class RedisConnection implements Connection {
     let lost = false;
     this.on(this.commands, 'close', () => {
       lost = true;
+      this.isSubscriberOlder = true;
       this.downSince ??= performance.now();
       this.epoch += 1;
     });
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
+      hushSentinels(this.commands);
       this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
     });
+    this.on(this.commands, 'end', () => (this.downSince ??= performance.now()));
     if (this.ownsCommands) this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
   }
 
   private watchSubscriber(): void {
+    this.on(this.subscriber, 'connect', () => (this.isSubscriberOlder = false));
     this.on(this.subscriber, 'ready', () => void this.subscribe());
     this.on(this.subscriber, 'close', () => {
       this.listening = false;
@@ -129,12 +138,27 @@ export class RedisConnection implements Connection {
   }
 
   /**
-   * Sentinels have named another master. The old one may be alive still, frozen or cut off, and not have closed the
-   * connections on which nothing is to be heard any more, and nothing confirmed.
+   * There may be another master now, by the word of Sentinels or behind the same address. The old one may be alive still, as
+   * a replica, frozen or cut off, and not have closed the connection on which nothing is to be heard any more.
    */
   private followMaster(): void {
-    const isElsewhere = this.subscriber.status === 'ready' && peerOf(this.subscriber) !== peerOf(this.commands);
-    if (this.commands.options.sentinels && isElsewhere) this.subscriber.disconnect(true);
+    if (this.subscriber.status !== 'ready') return;
+    const { sentinels } = this.commands.options;
+    const isElsewhere = sentinels ? peerOf(this.subscriber) !== peerOf(this.commands) : this.isSubscriberOlder;
+    if (isElsewhere) this.subscriber.disconnect(true);
+  }
+
+  /**
+   * ioredis gives up for good when a failover is told (`failoverDetector`) in the moment in which it asks the Sentinels for the
+   * master, as after the death of the old one.
+   */
+  private beginAgain(client: Redis): void {
+    this.on(client, 'end', () => {
+      if (this.closed || !client.options.sentinels) return;
+      setTimeout(() => {
+        if (!this.closed && client.status === 'end') client.connect().catch(() => undefined);
+      }, retryDelay(1)).unref();
+    });
   }
 
   private async subscribe(): Promise<void> {
@@ -171,6 +195,18 @@ export class RedisConnection implements Connection {
 
 const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
+
+/** What listens for other masters connects again when its Sentinel was away; ioredis would print each attempt that fails. */
+function hushSentinels(client: Redis): void {
+  const { connector } = client as unknown as { connector?: SentinelConnector };
+  for (const { client: sentinel } of connector?.failoverDetector?.sentinels ?? [])
+    sentinel.on('error', () => undefined);
+}
+
+/** A part of ioredis that it keeps to itself. */
+interface SentinelConnector {
+  readonly failoverDetector?: { readonly sentinels?: ReadonlyArray<{ readonly client: Redis }> } | null;
+}
 
 const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 

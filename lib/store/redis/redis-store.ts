@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError } from '../../errors/index.js';
 import { redisKeys } from '../../keys/index.js';
+import type { ListReply, ListRequest } from '../key-list.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -18,6 +19,7 @@ import type {
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { RedisLatches } from './redis-latches.js';
 import {
@@ -54,6 +56,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   private readonly connection: Connection;
   private readonly scripts: ScriptRunner;
   private readonly renewals: LeaseRenewals;
+  private readonly names: KeyScan;
   private listener: LockStoreListener | undefined;
   private started: (() => void) | undefined;
 
@@ -65,6 +68,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
     this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
+    this.names = new KeyScan(this.connection.commands, options);
     const channels = (key: string): string => this.connection.channels(key);
     this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
   }
@@ -198,6 +202,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
         mode: readMode(mode as string).mode,
       })),
     };
+  }
+
+  list(request: ListRequest): Promise<ListReply> {
+    return this.names.list(request);
   }
 
   subscribed(): void {

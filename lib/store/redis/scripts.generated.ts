@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: 'c1a1b4988cfa73cacfd4b1310117c01d8197df95',
+    sha1: '4ce7ce0c4d0039f019356f2ca53a4840bfdd3b85',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -39,10 +39,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -171,7 +171,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'b752d84060d3265adf84dbceba0287ade9c472ed',
+    sha1: '05edb7fb045494e1f95f14cee334aabbd41674e2',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -198,10 +198,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -478,12 +478,13 @@ local function not_held(code, holds, delay, more)
   end
   return reply
 end
+local TURNS_ALONE = 1000
 local function ask(request)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request) end
-  if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+  if admits(holds, request) and redis.call('EXISTS', QUEUE, GONE) == 0 then
     drop_ended(ended)
     return held(grant(holds, request, request.lease, request.turns_alone))
   end
@@ -520,7 +521,7 @@ local function ask(request)
   if mine then return held(mine) end
   if request.turns == 0 then
     for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
-  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= MOST_SHARED then
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1])
   end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
@@ -537,7 +538,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: 'e913e7f9f3fc65176e8730a70b0163172ae2bf88',
+    sha1: '965ae79fb2ce42c7e057482251132a8b4b34bff4',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -563,10 +564,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -811,7 +812,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '9c23bf48fd8a448534ec92b88d5200e8f9d38370',
+    sha1: 'a1e2016d68d8c9f31b0b1914b2b16dc8ad47ad61',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -837,10 +838,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -948,7 +949,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'd8bda2c67cb0f7f4bf8922ad697ca45b6fe18fa5',
+    sha1: '29c00a840d8b9da57b32d4345b9b03a62011ad4f',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -974,10 +975,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -1223,7 +1224,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '333ea8e975430e25ce9f79ec26d9b8dc95a814a5',
+    sha1: '6668d614b2d735a15064968bd1d53a95f466583a',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1249,10 +1250,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -1571,7 +1572,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '56b791b7e030aab0e3f5e34a46fcc434fc883a04',
+    sha1: 'cb842b89b29fa8d9d17ff98e6963dfda5440525b',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1604,10 +1605,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end
@@ -1876,12 +1877,13 @@ local function not_held(code, holds, delay, more)
   end
   return reply
 end
+local TURNS_ALONE = 1000
 local function ask(request)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   if mine then return complete(holds, mine, request) end
-  if redis.call('EXISTS', QUEUE, GONE) == 0 and admits(holds, request) then
+  if admits(holds, request) and redis.call('EXISTS', QUEUE, GONE) == 0 then
     drop_ended(ended)
     return held(grant(holds, request, request.lease, request.turns_alone))
   end
@@ -1918,7 +1920,7 @@ local function ask(request)
   if mine then return held(mine) end
   if request.turns == 0 then
     for i = 1, math.min(#holds, 4) do tell_to_yield(holds[i]) end
-  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= MOST_SHARED then
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1])
   end
   return not_held(QUEUED, holds, ticket.ask_at - now, more)
@@ -1945,7 +1947,7 @@ return { released, settle(holds, ended, nil, from) or -1 }`,
   },
   renew: {
     name: 'renew',
-    sha1: 'd9a466e0636aa3a110195a52202c5789dd6c111a',
+    sha1: '53b7ad830ca0876bf35fde61c9a18b808dac2bbf',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1962,24 +1964,22 @@ local function renew(state, id, lease)
   ends = tonumber(ends)
   if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
   local renewed = math.max(ends, now + lease)
-  if renewed > ends then
-    redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
-    redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest)
-  end
+  redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
+  if renewed > ends then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
   return renewed - now
 end
 local replies = {}
 for i, state in ipairs(KEYS) do
   local worked, reply = pcall(renew, state, ARGV[2 * i - 1], tonumber(ARGV[2 * i]))
-  if worked then replies[i] = reply
-  elseif type(reply) == 'table' then replies[i] = reply
-  else replies[i] = { err = tostring(reply) } end
+  if not worked and type(reply) ~= 'table' then reply = { err = tostring(reply) } end
+  if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply end
+  replies[i] = reply
 end
 return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'fc2bcda77a4a45b8c601309939824d5ff6ad9efb',
+    sha1: '6229076045d4b9a8a65f10a0ecd7adc05d165465',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -2005,10 +2005,10 @@ local function last_token()
   if not last then return 0 end
   return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
 end
-local MOST_SHARED = 50
+local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_SHARED) end
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
   redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
   return token, count
 end

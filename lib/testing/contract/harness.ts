@@ -16,6 +16,11 @@ export interface LockStoreHarness {
   now(): number;
   /** Ends the backend; for the one who runs the cases, at the end. */
   stop(): Promise<void>;
+  /**
+   * How long a client that died in the queue may keep those behind it waiting, in milliseconds. Default 0: the backend knows at
+   * once who listens. One that cannot know needs its grant timeout.
+   */
+  readonly absenceNoticedAfter?: number;
 }
 
 /** What a client is told; the rest is for the harness to say. */

@@ -46,6 +46,11 @@ export class Stage {
     return new StagedStore(store);
   }
 
+  /** How long a client that died in the queue may keep the others waiting. */
+  get absenceNoticedAfter(): number {
+    return this.harness.absenceNoticedAfter ?? 0;
+  }
+
   now(): number {
     return this.harness.now();
   }

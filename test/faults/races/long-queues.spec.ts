@@ -15,7 +15,7 @@ const bench = new LockBench();
 async function joinAndVanish(count: number): Promise<void> {
   const pipeline = bench.redis.admin.pipeline();
   for (let i = 0; i < count; i++) {
-    const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, '0 1 3000 60000 3000 '];
+    const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, '0 1 3000 60000 3000 1 '];
     pipeline.eval(SCRIPTS.acquire.source, KEYS.length, ...KEYS, `lock:client:\n${KEY}`, ...request);
   }
   await pipeline.exec();

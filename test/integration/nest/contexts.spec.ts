@@ -1,8 +1,16 @@
 import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { describe, expect, it } from '@jest/globals';
-import { defer, firstValueFrom, of } from 'rxjs';
-import { currentLock, DistributedLockInterceptor, UseLock } from 'nestjs-redis-locks';
+import { HttpAdapterHost } from '@nestjs/core';
+import { defer, firstValueFrom, of, type Observable } from 'rxjs';
+import {
+  currentLock,
+  DistributedLockInterceptor,
+  LockExceptionFilter,
+  LockStoreError,
+  LockTimeoutError,
+  UseLock,
+} from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
@@ -68,5 +76,69 @@ describe('handlers of other transports', () => {
   it('a handler without @UseLock passes', async () => {
     const context = new ExecutionContextHost([], Handlers, () => undefined);
     expect(await lockedBy(context)).toBeUndefined();
+  });
+});
+
+describe('LockExceptionFilter on other transports', () => {
+  const filter = new LockExceptionFilter(new HttpAdapterHost(), { retryAfter: 3 });
+  const timeout = new LockTimeoutError('others hold account:7', { key: 'account:7' });
+
+  function caught(type: string, args: unknown[] = [], error: LockTimeoutError | LockStoreError = timeout): unknown {
+    const host = new ExecutionContextHost(args);
+    host.setType(type);
+    return filter.catch(error, host);
+  }
+
+  const ANSWER = {
+    status: 'error',
+    code: 'LOCK_TIMEOUT',
+    message: 'Somebody else is at it. Try again.',
+    retryAfter: 3,
+  };
+
+  it('a microservice: an error with the code, as Nest makes them', async () => {
+    await expect(firstValueFrom(caught('rpc') as Observable<unknown>)).rejects.toEqual(ANSWER);
+  });
+
+  it('a WebSocket of Socket.IO: an exception', () => {
+    const sent: unknown[] = [];
+    caught('ws', [{ emit: (...message: unknown[]) => sent.push(message) }, {}]);
+    expect(sent).toEqual([['exception', ANSWER]]);
+  });
+
+  it('a WebSocket of ws: an exception, and no event of the process, which would throw', () => {
+    const sent: string[] = [];
+    const client = {
+      readyState: 1,
+      send: (message: string) => sent.push(message),
+      emit: () => {
+        throw new Error('this stays within the process');
+      },
+    };
+    caught('ws', [client, {}]);
+    expect(sent.map((message) => JSON.parse(message) as unknown)).toEqual([{ event: 'exception', data: ANSWER }]);
+  });
+
+  it('GraphQL: an error with the code among its extensions, and the cause for the log', () => {
+    expect(() => caught('graphql')).toThrow(
+      expect.objectContaining({
+        message: ANSWER.message,
+        extensions: { code: 'LOCK_TIMEOUT', retryAfter: 3 },
+        cause: timeout,
+      }),
+    );
+  });
+
+  it('says so when Redis has failed', async () => {
+    const error = new LockStoreError('no answer for account:7');
+    await expect(firstValueFrom(caught('rpc', [], error) as Observable<unknown>)).rejects.toEqual({
+      ...ANSWER,
+      code: 'LOCK_STORE',
+      message: 'Temporarily unavailable. Try again.',
+    });
+  });
+
+  it('anything else: the error as it is', () => {
+    expect(() => caught('telegram')).toThrow(timeout);
   });
 });

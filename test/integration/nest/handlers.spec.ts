@@ -39,6 +39,7 @@ describe('@UseLock where no interceptor runs stops the application at boot', () 
     ['one of a controller, without a route', { controllers: [Plain] }],
     ['a @Cron job', { providers: [jobs(Cron('0 0 1 1 *'))] }],
     ['an event listener', { providers: [jobs(OnEvent('event'))] }],
+    ['a listener of BullMQ', { providers: [jobs(SetMetadata('bullmq:worker_events_metadata', {}))] }],
     ['a method with guards, which do not run either', { providers: [jobs(UseGuards())] }],
     ['one with both locks', { providers: [jobs(DistributedLock('job') as MethodDecorator)] }],
   ])('%s', async (_what, metadata) => {

@@ -41,7 +41,13 @@ export class NestBench {
   async start(builder: TestingModuleBuilder) {
     const app = await silent(builder).compile();
     this.closeLater(app);
-    return app.init();
+    try {
+      return await app.init();
+    } catch (error) {
+      // Nest 11 would answer close() with this error, too, and call no hooks.
+      Reflect.set(app, 'initializationPromise', undefined);
+      throw error;
+    }
   }
 
   closeLater(app: INestApplicationContext): void {

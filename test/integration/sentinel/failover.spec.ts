@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../support/fault-locks.js';
 import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { RespProxy } from '../../support/resp-proxy.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_000;
@@ -104,6 +106,28 @@ describe('behind Sentinels', () => {
     expect(performance.now() - since).toBeLessThan(SOON);
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     expect(await next.release()).toBe(true);
+  });
+
+  it('C13 a failover that is told while the client asks the Sentinel for the master does not end the client', async () => {
+    await using proxy = await RespProxy.start(sentinels.watcher);
+    const { host, port } = proxy;
+    const connection = { ...sentinels.connection, sentinels: [{ host, port }] };
+    const service = await locks.start(connection, OUTAGE);
+    const lock = await service.acquire('a');
+    await replicated();
+    // The detectors hear all; what clients ask is answered late.
+    proxy.holdReplies(({ isSubscriber }) => !isSubscriber);
+    const asked = proxy.seen(() => true);
+    const old = await sentinels.master();
+    await old.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await asked;
+    await sentinels.failover();
+    // Nobody can see whether the detector has heard of it.
+    await sleep(200);
+    proxy.heal();
+    await eventually(() => lock.verify().then(() => true), { within: 10_000 });
+    expect(await lock.release()).toBe(true);
+    expect(await (await service.acquire('a')).release()).toBe(true);
   });
 
   it('C13 a client that the application brought follows as well, and stays open', async () => {

@@ -21,8 +21,8 @@ export interface Rules {
   areRepliesLost(connection: ProxiedConnection): boolean;
   /** `cut`: the connection ends in place of the command. */
   requested(command: ProxiedCommand): 'pass' | 'cut';
-  /** `cut`: the connection ends in place of the reply. */
-  replied(command: ProxiedCommand): 'pass' | 'cut';
+  /** `cut`: the connection ends in place of the reply; `cut within`: in its middle. */
+  replied(command: ProxiedCommand): 'pass' | 'cut' | 'cut within';
   /** How often a push is passed on. */
   copiesOfPush(frame: RespFrame): number;
   closed(connection: ProxiedConnection): void;
@@ -115,9 +115,13 @@ export class ProxiedConnection {
   private reply(frame: RespFrame): void {
     if (this.isEnded) return;
     const { command } = this.conversation.answered(frame);
-    if (command !== undefined && this.rules.replied(command) === 'cut') {
+    const decision = command === undefined ? 'pass' : this.rules.replied(command);
+    if (decision !== 'pass') {
       this.isEnded = true;
-      this.replies.push(() => this.cut());
+      this.replies.push(() => {
+        if (decision === 'cut within') this.client.write(frame.raw.subarray(0, frame.raw.length >> 1));
+        this.cut();
+      });
       return;
     }
     const copies = command === undefined ? this.rules.copiesOfPush(frame) : 1;
@@ -138,6 +142,18 @@ export class ProxiedConnection {
   flush(): void {
     this.requests.flush();
     this.replies.flush();
+  }
+
+  /** Tells the client that nothing more will come; what it has sent and still sends is executed. */
+  endReplies(): void {
+    this.replies.push(() => this.client.end());
+  }
+
+  /** The server ends the connection and the client does not hear of it, as where something in between forgets it. */
+  loseServer(): void {
+    this.isEnded = true;
+    this.hasGap = true;
+    this.server.destroy();
   }
 
   /** Ends the connection on both sides; what has been passed on still arrives, what is under way does not. */

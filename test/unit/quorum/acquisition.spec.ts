@@ -19,6 +19,40 @@ describe('an acquisition over several masters', () => {
     expect(members.map(({ fences }) => fences.map(({ token }) => token))).toEqual([[7], [], [7], [], [7]]);
   });
 
+  it('does not wait for a master that takes no token when a third one has granted it meanwhile', async () => {
+    const quorum = await quorumOf(3);
+    const [hanging, prompt, late] = quorum.members;
+    hanging!.fenceReply = () => new Promise(() => undefined);
+    const answer = await quorum.ask();
+    hanging!.holds(3);
+    prompt!.holds(5);
+    await quorum.clock.pass(5);
+    late!.holds(4);
+    await quorum.clock.pass(1);
+    expect(answer.value).toBeUndefined();
+    await quorum.clock.pass(10);
+    expect(answer.value).toMatchObject({ outcome: 'held', token: 5 });
+    expect(late!.fences.map(({ token }) => token)).toEqual([5]);
+  });
+
+  it('does not wait for the token of a master that was lost when those that are left are no majority', async () => {
+    const quorum = await quorumOf(3);
+    const [lost, prompt, late] = quorum.members;
+    lost!.fenceReply = () => new Promise(() => undefined);
+    const answer = await quorum.ask();
+    lost!.holds(3);
+    prompt!.holds(5);
+    late!.contends({ holders: ['other:1'] });
+    await settled();
+    lost!.epoch += 1;
+    await quorum.clock.pass(20);
+    // It is asked anew, with what its new connection has to say.
+    expect(lost!.acquires).toHaveLength(2);
+    lost!.fenceReply = async () => ({ outcome: 'written', lease: 0 });
+    lost!.holds(3);
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
+  });
+
   it('E7 has the lease of its majority, counted from the sending of the questions that were answered', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();

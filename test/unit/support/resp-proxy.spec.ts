@@ -174,7 +174,9 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     const client = await connectedOnce();
     proxy.dropReplies();
     const reply = outcome(client.incr('n'));
-    await eventually(async () => (await redis.admin.get('n')) === '1');
+    // That it was executed says nothing of the reply, which is on its way to the proxy yet.
+    await eventually(() => proxy.openConnections.some(({ hasGap }) => hasGap));
+    expect(await redis.admin.get('n')).toBe('1');
     proxy.heal();
     expect(await reply).toContain('failed');
     expect(await client.incr('n')).toBe(2);
@@ -279,6 +281,52 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await refused).toEqual([expect.objectContaining({ code: 'ECONNREFUSED' })]);
     await proxy.accept();
     expect(await client.ping()).toBe('PONG');
+  });
+
+  it('ends the connection in the middle of a reply', async () => {
+    const socket = connect({ host: proxy.host, port: proxy.port });
+    const cut = proxy.cutWithinReply({ names: ['echo'] });
+    socket.write('ECHO whole\r\nECHO never\r\n');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    expect((await cut.happened).args).toEqual(['whole']);
+    const whole = '$5\r\nwhole\r\n';
+    expect(Buffer.concat(chunks).toString()).toBe(whole.slice(0, whole.length >> 1));
+  });
+
+  it('tells a client of the end, and has the server execute what it still sends', async () => {
+    const socket = connect({ host: proxy.host, port: proxy.port, allowHalfOpen: true });
+    await once(socket, 'connect');
+    await eventually(() => proxy.openConnections.length > 0);
+    const ended = once(socket.resume(), 'end');
+    proxy.endReplies();
+    await ended;
+    socket.end('SET sent late\r\n');
+    await eventually(async () => (await redis.admin.get('sent')) === 'late');
+  });
+
+  it('has the server forget a connection of which the client hears nothing', async () => {
+    const client = await connectedOnce();
+    const id = await client.client('ID');
+    proxy.loseServer();
+    await eventually(async () => !String(await redis.admin.client('LIST')).includes(`id=${id} `));
+    const asked = outcome(client.set('lost', 1));
+    expect(client.status).toBe('ready');
+    proxy.heal();
+    expect(await asked).toMatch(/^failed/);
+    expect(await redis.admin.get('lost')).toBeNull();
+  });
+
+  it('leads new connections elsewhere', async () => {
+    const other = await startRedis();
+    const [before, away] = [await connected(), other.port];
+    proxy.leadTo(other);
+    const after = await connected();
+    const portOf = async (client: Redis): Promise<number> =>
+      Number(/tcp_port:(\d+)/.exec(await client.info('server'))![1]);
+    expect([await portOf(before), await portOf(after)]).toEqual([redis.port, away]);
+    after.disconnect();
+    await other.stop();
   });
 
   it('ends the connection when the server does', async () => {

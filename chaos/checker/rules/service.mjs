@@ -1,0 +1,25 @@
+/** ms without a lock of its own after which a client is not served: longer than a failover takes that has to be repeated. */
+const LONGEST = 15_000;
+
+/** Whatever fails comes back: no client goes without its pulse for long, the time aside in which it did not run. */
+export function service({ pulse: pulses, stall: stalls }) {
+  const found = [];
+  const served = new Map();
+  for (const { client, from, at, ok } of pulses) {
+    const since = served.get(client) ?? from;
+    served.set(client, ok ? at : since);
+    const without = at - since - (at - since > LONGEST ? stalledFor(client, since, at, stalls) : 0);
+    if (without <= LONGEST) continue;
+    const message = `${client} could take no lock of its own for ${Math.round(without)} ms`;
+    found.push({ rule: 'service', at, message, operations: [] });
+    // Told once for so long a time.
+    served.set(client, at);
+  }
+  return found;
+}
+
+function stalledFor(client, since, at, stalls) {
+  return stalls
+    .filter((stall) => stall.client === client)
+    .reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, at) - Math.max(from, since)), 0);
+}

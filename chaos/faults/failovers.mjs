@@ -1,0 +1,85 @@
+import { LOST } from '../checker/assumptions.mjs';
+import { eventually } from '../../test/support/eventually.mjs';
+
+/** Sentinels and Clusters try again when nobody was elected; who has asked them for a failover has to ask again. */
+const ELECTED = { within: 10_000, every: 20, what: 'a new master' };
+const ATTEMPTS = 6;
+
+const planned =
+  (least, most) =>
+  ({ random, servers }) => ({ server: random.between(0, servers - 1), lasts: random.between(least, most) });
+
+const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1) });
+
+/**
+ * A kind of fault that ends with another master. It waits until there is a replica to become one: that of the last
+ * failover may still be on its way.
+ */
+const failover = ({ strike, force, heal, ...kind }) => ({
+  strikes: 'server',
+  async ready({ topology, servers }, { server }) {
+    await topology.untilWhole();
+    await servers[server].recognise();
+  },
+  ...kind,
+  async begin(world, { server }) {
+    const pair = world.servers[server];
+    const old = pair.master;
+    await strike?.(pair);
+    return async () => {
+      await replaced(pair, old, () => force?.(world, pair));
+      await heal?.(pair);
+    };
+  },
+});
+
+async function replaced(pair, old, force) {
+  for (let attempt = 1; pair.master === old; attempt++) {
+    // The replica may be the master by now.
+    await force()?.catch((error) => error.name === 'ReplyError' || Promise.reject(error));
+    await eventually(() => pair.master !== old, ELECTED).catch((error) => {
+      if (attempt === ATTEMPTS) throw error;
+    });
+  }
+}
+
+/** What happens to masters that have a replica. `force` makes that take over, whether the master agrees or not. */
+export const failoversBy = (force) => [
+  failover({
+    name: 'master killed',
+    breaks: LOST,
+    plan: planned(0, 500),
+    strike: (pair) => pair.kill(),
+    heal: (pair) => pair.startAgain(),
+  }),
+  failover({
+    name: 'master stopped for long',
+    breaks: LOST,
+    plan: planned(0, 300),
+    strike: (pair) => pair.pause(),
+    heal: (pair) => pair.resume(),
+  }),
+  failover({
+    name: 'replication cut, then failover',
+    breaks: LOST,
+    plan: planned(100, 700),
+    strike: (pair) => pair.cutReplication(),
+    force,
+    heal: (pair) => pair.mendReplication(),
+  }),
+  failover({ name: 'failover forced', breaks: LOST, plan: atOnce, force }),
+  {
+    name: 'replication cut',
+    strikes: 'server',
+    plan: planned(100, 1_000),
+    async begin(world, { server }) {
+      const pair = world.servers[server];
+      await pair.cutReplication();
+      return () => pair.mendReplication();
+    },
+  },
+];
+
+/** A failover in which the old master waits until its replica knows all that it has acknowledged. */
+export const agreedFailover = (ask) =>
+  failover({ name: 'failover agreed on', lossless: true, plan: atOnce, force: ask });

@@ -1,0 +1,33 @@
+import { askForFailover } from '../../test/support/sentinel-nodes.mjs';
+import { failoversBy } from './failovers.mjs';
+
+const planned =
+  (least, most) =>
+  ({ random }) => ({ lasts: random.between(least, most) });
+
+/** What happens to a master with a replica, and to the Sentinel that watches over them. */
+export const BEHIND_SENTINELS = [
+  // The old master goes on to acknowledge until it has been made a replica: so this breaks what is presumed, too.
+  ...failoversBy(({ topology }) => askForFailover(topology.sentinel)),
+  {
+    name: 'sentinel stopped',
+    strikes: 'sentinel',
+    plan: planned(50, 1_200),
+    async begin({ topology: { sentinel } }) {
+      await sentinel.server.pause();
+      return () => sentinel.server.resume();
+    },
+  },
+  {
+    name: 'sentinel restarted',
+    strikes: 'sentinel',
+    plan: planned(0, 500),
+    begin: ({ topology }) => topology.sentinel.restart(),
+  },
+  {
+    name: 'sentinel connections cut',
+    strikes: 'sentinel',
+    plan: () => ({}),
+    begin: ({ topology }) => topology.sentinel.cut(),
+  },
+];

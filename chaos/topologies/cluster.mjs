@@ -1,0 +1,113 @@
+import { clusterArgs, formCluster, moveKeys, endMove, untilClusterIsWhole } from '../../test/support/cluster-nodes.mjs';
+import { eventually } from '../../test/support/eventually.mjs';
+import { IN_CLUSTERS } from '../faults/cluster.mjs';
+import { EVERYWHERE } from '../faults/index.mjs';
+import { FailoverNotes } from './failovers.mjs';
+import { Networks } from './networks.mjs';
+import { Pair } from './pair.mjs';
+import { Server } from './server.mjs';
+
+const MASTERS = 3;
+/** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
+const NODE_TIMEOUT = 1_500;
+/** A move of a slot is tried again when a failover comes in between. */
+const PATIENTLY = { within: 30_000, every: 100, what: 'the move of a slot' };
+
+/** Three masters with a replica each, and a proxy before each of the six for each client. */
+export async function start({ installation, clients, keys }) {
+  const args = clusterArgs(NODE_TIMEOUT);
+  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => Server.start(installation, { args })));
+  await formCluster(nodes, MASTERS);
+  const pairs = nodes.slice(0, MASTERS).map((master, i) => new Pair(master, nodes[MASTERS + i]));
+  const slots = await Slots.of(keys, pairs);
+  const networks = await Networks.start(clients, nodes);
+  const addresses = (proxies) => proxies.map(({ port }) => ({ host: nodes[0].host, port }));
+  return {
+    name: 'cluster',
+    servers: pairs,
+    // What a failover or a move is to do, another one must not undo.
+    serversInTurn: true,
+    serverOf: (key) => slots.masterOf(key),
+    slots,
+    lockKinds: ['exclusive', 'fair', 'read', 'write', 'permits', 'several', 'owner', 'replicated'],
+    faults: [...EVERYWHERE, ...IN_CLUSTERS],
+    networkOf: (client) => pairs.map(({ servers }) => servers.map((server) => networks.before(server, client))),
+    connectionOf: (client) =>
+      client === undefined
+        ? { cluster: addresses(nodes) }
+        : { cluster: addresses(networks.of(client)), options: { natMap: networks.detours(client) } },
+    keysLeft: async () => (await Promise.all(pairs.map(({ master }) => master.keysWithTtl()))).flat(),
+    untilWhole: () => untilClusterIsWhole(nodes),
+    watch(history, now) {
+      const notes = new FailoverNotes(history);
+      pairs.forEach((pair, server) => {
+        pair.watch(now);
+        pair.promoted = (next) => {
+          const old = pair.otherThan(next);
+          pair.lead(next);
+          const details = { server, keys: slots.keysOf(pair), from: pair.replicaAt(next) };
+          void notes.note({ ...details, over: old.isRunning ? pair.untilDemoted(old) : undefined });
+        };
+      });
+    },
+    async stop() {
+      await networks.close();
+      await Promise.all(pairs.map((pair) => pair.stop()));
+    },
+  };
+}
+
+/** Which masters have the keys that clients want, and how they get others. */
+class Slots {
+  #pairs;
+  #slots = new Map();
+  #owners = new Map();
+
+  static async of(keys, pairs) {
+    const slots = new Slots();
+    slots.#pairs = pairs;
+    for (const key of keys) {
+      const slot = await pairs[0].admin.cluster('KEYSLOT', `lock:state:{${key}}`);
+      slots.#slots.set(key, slot);
+      slots.#owners.set(key, pairs[Math.floor((slot * MASTERS) / 16_384)]);
+    }
+    return slots;
+  }
+
+  masterOf(key) {
+    return this.#owners.get(key).master;
+  }
+
+  keysOf(pair) {
+    return [...this.#owners].filter(([, owner]) => owner === pair).map(([key]) => key);
+  }
+
+  /** Begins to move a key's slot to the master that is `steps` further on; answers how that is ended. */
+  async move(key, steps) {
+    const from = this.#owners.get(key);
+    const to = this.#pairs[(this.#pairs.indexOf(from) + steps) % this.#pairs.length];
+    // Masters may change on the way.
+    const move = () => ({ slot: this.#slots.get(key), from: from.master, to: to.master });
+    const nodes = this.#pairs.flatMap(({ servers }) => servers);
+    const carry = async () => {
+      if (!(await this.#has(to, key))) await moveKeys(move());
+      return true;
+    };
+    await eventually(carry, PATIENTLY);
+    return async () => {
+      await eventually(async () => {
+        await carry();
+        await endMove(move(), nodes);
+        return (await this.#has(to, key)) && !(await this.#has(from, key));
+      }, PATIENTLY);
+      this.#owners.set(key, to);
+    };
+  }
+
+  /** Whether a master has the slot of a key, by its own account. */
+  async #has({ master }, key) {
+    const slot = this.#slots.get(key);
+    const ranges = await master.admin.cluster('SLOTS');
+    return ranges.some(([from, to, owner]) => from <= slot && slot <= to && owner[1] === master.port);
+  }
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How often, in ms, servers are asked for their roles. */
+const EVERY = 25;
+
+/**
+ * A master and its replica, whichever of two servers is which by now. Where faults speak of a server this is it: they
+ * strike the one that is the master then.
+ */
+export class Pair {
+  #servers;
+  #master;
+  #struck;
+  /** For each server its role, and when it was last asked and said that it is a replica. */
+  #roles = new Map();
+  #watching = false;
+  #now = () => performance.now();
+
+  /** Called with a replica that has become a master. */
+  promoted = () => undefined;
+
+  constructor(master, replica) {
+    this.#servers = [master, replica];
+    this.#master = master;
+  }
+
+  get servers() {
+    return this.#servers;
+  }
+
+  get master() {
+    return this.#master;
+  }
+
+  get replica() {
+    return this.otherThan(this.#master);
+  }
+
+  get admin() {
+    return this.#master.admin;
+  }
+
+  otherThan(server) {
+    return this.#servers.find((each) => each !== server);
+  }
+
+  /** From now on this one is the master. */
+  lead(server) {
+    this.#master = server;
+  }
+
+  /** Asks which of the two is the master: one that was for a moment only may have been missed. */
+  async recognise() {
+    for (const server of this.#servers) {
+      if ((await server.admin.info('replication')).includes('role:master')) this.lead(server);
+    }
+  }
+
+  pause() {
+    this.#struck = this.#master;
+    return this.#struck.pause();
+  }
+
+  resume() {
+    return this.#struck.resume();
+  }
+
+  kill() {
+    this.#struck = this.#master;
+    return this.#struck.kill();
+  }
+
+  startAgain(options) {
+    return this.#struck.startAgain(options);
+  }
+
+  /** The replica hears nothing any more of what the master writes; connections to clients stay. */
+  async cutReplication() {
+    await this.replica.admin.config('SET', 'masteruser', 'nobody');
+    await this.replica.admin.config('SET', 'masterauth', 'wrong');
+    await this.#master.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
+  }
+
+  async mendReplication() {
+    for (const { admin } of this.#servers) {
+      await admin.config('SET', 'masteruser', '');
+      await admin.config('SET', 'masterauth', '');
+      // Where a Sentinel has had its role written down, that was written down, too; others have no file.
+      await admin.config('REWRITE').catch(() => undefined);
+    }
+  }
+
+  /** Begins to ask for roles, by the clock of the history. */
+  watch(now) {
+    this.#now = now;
+    this.#watching = true;
+    for (const server of this.#servers) void this.#follow(server);
+  }
+
+  /** When a server last said that it is a replica; `undefined`: never. */
+  replicaAt(server) {
+    return this.#roles.get(server)?.replicaAt;
+  }
+
+  /** Resolves as soon as a server is no master any more, or the watch has ended. */
+  async untilDemoted(server) {
+    while (this.#watching && this.#roles.get(server)?.role !== 'slave') await sleep(EVERY);
+  }
+
+  async stop() {
+    this.#watching = false;
+    await Promise.all(this.#servers.map((server) => server.stop()));
+  }
+
+  async #follow(server) {
+    while (this.#watching) {
+      const asked = this.#now();
+      // While it is away the answer is awaited.
+      const info = await server.admin.info('replication').catch(() => '');
+      const role = /^role:(\w+)/m.exec(info)?.[1];
+      const before = this.#roles.get(server);
+      if (role !== undefined)
+        this.#roles.set(server, { role, replicaAt: role === 'slave' ? asked : before?.replicaAt });
+      if (before?.role === 'slave' && role === 'master') this.promoted(server);
+      await sleep(EVERY);
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import {
+  MASTER_NAME,
+  REPLICATION_ARGS,
+  sentinelConfig,
+  untilFollowing,
+  untilSentinelSeesAll,
+} from '../../test/support/sentinel-nodes.mjs';
+import { EVERYWHERE } from '../faults/index.mjs';
+import { BEHIND_SENTINELS } from '../faults/sentinel.mjs';
+import { FailoverNotes } from './failovers.mjs';
+import { Networks } from './networks.mjs';
+import { Pair } from './pair.mjs';
+import { Server } from './server.mjs';
+
+/** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
+const DOWN_AFTER = 1_500;
+/** So as to write down its role itself, a server needs a file to write to. */
+const OWN_FILE = { args: REPLICATION_ARGS, config: '\n' };
+/**
+ * In ms. A Sentinel makes a replica of an old master when that has been a master for 8 s too long, and looks every 10 s:
+ * the next failover should not have to wait so long. And it does nothing for 30 s when it has been stopped for 2.
+ */
+const IMPATIENCE = { 'publish-period': 500, 'info-period': 500, 'tilt-trigger': 20_000 };
+
+/** A master, its replica and a Sentinel, with proxies before all three for each client. */
+export async function start({ installation, clients }) {
+  const [master, replica] = await Promise.all([
+    Server.start(installation, OWN_FILE),
+    Server.start(installation, OWN_FILE),
+  ]);
+  await replica.admin.call('REPLICAOF', master.host, master.port);
+  await replica.admin.config('REWRITE');
+  await untilFollowing(replica);
+  const pair = new Pair(master, replica);
+  const sentinel = new Sentinel(
+    await Server.start(installation, { args: ['--sentinel'], config: sentinelConfig(master, DOWN_AFTER) }),
+  );
+  await sentinel.hurry();
+  const networks = await Networks.start(clients, [...pair.servers, sentinel.server]);
+  const topology = {
+    name: 'sentinel',
+    servers: [pair],
+    sentinel,
+    lockKinds: ['exclusive', 'fair', 'read', 'write', 'permits', 'several', 'owner', 'replicated'],
+    faults: [...EVERYWHERE, ...BEHIND_SENTINELS],
+    networkOf: (client) => [
+      pair.servers.map((server) => networks.before(server, client)),
+      [networks.before(sentinel.server, client)],
+    ],
+    connectionOf(client) {
+      const sentinels = client === undefined ? [sentinel.server] : [networks.before(sentinel.server, client)];
+      return {
+        sentinels: sentinels.map(({ port }) => ({ host: sentinel.server.host, port })),
+        name: MASTER_NAME,
+        ...(client !== undefined && { natMap: networks.detours(client) }),
+      };
+    },
+    keysLeft: () => pair.master.keysWithTtl(),
+    untilWhole: () => untilSentinelSeesAll(sentinel.server, pair.servers),
+    async watch(history, now) {
+      const notes = new FailoverNotes(history);
+      pair.watch(now);
+      await sentinel.watch((port) => {
+        const next = pair.servers.find((server) => server.port === port);
+        const old = pair.otherThan(next);
+        pair.lead(next);
+        // From now on clients know, or could.
+        const details = { server: 0, from: pair.replicaAt(next) ?? 0, told: now() };
+        void notes.note({ ...details, over: old.isRunning ? pair.untilDemoted(old) : undefined });
+      });
+    },
+    async stop() {
+      await networks.close();
+      await Promise.all([pair.stop(), sentinel.stop()]);
+    },
+  };
+  return topology;
+}
+
+/** The Sentinel, which names the master. */
+class Sentinel {
+  server;
+  #listener;
+
+  constructor(server) {
+    this.server = server;
+  }
+
+  get admin() {
+    return this.server.admin;
+  }
+
+  /** Calls `switched` with the port of each new master. */
+  async watch(switched) {
+    this.#listener = this.admin.duplicate();
+    this.#listener.on('error', () => undefined);
+    // The name, then host and port of the old master, and of the new one.
+    this.#listener.on('message', (_channel, text) => switched(Number(text.split(' ')[4])));
+    await this.#listener.subscribe('+switch-master');
+  }
+
+  /** Redis before 7 lets nobody change these: there failovers wait for each other. */
+  async hurry() {
+    for (const [name, ms] of Object.entries(IMPATIENCE)) {
+      await this.admin.call('SENTINEL', 'DEBUG', name, ms).catch(() => undefined);
+    }
+  }
+
+  /** Those that listen for another master. */
+  async cut() {
+    await this.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  }
+
+  async restart() {
+    await this.server.kill();
+    return async () => {
+      await this.server.startAgain();
+      await this.hurry();
+    };
+  }
+
+  stop() {
+    this.#listener?.disconnect();
+    return this.server.stop();
+  }
+}

@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Pages that are not in `docs/`: their files in the repository, and their addresses on the site. */
+const ELSEWHERE = {
+  'README.md': 'readme.md',
+  'CHANGELOG.md': 'changelog.md',
+  'CONTRIBUTING.md': 'contributing.md',
+  'SECURITY.md': 'security.md',
+  'examples/README.md': 'examples/index.md',
+  'examples/fencing-postgres/README.md': 'examples/fencing-postgres.md',
+  'sample-app/README.md': 'sample-app.md',
+  'bench/README.md': 'bench/index.md',
+  'bench/results/results.md': 'bench/results.md',
+  'chaos/README.md': 'chaos.md',
+  'reliability/README.md': 'reliability-suite.md',
+};
+
+/** Where each page of the site comes from, for VitePress. */
+export const rewrites = { ...ELSEWHERE, 'docs/:page': ':page', 'docs/api/:path*': 'api/:path*' };
+
+/** The address of a file of the repository; `undefined` when it is no page. */
+export function addressOf(file) {
+  if (!existsSync(join(ROOT, file))) return undefined;
+  const page = ELSEWHERE[file] ?? /^docs\/([^/]+\.md)$/.exec(file)?.[1];
+  return page === undefined ? undefined : `/${page.replace(/(index)?\.md$/, '')}`;
+}
+
+/** Chapters in reading order. A page that does not exist is left out. */
+const CHAPTERS = {
+  Start: [
+    ['Ten minutes', 'docs/guide.md'],
+    ['Concepts', 'docs/concepts.md'],
+    ['Recipes', 'docs/recipes.md'],
+    ['In every kind of handler', 'examples/README.md'],
+    ['Testing', 'docs/testing.md'],
+  ],
+  Reference: [
+    ['Options', 'docs/options.md'],
+    ['All on one page', 'README.md'],
+    ['Command line', 'docs/cli.md'],
+    ['Migration', 'docs/migration.md'],
+    ['Comparison', 'docs/comparison.md'],
+  ],
+  'In production': [
+    ['Operations', 'docs/operations.md'],
+    ['Fencing with PostgreSQL', 'examples/fencing-postgres/README.md'],
+    ['Observability', 'docs/observability.md'],
+    ['Dashboard', 'docs/dashboard.md'],
+    ['Reliability', 'docs/reliability.md'],
+    ['Security', 'SECURITY.md'],
+  ],
+  'How it works': [
+    ['Design', 'docs/design.md'],
+    ['Model', 'docs/model.md'],
+    ['Simulation', 'docs/simulation.md'],
+    ['Chaos', 'chaos/README.md'],
+    ['Reliability suite', 'reliability/README.md'],
+    ['Performance', 'docs/performance.md'],
+    ['Benchmarks', 'bench/README.md'],
+    ['Benchmark results', 'bench/results/results.md'],
+  ],
+  Project: [
+    ['Sample shop', 'sample-app/README.md'],
+    ['Contributing', 'CONTRIBUTING.md'],
+    ['Changelog', 'CHANGELOG.md'],
+  ],
+};
+
+/** The sidebar of everything but the API reference. */
+export const chapters = Object.entries(CHAPTERS).map(([text, pages]) => ({
+  text,
+  items: pages.flatMap(([title, file]) => {
+    const link = addressOf(file);
+    return link === undefined ? [] : [{ text: title, link }];
+  }),
+}));

@@ -1,0 +1,29 @@
+// The public API; npm run generate:api writes it, and a test compares it with what is built.
+
+export declare class RedisLockDashboardModule {
+    static forRoot(options: RedisLockDashboardOptions): DynamicModule;
+    static forRootAsync(options: RedisLockDashboardAsyncOptions): DynamicModule;
+}
+
+export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace {
+    inject?: Array<InjectionToken | {
+        token: InjectionToken;
+        optional: boolean;
+    }>;
+    useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
+}
+
+export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, RedisLockDashboardSettings {
+}
+
+export interface RedisLockDashboardPlace extends Pick<ModuleMetadata, 'imports'> {
+    guards: ReadonlyArray<Type<CanActivate> | CanActivate> | 'none';
+    path?: string;
+}
+
+export interface RedisLockDashboardSettings {
+    readOnly?: boolean;
+    connection?: string | readonly string[];
+    refresh?: Duration;
+    limit?: number;
+}

@@ -1,0 +1,35 @@
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import { DelayedError, type Job } from 'bullmq';
+import { currentLock, DistributedLock, type LockTimeoutError } from 'nestjs-redis-locks';
+import { Accounts } from '../support/accounts.js';
+
+export interface Payout {
+  readonly account: string;
+  readonly amount: number;
+}
+
+/** In how many ms a job comes again that could not have its lock. */
+const LATER = 50;
+
+/**
+ * Jobs of all accounts side by side, those of one account one after the other. A job whose account is taken goes back to the
+ * queue, where it keeps no worker busy, and has used up none of its attempts. BullMQ guards a job against being done twice
+ * as long as its worker is heard of; the lock guards the account.
+ */
+@Processor('payouts', { concurrency: 4 })
+export class PayoutsProcessor extends WorkerHost {
+  constructor(private readonly accounts: Accounts) {
+    super();
+  }
+
+  @DistributedLock({ key: 'account:#{#job.data.account}', onContended: comeBackLater })
+  async process(job: Job<Payout>, _token?: string): Promise<number> {
+    currentLock()?.assertHeld();
+    return this.accounts.deposit(job.data.account, -job.data.amount);
+  }
+}
+
+async function comeBackLater(_error: LockTimeoutError, job: Job<Payout>, token?: string): Promise<never> {
+  await job.moveToDelayed(Date.now() + LATER, token);
+  throw new DelayedError();
+}

@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import { Cron, Interval } from '@nestjs/schedule';
+import { currentLock, DistributedLock } from 'nestjs-redis-locks';
+import { Accounts } from '../support/accounts.js';
+
+/** Every replica has the same schedule, and one of them does the work. */
+@Injectable()
+export class MonthEndJob {
+  /** Whose month ends. */
+  account = 'nobody';
+
+  constructor(private readonly accounts: Accounts) {}
+
+  /**
+   * Who comes second does nothing. The job takes no time, and clocks differ: the key stays taken for a while, so that a
+   * replica which is late does not find it free. Choose more than the clocks differ, and less than the schedule's period.
+   */
+  @Cron('0 0 1 * *', { name: 'interest' })
+  @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', holdAtLeast: '2s' })
+  async payInterest(): Promise<number | undefined> {
+    return this.accounts.deposit(this.account, 5);
+  }
+
+  /** Often, never twice at once, and each time to the end: a job that may take longer than its interval. */
+  @DistributedLock({ key: 'job:fees:#{#this.account}', onContended: 'skip' })
+  @Interval('fees', 20)
+  async chargeFees(): Promise<void> {
+    const lock = currentLock()!;
+    for (let i = 0; i < 3; i++) {
+      lock.assertHeld(); // ends the job when the lock was lost on the way
+      await this.accounts.deposit(`${this.account}:fees`, 1);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { Observable, Subscription } from 'rxjs';
+import type { LockEvent } from '../engine/lock-event.js';
+import type { DashboardActivity, DashboardIncident } from './dashboard-state.js';
+import { BUCKETS, DurationHistogram } from './duration-histogram.js';
+import { SlidingCounts } from './sliding-counts.js';
+
+/** How far back it is remembered, in ms. */
+const WINDOW = 300_000;
+const SLOT = 5_000;
+/** How many incidents are remembered. */
+const INCIDENTS = 50;
+
+const ACQUIRED = 0;
+const TIMEOUTS = 1;
+const LOST = 2;
+/** The series of the two histograms. */
+const FREE = 0;
+const CONTENDED = 1;
+const RELEASED = 0;
+const LOST_HOLD = 1;
+
+type Incident = Extract<LockEvent, { type: DashboardIncident['type'] }>;
+
+/** What one instance of this process has done lately, in an amount of memory that does not grow. */
+export class Activity {
+  private readonly rates = new SlidingCounts(3, SLOT, WINDOW / SLOT);
+  private readonly waits = new DurationHistogram(2, WINDOW);
+  private readonly holds = new DurationHistogram(2, WINDOW);
+  private readonly incidents: DashboardIncident[] = [];
+  private readonly since = Date.now();
+  private readonly subscription: Subscription;
+
+  /** Listens until `stop`. */
+  constructor(
+    events: Observable<LockEvent>,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.subscription = events.subscribe((event) => this.take(event));
+  }
+
+  stop(): void {
+    this.subscription.unsubscribe();
+  }
+
+  read(): DashboardActivity {
+    const now = this.now();
+    return {
+      ...{ window: WINDOW, since: this.since, slot: SLOT },
+      acquired: this.rates.history(ACQUIRED, now),
+      timeouts: this.rates.history(TIMEOUTS, now),
+      lost: this.rates.history(LOST, now),
+      buckets: BUCKETS,
+      wait: { free: this.waits.read(FREE, now), contended: this.waits.read(CONTENDED, now) },
+      hold: { released: this.holds.read(RELEASED, now), lost: this.holds.read(LOST_HOLD, now) },
+      incidents: [...this.incidents].reverse(),
+    };
+  }
+
+  private take(event: LockEvent): void {
+    const now = this.now();
+    switch (event.type) {
+      case 'acquired':
+        this.rates.add(ACQUIRED, now);
+        return this.waits.add(event.contended ? CONTENDED : FREE, event.waited, now);
+      case 'released':
+        return this.holds.add(RELEASED, event.held, now);
+      case 'unreleased':
+        this.holds.add(RELEASED, event.held, now);
+        return this.remember(event, event.held, event.reason);
+      case 'lost':
+        this.rates.add(LOST, now);
+        this.holds.add(LOST_HOLD, event.held, now);
+        return this.remember(event, event.held, event.reason);
+      case 'timeout':
+        this.rates.add(TIMEOUTS, now);
+        return this.remember(event, event.waited);
+      case 'contended':
+      case 'renewed':
+    }
+  }
+
+  private remember({ type, key, owner, lockType, pattern }: Incident, took: number, reason?: string): void {
+    if (this.incidents.length === INCIDENTS) this.incidents.shift();
+    this.incidents.push({ type, at: Date.now(), key, owner, lockType, pattern, took, reason });
+  }
+}

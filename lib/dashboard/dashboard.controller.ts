@@ -1,0 +1,138 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { Controller, Get, Inject, Post, Req, Res, UseGuards, VERSION_NEUTRAL, type Type } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { isLockKeyError } from '../errors/index.js';
+import type { ResolvedDashboardPlace } from './dashboard.options.js';
+import { LockDashboard, type ReleaseOrder, type ReleaseOutcome } from './lock-dashboard.js';
+import type { Observatory } from './observatory.js';
+import { PAGE } from './page.generated.js';
+import { changeRefusal, readingRefusal } from './same-origin.js';
+import { StateStream } from './state-stream.js';
+
+/** What Express and Fastify agree on. */
+interface DashboardRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly query: unknown;
+  readonly body: unknown;
+}
+type DashboardResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): void };
+
+/** So many pages are told what is new; further ones have to ask. */
+const MOST_STREAMS = 50;
+
+const HEADERS = Object.freeze({
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+});
+const PAGE_HEADERS = Object.freeze({
+  ...HEADERS,
+  'content-security-policy': PAGE.policy,
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+});
+
+const STATUS = { released: 200, free: 200, changed: 409, 'read-only': 403 } as const satisfies Record<
+  ReleaseOutcome['outcome'],
+  number
+>;
+
+/** Answers by itself instead of returning, so that interceptors which wrap what handlers return do not wrap the page. */
+class DashboardController {
+  constructor(
+    @Inject(LockDashboard) private readonly dashboard: LockDashboard,
+    @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
+  ) {}
+
+  @Get()
+  page(@Res() response: DashboardResponse): void {
+    this.reply(response, 200, PAGE.html, { ...PAGE_HEADERS, 'content-type': 'text/html; charset=utf-8' });
+  }
+
+  @Get('state')
+  async state(@Req() request: DashboardRequest, @Res() response: DashboardResponse): Promise<void> {
+    const observatory = this.observatoryFor(request, response, readingRefusal(request.headers));
+    if (observatory !== undefined) this.json(response, 200, await observatory.look());
+  }
+
+  @Get('events')
+  events(@Req() request: DashboardRequest, @Res() response: DashboardResponse): void {
+    const observatory = this.observatoryFor(request, response, readingRefusal(request.headers));
+    if (observatory === undefined) return;
+    const { dashboard } = this;
+    if (dashboard.isClosing || dashboard.streams >= MOST_STREAMS) {
+      return this.refuse(response, 503, 'no more streams now: ask for the state');
+    }
+    const stream = new StateStream(rawOf(response));
+    const unwatch = observatory.watch((state) => stream.send(state));
+    const forget = dashboard.endLater(() => stream.close());
+    stream.onClose(() => {
+      unwatch();
+      forget();
+    });
+  }
+
+  @Post('release')
+  async release(@Req() request: DashboardRequest, @Res() response: DashboardResponse): Promise<void> {
+    const observatory = this.observatoryFor(request, response, changeRefusal(request.headers));
+    if (observatory === undefined) return;
+    const order = readOrder(request.body);
+    if (order === undefined) return this.refuse(response, 400, 'a release names a key and its fencingToken');
+    try {
+      const outcome = await this.dashboard.release(observatory, order);
+      this.json(response, STATUS[outcome.outcome], JSON.stringify(outcome));
+    } catch (error) {
+      this.refuse(response, isLockKeyError(error) ? 400 : 503, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private observatoryFor(
+    { query }: DashboardRequest,
+    response: DashboardResponse,
+    refusal: string | undefined,
+  ): Observatory | undefined {
+    if (refusal !== undefined) {
+      this.refuse(response, 403, refusal);
+      return undefined;
+    }
+    const instance = (query as { instance?: unknown } | undefined)?.instance;
+    const observatory = this.dashboard.observatory(typeof instance === 'string' ? instance : undefined);
+    if (observatory === undefined) this.refuse(response, 404, 'there is no such instance');
+    return observatory;
+  }
+
+  private refuse(response: DashboardResponse, status: number, error: string): void {
+    this.json(response, status, JSON.stringify({ error }));
+  }
+
+  private json(response: DashboardResponse, status: number, body: string): void {
+    this.reply(response, status, body, { ...HEADERS, 'content-type': 'application/json; charset=utf-8' });
+  }
+
+  private reply(response: DashboardResponse, status: number, body: string, headers: Record<string, string>): void {
+    const { httpAdapter } = this.host;
+    for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(response, name, value);
+    httpAdapter.reply(response, body, status);
+  }
+}
+
+function rawOf(response: DashboardResponse): ServerResponse {
+  if (!('raw' in response)) return response;
+  response.hijack();
+  return response.raw;
+}
+
+function readOrder(body: unknown): ReleaseOrder | undefined {
+  const { key, fencingToken } = (body ?? {}) as Partial<Record<keyof ReleaseOrder, unknown>>;
+  return typeof key === 'string' && typeof fencingToken === 'number' ? { key, fencingToken } : undefined;
+}
+
+/** A controller of its own for each place: path and guards are metadata of the class. */
+export function controllerAt({ path, guards }: ResolvedDashboardPlace): Type {
+  class LockDashboardController extends DashboardController {}
+  // Whatever versions the application's other routes have.
+  Controller({ path, version: VERSION_NEUTRAL })(LockDashboardController);
+  if (guards.length > 0) UseGuards(...guards)(LockDashboardController);
+  return LockDashboardController;
+}

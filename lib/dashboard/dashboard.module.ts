@@ -1,0 +1,92 @@
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { describe } from '../common/describe.js';
+import type { LockServices } from '../decorators/injected-service.js';
+import { LockConfigError } from '../errors/index.js';
+import { LOCK_REGISTRY } from '../redis-lock.tokens.js';
+import { controllerAt } from './dashboard.controller.js';
+import {
+  PLACE_OPTIONS,
+  refuseOtherOptions,
+  resolvePlace,
+  resolveSettings,
+  SETTINGS,
+  type RedisLockDashboardAsyncOptions,
+  type RedisLockDashboardOptions,
+  type RedisLockDashboardPlace,
+  type RedisLockDashboardSettings,
+  type ResolvedDashboardSettings,
+} from './dashboard.options.js';
+import { LockDashboard } from './lock-dashboard.js';
+
+/** Provides the resolved settings within the module. */
+const DASHBOARD_SETTINGS = Symbol('nestjs-redis-locks:dashboard-settings');
+
+/**
+ * Serves a page that shows the locks of all processes, what this process does with them, and, unless it is `readOnly`, frees one:
+ *
+ * ```ts
+ * @Module({ imports: [RedisLockModule.forRoot({ … }), RedisLockDashboardModule.forRoot({ guards: [AdminGuard] })] })
+ * ```
+ *
+ * Nothing is collected before it is imported, and Redis is asked only while somebody looks.
+ */
+@Module({})
+export class RedisLockDashboardModule {
+  /** @throws LockConfigError for an option that cannot be used, and where no guards are named */
+  static forRoot(options: RedisLockDashboardOptions): DynamicModule {
+    refuseOtherOptions('forRoot', options, [...PLACE_OPTIONS, ...SETTINGS]);
+    return dashboard(options, { provide: DASHBOARD_SETTINGS, useValue: resolveSettings(options, options) });
+  }
+
+  /**
+   * Like `forRoot`, with settings that other providers make.
+   * @throws LockConfigError where no guards are named; the application does not start when the settings cannot be used
+   */
+  static forRootAsync(options: RedisLockDashboardAsyncOptions): DynamicModule {
+    refuseOtherOptions('forRootAsync', options, [...PLACE_OPTIONS, 'inject', 'useFactory']);
+    const { inject = [], useFactory } = options;
+    if (typeof useFactory !== 'function') {
+      throw new LockConfigError(
+        'RedisLockDashboardModule.forRootAsync takes useFactory, a function that returns the settings.',
+      );
+    }
+    return dashboard(options, {
+      provide: DASHBOARD_SETTINGS,
+      inject,
+      useFactory: async (...args: unknown[]) => resolveMade(await useFactory(...args), options),
+    });
+  }
+}
+
+function dashboard(place: RedisLockDashboardPlace, settings: Provider): DynamicModule {
+  return {
+    module: RedisLockDashboardModule,
+    imports: place.imports ?? [],
+    controllers: [controllerAt(resolvePlace(place))],
+    providers: [
+      settings,
+      {
+        provide: LockDashboard,
+        inject: [LOCK_REGISTRY, DASHBOARD_SETTINGS],
+        useFactory: (services: LockServices, resolved: ResolvedDashboardSettings) =>
+          new LockDashboard(services, resolved),
+      },
+    ],
+  };
+}
+
+function resolveMade(made: RedisLockDashboardSettings, place: RedisLockDashboardPlace): ResolvedDashboardSettings {
+  if (typeof made !== 'object' || made === null) {
+    throw new LockConfigError(
+      `RedisLockDashboardModule.forRootAsync: the factory returned ${describe(made)}: return the settings, or {} for the defaults.`,
+    );
+  }
+  const early = Object.keys(made).find((name) => (PLACE_OPTIONS as string[]).includes(name));
+  if (early !== undefined) {
+    throw new LockConfigError(
+      `${early} comes too late here: write it beside the factory: forRootAsync({ ${early}, … }).`,
+    );
+  }
+  refuseOtherOptions('forRootAsync', made, SETTINGS);
+  return resolveSettings(made, place);
+}

@@ -1,0 +1,132 @@
+import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
+import { describe, quote } from '../common/describe.js';
+import type { Duration } from '../common/duration.js';
+import { LockConfigError } from '../errors/index.js';
+import {
+  readCount,
+  readDuration,
+  readFlag,
+  refuseAllButObjects,
+  refuseUnknownOptions,
+} from '../locks/option-readers.js';
+
+/** What a page shows, and what it lets its viewers do. */
+export interface RedisLockDashboardSettings {
+  /**
+   * Whether locks can only be looked at. Default `false`; `true` where `guards` is `'none'`, so that a page that anybody reaches frees
+   * locks only if both is written down.
+   */
+  readOnly?: boolean;
+  /** The names of the module instances to show, one or several. Default: all of the application. */
+  connection?: string | readonly string[];
+  /** How often Redis is asked while somebody looks, in milliseconds or `'5s'`; at least 250 ms. Default 2 s. */
+  refresh?: Duration;
+  /** How many keys are shown at most. Default 200. */
+  limit?: number;
+}
+
+/** Where a page is, and who may see it. */
+export interface RedisLockDashboardPlace extends Pick<ModuleMetadata, 'imports'> {
+  /**
+   * Who may look: guards as `@UseGuards` takes them, all of which have to agree to each request. Or `'none'`, where something else
+   * keeps others out: a global guard, a proxy, a network.
+   */
+  guards: ReadonlyArray<Type<CanActivate> | CanActivate> | 'none';
+  /** The path of the page, behind the application's global prefix. Default `'locks'`. */
+  path?: string;
+}
+
+/** The options of `RedisLockDashboardModule.forRoot`; `imports`: modules whose providers the guards inject. */
+export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, RedisLockDashboardSettings {}
+
+/** The options of `RedisLockDashboardModule.forRootAsync`: path and guards have to be known before the settings are made. */
+export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace {
+  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
+  /** Called with what `inject` names. */
+  useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
+}
+
+/** The settings as they are used. */
+export interface ResolvedDashboardSettings {
+  readonly readOnly: boolean;
+  /** `undefined`: all. */
+  readonly connections: readonly string[] | undefined;
+  /** ms */
+  readonly refresh: number;
+  readonly limit: number;
+}
+
+/** The place as it is used. */
+export interface ResolvedDashboardPlace {
+  readonly path: string;
+  readonly guards: ReadonlyArray<Type<CanActivate> | CanActivate>;
+}
+
+export const PLACE_OPTIONS = ['path', 'guards', 'imports'] satisfies Array<keyof RedisLockDashboardPlace>;
+export const SETTINGS = ['readOnly', 'connection', 'refresh', 'limit'] satisfies Array<
+  keyof RedisLockDashboardSettings
+>;
+
+/** Faster than this nobody reads. */
+const SHORTEST_REFRESH = 250;
+const DEFAULTS = { path: 'locks', refresh: 2_000, limit: 200 };
+
+/** @throws LockConfigError */
+export function resolvePlace({ path, guards }: RedisLockDashboardPlace): ResolvedDashboardPlace {
+  return { path: readPath(path ?? DEFAULTS.path), guards: guards === 'none' ? [] : readGuards(guards) };
+}
+
+/** @throws LockConfigError */
+export function resolveSettings(
+  written: RedisLockDashboardSettings,
+  { guards }: Pick<RedisLockDashboardPlace, 'guards'>,
+): ResolvedDashboardSettings {
+  const { readOnly = guards === 'none', connection, refresh = DEFAULTS.refresh, limit = DEFAULTS.limit } = written;
+  return Object.freeze({
+    readOnly: readFlag('readOnly', readOnly),
+    connections: connection === undefined ? undefined : readNames(connection),
+    refresh: readRefresh(refresh),
+    limit: readCount('limit', limit, 1),
+  });
+}
+
+/** @throws LockConfigError for what would be passed over silently */
+export function refuseOtherOptions(method: string, written: unknown, known: readonly string[]): void {
+  const label = `RedisLockDashboardModule.${method}`;
+  refuseAllButObjects(label, written);
+  refuseUnknownOptions(label, written, known);
+}
+
+function readPath(path: unknown): string {
+  const trimmed = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : '';
+  // Parameters and wildcards would make one page of many, and segments that are empty or dots none that a browser finds.
+  if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(trimmed) && !/(^|\/)\.\.?(\/|$)/.test(trimmed)) return trimmed;
+  const given = typeof path === 'string' && path !== '' ? quote(path) : describe(path);
+  throw new LockConfigError(
+    `path is ${given}; write segments of letters and digits, such as 'locks' or 'admin/locks'.`,
+  );
+}
+
+function readGuards(guards: unknown): ResolvedDashboardPlace['guards'] {
+  if (Array.isArray(guards) && guards.length > 0 && guards.every(isGuard)) return guards;
+  throw new LockConfigError(
+    'RedisLockDashboardModule shows who holds what, and can free locks, so it takes guards: write guards: [AdminGuard], ' +
+      "or guards: 'none' where something else keeps others out.",
+  );
+}
+
+const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
+  typeof guard === 'function' ||
+  (typeof guard === 'object' && guard !== null && typeof (guard as Partial<CanActivate>).canActivate === 'function');
+
+function readNames(connection: unknown): readonly string[] {
+  const names: readonly unknown[] = Array.isArray(connection) ? connection : [connection];
+  if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
+  throw new LockConfigError("connection must be the name of a RedisLockModule such as 'jobs', or a list of names.");
+}
+
+function readRefresh(refresh: unknown): number {
+  const ms = readDuration('refresh', refresh);
+  if (ms >= SHORTEST_REFRESH) return ms;
+  throw new LockConfigError(`refresh is too short: write at least ${SHORTEST_REFRESH} ms.`);
+}

@@ -1,0 +1,8 @@
+// In reading order: set it up.
+export { RedisLockDashboardModule } from './dashboard.module.js';
+export type {
+  RedisLockDashboardAsyncOptions,
+  RedisLockDashboardOptions,
+  RedisLockDashboardPlace,
+  RedisLockDashboardSettings,
+} from './dashboard.options.js';

@@ -1,0 +1,101 @@
+import type { LockService } from '../lock.service.js';
+import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../locks/lock-info.js';
+import type { DashboardHolder, DashboardLock, DashboardLocks, DashboardWaiter } from './dashboard-state.js';
+
+/** At how many names of the store is looked each time, about; where there are more, it takes several times to see all. */
+const NAMES_AT_A_TIME = 10_000;
+/** How many locks are asked about at once. */
+const TOGETHER = 50;
+/** How many holders and waiters of one key are shown. */
+const SHOWN = 100;
+
+/** What is asked of a service. */
+export type CountedLocks = Pick<LockService, 'list' | 'inspect'>;
+
+/**
+ * Knows which locks there are. Each look goes on through the names of the store where the last one ended, and asks about the keys
+ * that it knows; so a large Redis is seen in many small steps, and no step costs more than the others.
+ */
+export class LockCensus {
+  private readonly known = new Set<string>();
+  private cursor = '';
+  /** Whether somebody was left out in this round, and in the last one. */
+  private leavingOut = false;
+  private leftOut = false;
+  private complete = false;
+  private list: readonly DashboardLock[] = [];
+
+  constructor(
+    private readonly locks: CountedLocks,
+    /** How many keys are known at most. */
+    private readonly limit: number,
+  ) {}
+
+  /** Never rejects: what fails is told as `trouble`. */
+  async look(): Promise<DashboardLocks> {
+    let trouble: string | undefined;
+    try {
+      const time = await this.goOn();
+      this.list = await this.ask(time);
+    } catch (error) {
+      trouble = error instanceof Error ? error.message : String(error);
+      // What was known of the way may not hold where it failed.
+      this.cursor = '';
+    }
+    const { list, limit, complete } = this;
+    return { list, limit, more: this.leavingOut || this.leftOut, complete, trouble };
+  }
+
+  private async goOn(): Promise<number> {
+    const { keys, cursor, time } = await this.locks.list({ cursor: this.cursor, budget: NAMES_AT_A_TIME });
+    for (const key of keys) {
+      if (this.known.size < this.limit) this.known.add(key);
+      else if (!this.known.has(key)) this.leavingOut = true;
+    }
+    this.cursor = cursor ?? '';
+    if (cursor === undefined) {
+      this.complete = true;
+      this.leftOut = this.leavingOut;
+      this.leavingOut = false;
+    }
+    return time;
+  }
+
+  private async ask(time: number): Promise<DashboardLock[]> {
+    const keys = [...this.known];
+    const list: DashboardLock[] = [];
+    for (let i = 0; i < keys.length; i += TOGETHER) {
+      const some = keys.slice(i, i + TOGETHER);
+      const infos = await Promise.all(some.map((key) => this.locks.inspect(key)));
+      infos.forEach((info, j) => {
+        if (info === null) this.known.delete(some[j]!);
+        else list.push(lockOf(info, time));
+      });
+    }
+    return list.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+}
+
+/** `time` is the store's. */
+export function lockOf({ key, holders, waiters, permits, fencingToken }: LockInfo, time: number): DashboardLock {
+  return {
+    ...{ key, permits, fencingToken },
+    holding: holders.length,
+    waiting: waiters.length,
+    holders: holders.slice(0, SHOWN).map((holder) => holderOf(holder, time)),
+    waiters: waiters.slice(0, SHOWN).map(waiterOf),
+  };
+}
+
+const waiterOf = ({ owner, client, type, permits }: LockWaiterInfo): DashboardWaiter => ({
+  ...{ owner, client, type, permits },
+});
+
+const holderOf = (holder: LockHolderInfo, time: number): DashboardHolder => ({
+  ...waiterOf(holder),
+  fencingToken: holder.fencingToken,
+  // Whoever came between the two questions has just come.
+  age: Math.max(0, time - holder.since.getTime()),
+  lease: holder.ttl,
+  kept: holder.kept,
+});

@@ -1,0 +1,32 @@
+/** An element with attributes and children. Children are texts or nodes: nothing is ever read as HTML. */
+export function element(name, attributes = {}, ...children) {
+  return fill(document.createElement(name), attributes, children);
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** As `element`, of a drawing. */
+export function drawn(name, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
+  }
+  node.append(...children.filter((child) => child !== undefined));
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** Writes a text where it is another one by now, so that nothing is selected anew or told twice. */
+export function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Shows a text, or hides its place when there is none. */
+export function show(node, text) {
+  node.hidden = text === undefined;
+  write(node, text ?? '');
+}

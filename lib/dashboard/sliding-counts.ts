@@ -1,0 +1,45 @@
+/** Counts in columns over a window of time that moves along; as large as it was made, whatever is counted. */
+export class SlidingCounts {
+  private readonly counts: Uint32Array;
+  /** Which slot of time each row stands for. */
+  private readonly times: Float64Array;
+
+  constructor(
+    private readonly columns: number,
+    /** ms */
+    readonly slot: number,
+    private readonly slots: number,
+  ) {
+    this.counts = new Uint32Array(columns * slots);
+    this.times = new Float64Array(slots).fill(-1);
+  }
+
+  /** `now` in ms, on a clock that never goes back. */
+  add(column: number, now: number): void {
+    const time = Math.floor(now / this.slot);
+    const row = time % this.slots;
+    if (this.times[row] !== time) {
+      this.times[row] = time;
+      this.counts.fill(0, row * this.columns, (row + 1) * this.columns);
+    }
+    this.counts[row * this.columns + column]! += 1;
+  }
+
+  /** What was counted in a column, by slots, the oldest first; the last one is not over yet. */
+  history(column: number, now: number): number[] {
+    const last = Math.floor(now / this.slot);
+    return Array.from({ length: this.slots }, (_, i) => this.at(last - this.slots + 1 + i, column));
+  }
+
+  /** What was counted in each column, in the whole window. */
+  sums(now: number): number[] {
+    return Array.from({ length: this.columns }, (_, column) =>
+      this.history(column, now).reduce((sum, count) => sum + count, 0),
+    );
+  }
+
+  private at(time: number, column: number): number {
+    const row = time % this.slots;
+    return time >= 0 && this.times[row] === time ? this.counts[row * this.columns + column]! : 0;
+  }
+}

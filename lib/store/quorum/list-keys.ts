@@ -1,0 +1,44 @@
+import { LockConfigError } from '../../errors/index.js';
+import type { ListReply, ListRequest } from '../key-list.js';
+import type { QuorumMember } from '../quorum-member.js';
+import { gather, refuseMinority, valuesOf } from './gather.js';
+import type { Member } from './member.js';
+
+interface Masters extends Pick<Parameters<typeof gather>[1], 'quorum' | 'clock'> {
+  readonly members: readonly Member[];
+}
+
+/** Where each master is to go on; `null`: it has told all. */
+type Cursors = ReadonlyArray<string | null>;
+
+/**
+ * Lists what some master knows, and each goes on from its own place. One that fails is not asked again in this round: what
+ * a majority holds, another one knows, too.
+ * @throws LockStoreError when no majority answers
+ */
+export async function listKeys(masters: Masters, { cursor, budget }: ListRequest): Promise<ListReply> {
+  const { members, quorum } = masters;
+  const cursors = cursor === '' ? members.map(() => '') : (JSON.parse(cursor) as Cursors);
+  const asks = members.map(async (member, i): Promise<ListReply | undefined> => {
+    const place = cursors[i] ?? null;
+    return place === null ? undefined : member.ask((store) => listOne(store, { cursor: place, budget }));
+  });
+  const answers = await gather(asks, masters, (all, last) => {
+    refuseMinority(all, quorum);
+    return last ? [...all] : undefined;
+  });
+  const parts = valuesOf(answers).filter((part) => part !== undefined);
+  const next = answers.map((answer) =>
+    answer !== undefined && 'value' in answer ? (answer.value?.cursor ?? null) : null,
+  );
+  return {
+    keys: [...new Set(parts.flatMap(({ keys }) => keys))],
+    cursor: next.every((each) => each === null) ? undefined : JSON.stringify(next),
+    time: parts[0]?.time ?? Date.now(),
+  };
+}
+
+async function listOne(store: QuorumMember, request: ListRequest): Promise<ListReply> {
+  if (store.list === undefined) throw new LockConfigError('one of the masters cannot list its keys');
+  return store.list(request);
+}

@@ -1,0 +1,97 @@
+import type { Cluster, Redis } from 'ioredis';
+import { LockStoreError } from '../../errors/index.js';
+import { keyOfState, statePattern } from '../../keys/index.js';
+import type { ListReply, ListRequest } from '../key-list.js';
+import { isCluster } from './cluster-connection.js';
+import { storeFailure } from './store-failure.js';
+
+/** How many names one SCAN looks at, about: few enough that others are served in between. */
+const AT_A_TIME = 500;
+
+export interface KeyScanOptions {
+  readonly keyPrefix: string;
+  /** ms */
+  readonly commandTimeout: number;
+}
+
+/** One server, or one master of a Cluster. */
+interface Node {
+  /** `''` where there is only one. */
+  readonly address: string;
+  readonly client: Redis;
+}
+
+/** Finds the keys of locks among all names of a Redis; of a Cluster one master after the other. */
+export class KeyScan {
+  constructor(
+    private readonly client: Redis | Cluster,
+    private readonly options: KeyScanOptions,
+  ) {}
+
+  /** @throws LockStoreError when a server refuses, or does not answer within `commandTimeout` */
+  async list({ cursor, budget }: ListRequest): Promise<ListReply> {
+    const nodes = this.nodes();
+    const [address = '', place = '0'] = cursor.split(' ');
+    // A master that is gone by now leaves the next one.
+    const at = nodes.findIndex((node) => node.address >= address);
+    const node = nodes[at];
+    if (node === undefined) return { keys: [], cursor: undefined, time: Date.now() };
+    try {
+      const from = node.address === address ? place : '0';
+      const asked = [this.limited(timeOf(node.client)), this.scan(node.client, from, budget)] as const;
+      const [time, { keys, end }] = await Promise.all(asked);
+      const next = end === '0' ? nodes[at + 1]?.address : node.address;
+      return { keys, cursor: next === undefined ? undefined : `${next} ${end}`, time };
+    } catch (error) {
+      throw storeFailure(error);
+    }
+  }
+
+  private async scan(client: Redis, from: string, budget: number): Promise<{ keys: string[]; end: string }> {
+    const { keyPrefix } = this.options;
+    // ioredis puts a prefix of its own before keys, which these are not, and leaves it to the names that are found.
+    const before = this.client.options.keyPrefix ?? '';
+    const pattern = `${before.replace(/[\\*?[\]^]/g, '\\$&')}${statePattern(keyPrefix)}`;
+    const keys = new Set<string>();
+    let cursor = from;
+    for (let looked = 0; looked < budget; looked += AT_A_TIME) {
+      const [next, names] = await this.limited(client.scan(cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME));
+      for (const name of names) {
+        const key = keyOfState(keyPrefix, name.slice(before.length));
+        if (key !== undefined) keys.add(key);
+      }
+      cursor = next;
+      if (cursor === '0') break;
+    }
+    return { keys: [...keys], end: cursor };
+  }
+
+  private nodes(): Node[] {
+    const { client } = this;
+    if (!isCluster(client)) return [{ address: '', client }];
+    const masters = client.nodes('master');
+    if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known by now', { transient: true });
+    return masters
+      .map((node) => ({ address: `${node.options.host}:${node.options.port}`, client: node }))
+      .sort((a, b) => (a.address < b.address ? -1 : 1));
+  }
+
+  private async limited<T>(answer: Promise<T>): Promise<T> {
+    const { commandTimeout } = this.options;
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<never>((_resolve, reject) => {
+      const message = `Redis did not list its keys within ${commandTimeout} ms (commandTimeout)`;
+      timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), commandTimeout).unref();
+    });
+    try {
+      return await Promise.race([answer, limit]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function timeOf(client: Redis): Promise<number> {
+  const [seconds, microseconds] = await client.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}

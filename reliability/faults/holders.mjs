@@ -1,0 +1,15 @@
+import { LEASE } from '../roles/services.mjs';
+
+/** What happens to a process that holds a key for which another one waits; see `measure-holder.mjs`. */
+export const HOLDER_FAULTS = {
+  'holder-killed': {
+    title: `holder killed (SIGKILL), lease ${LEASE / 1_000} s`,
+    ofHolder: (holder) => holder.kill(),
+    seenAfter: async () => undefined,
+  },
+  'holder-stalled': {
+    title: `holder stopped (SIGSTOP) beyond its lease of ${LEASE / 1_000} s`,
+    ofHolder: async (holder) => holder.stall(),
+    seenAfter: (holder) => holder.resume(),
+  },
+};

@@ -1,0 +1,31 @@
+import { HolderProcess } from './roles/holder-process.mjs';
+import { nameOf } from './roles/names.mjs';
+import { startService } from './roles/services.mjs';
+
+/** What becomes of a key whose holder's process is stopped or killed: when the next one has it, and what the holder sees. */
+export async function measureHolder({ topology, fault, within }) {
+  const service = await startService(topology.connection);
+  const key = nameOf('doomed');
+  const holder = await HolderProcess.start(topology.connection, key);
+  try {
+    const contended = new Promise((resolve) => {
+      service.events.subscribe(({ type }) => type === 'contended' && resolve());
+    });
+    const waiting = service.acquire(key, { waitTimeout: within });
+    // It may fail before it is looked at.
+    waiting.catch(() => undefined);
+    await contended;
+    const since = performance.now();
+    await fault.ofHolder(holder);
+    const next = await waiting;
+    const took = performance.now() - since;
+    const seen = await fault.seenAfter(holder);
+    const problems = seen?.isHeld ? ['the holder believed in its lock when it went on'] : [];
+    await next.verify();
+    await next.release();
+    return { waiters: took, isKept: false, failures: {}, problems };
+  } finally {
+    await holder.kill();
+    await service.close();
+  }
+}

@@ -1,0 +1,1 @@
+export function documentWith(text?: string): string;

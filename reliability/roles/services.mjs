@@ -1,0 +1,15 @@
+import { createLockService } from '../../dist/esm/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+
+/** The lease of locks that renew themselves, in ms: a tenth of the default, so that faults that last a lease can be measured. */
+export const LEASE = 3_000;
+
+const silent = { debug() {}, log() {}, warn() {}, error() {} };
+
+/** A started service with the library's defaults, but for the lease. */
+export async function startService(connection) {
+  const options = { connection, lockWatchdogTimeout: LEASE, shutdownTimeout: 0 };
+  const service = createLockService(resolveModuleOptions(options), silent);
+  await service.start();
+  return service;
+}

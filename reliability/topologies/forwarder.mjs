@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
+
+/** An address that leads to one server or another one, as a name in the DNS does: connections that exist stay where they are. */
+export class Forwarder {
+  #server;
+  #sockets = new Set();
+  target;
+
+  static async start(target) {
+    const forwarder = new Forwarder();
+    forwarder.target = target;
+    forwarder.#server = createServer((client) => forwarder.#connected(client));
+    forwarder.port = await findFreePort();
+    forwarder.#server.listen({ host: HOST, port: forwarder.port });
+    await once(forwarder.#server, 'listening');
+    return forwarder;
+  }
+
+  get url() {
+    return `redis://${HOST}:${this.port}`;
+  }
+
+  #connected(client) {
+    const { host, port } = this.target;
+    const upstream = connect({ host, port, noDelay: true });
+    client.setNoDelay(true);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ]) {
+      this.#sockets.add(socket);
+      socket.pipe(other);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        other.destroy();
+      });
+    }
+  }
+
+  stop() {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

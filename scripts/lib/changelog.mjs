@@ -1,0 +1,14 @@
+const UNRELEASED = /^## (\d+\.\d+\.\d+) - unreleased$/m;
+
+/** The version that the changelog is about to release, or `undefined`. */
+export const unreleasedVersion = (changelog) => UNRELEASED.exec(changelog)?.[1];
+
+/** What the changelog says of a version, without its heading. */
+export function notesOf(changelog, version) {
+  const sections = changelog.split(/^(?=## )/m);
+  const section = sections.find((text) => text.startsWith(`## ${version} `));
+  return section?.split('\n').slice(1).join('\n').trim() ?? '';
+}
+
+/** The changelog with a date in place of "unreleased". */
+export const withDate = (changelog, date) => changelog.replace(UNRELEASED, `## $1 - ${date}`);

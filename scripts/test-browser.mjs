@@ -1,0 +1,25 @@
+import { checkGenerated } from './generate-dashboard.mjs';
+import { CHROMIUM_VARIABLE, findChromium } from './lib/chromium.mjs';
+import { tell } from './lib/counts.mjs';
+import { runJest } from './lib/jest.mjs';
+import { runAsScript } from './lib/run.mjs';
+import { checkNodeVersion, ensureNodeModules, ensureRedis } from './setup.mjs';
+
+const SCREENSHOTS = '--screenshots';
+
+/** The page in a real browser. With --screenshots, the pictures in docs/images are made anew; the rest is Jest's. */
+async function test(args) {
+  checkNodeVersion();
+  await ensureNodeModules();
+  const { installation } = await ensureRedis();
+  checkGenerated();
+  const env = {
+    [CHROMIUM_VARIABLE]: findChromium(),
+    ...(args.includes(SCREENSHOTS) ? { LOCKS_SCREENSHOTS: '1' } : {}),
+  };
+  const jestArguments = ['--config', 'jest.browser.config.js', ...args.filter((each) => each !== SCREENSHOTS)];
+  const { code, ...counts } = await runJest(jestArguments, installation, env);
+  return tell(counts) || code;
+}
+
+await runAsScript(() => test(process.argv.slice(2)));

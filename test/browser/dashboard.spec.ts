@@ -1,0 +1,308 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { LockService, type LockHandle } from 'nestjs-redis-locks';
+import { NestBench } from '../integration/nest/support.js';
+import { serve, type DashboardServer } from '../integration/dashboard/support.js';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
+import { aborted } from '../support/locks.js';
+import { accessibilityFaults } from './accessibility.js';
+import { Browser, type Look } from './page.js';
+
+const bench = new NestBench();
+const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+/** A browser takes its time to start. */
+const PATIENT = { waitTimeout: '2m' } as const;
+const HOSTILE = '<img src=x onerror="document.title=1">\u202Ereversed';
+
+/** The services of three processes, as far as Redis can tell; the first one serves the page. */
+async function setUp() {
+  const server = await serve(bench, { readOnly: false });
+  const own = server.app.get(LockService);
+  const [second, third] = await Promise.all(
+    [1, 2].map(async () => {
+      const app = await bench.boot({}, { shutdownTimeout: 0 });
+      return app.get(LockService);
+    }),
+  );
+  return { server, own, second: second!, third: third! };
+}
+
+async function open(server: DashboardServer, look?: Look) {
+  const browser = await Browser.start(look);
+  await browser.page.goto(server.url);
+  await browser.page.locator('#status[data-state=live]').waitFor();
+  return browser;
+}
+
+const rowOf = ({ page }: Browser, key: string) =>
+  page.locator('#table tbody').filter({ has: page.locator('td.key', { hasText: key }) });
+const untilWaiting = (locks: LockService, key: string, count: number) =>
+  eventually(async () => (await locks.inspect(key))?.waiters.length === count);
+const textsOf = async (browser: Browser, selector: string) =>
+  (await browser.page.locator(selector).allInnerTexts()).map((text) => text.trim());
+
+/** All was well: no complaint in the console, and nothing asked of anybody else. */
+function expectQuiet(browser: Browser, server: DashboardServer): void {
+  expect(browser.complaints).toEqual([]);
+  expect(browser.hosts).toEqual([new URL(server.url).host]);
+}
+
+describe('the dashboard in a browser', () => {
+  it('shows who holds what and who waits, as it changes', async () => {
+    const { server, own, second, third } = await setUp();
+    await using browser = await open(server);
+    await browser.page.getByText('Nothing is locked.').waitFor();
+    const lock = await own.acquire('stock:42', { owner: 'ann' });
+    const first = second.acquire('stock:42', PATIENT);
+    await untilWaiting(own, 'stock:42', 1);
+    const last = third.acquire('stock:42', { owner: 'cid', ...PATIENT });
+    await untilWaiting(own, 'stock:42', 2);
+    const row = rowOf(browser, 'stock:42');
+    await row.getByText('2', { exact: true }).waitFor();
+    expect(await row.locator('.owner').first().innerText()).toMatch(
+      new RegExp(`^ann\\s+client ${own.clientId.slice(0, 8)} · .*:${process.pid}$`),
+    );
+    expect(await row.locator('.token').innerText()).toBe(String(lock.fencingToken));
+    await row.getByRole('button', { name: '2 waiting for stock:42' }).click();
+    expect(await row.locator('.queue li').count()).toBe(2);
+    expect(await row.locator('.queue').innerText()).toContain('cid');
+    expect(await textsOf(browser, '.tile .value')).toEqual(['1', '2', expect.any(String), '0', '0']);
+    await lock.release();
+    const next = await first;
+    await row.getByText(String(next.fencingToken)).waitFor();
+    await next.release();
+    await (await last).release();
+    await browser.page.getByText('Nothing is locked.').waitFor();
+    expectQuiet(browser, server);
+  });
+
+  it('counts leases down', async () => {
+    const { server, own } = await setUp();
+    await own.acquire('fixed', { expire: '20s' });
+    await using browser = await open(server);
+    const lease = rowOf(browser, 'fixed').locator('.lease');
+    const seconds = async () => parseFloat(await lease.innerText());
+    await lease.waitFor();
+    const before = await seconds();
+    await eventually(async () => (await seconds()) <= before - 2);
+    expect(before).toBeLessThanOrEqual(20);
+    expectQuiet(browser, server);
+  });
+
+  it('sorts and filters, from the keyboard', async () => {
+    const { server, own, second } = await setUp();
+    await own.acquire('b', { type: 'read' });
+    await second.acquire('a');
+    await second.acquire('c', { permits: 3 });
+    await using browser = await open(server);
+    const { page } = browser;
+    await rowOf(browser, 'c').waitFor();
+    expect(await textsOf(browser, '#table td.key')).toEqual(['a', 'b', 'c']);
+    await page.getByRole('button', { name: 'Key' }).press('Enter');
+    expect(await textsOf(browser, '#table td.key')).toEqual(['c', 'b', 'a']);
+    expect(await page.getByRole('columnheader', { name: 'Key' }).getAttribute('aria-sort')).toBe('descending');
+    await page.keyboard.press('/');
+    await page.keyboard.type('permit');
+    await eventuallyPasses(async () => expect(await textsOf(browser, '#table td.key')).toEqual(['c']));
+    await page.keyboard.type(' none');
+    await page.getByText('No lock matches the filter.').waitFor();
+    expectQuiet(browser, server);
+  });
+
+  it('frees a lock when its key has been typed, and tells what came of it', async () => {
+    const { server, own, second } = await setUp();
+    const lock = await own.acquire('stock:42');
+    const waiting = second.acquire('stock:42', PATIENT);
+    await untilWaiting(own, 'stock:42', 1);
+    await using browser = await open(server);
+    const { page } = browser;
+    await page.getByRole('button', { name: 'Release stock:42 by force' }).click();
+    const dialog = page.getByRole('dialog');
+    const release = dialog.getByRole('button', { name: 'Release' });
+    expect(await dialog.innerText()).toContain('The first who waits has it then.');
+    expect(await release.isDisabled()).toBe(true);
+    await page.keyboard.type('stock:4');
+    await page.keyboard.press('Enter');
+    expect(await release.isDisabled()).toBe(true);
+    expect(lock.isHeld).toBe(true);
+    await page.keyboard.type('2');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('Released.').waitFor();
+    await aborted(lock.signal);
+    const next = await waiting;
+    await page.keyboard.press('Escape');
+    await rowOf(browser, 'stock:42').getByText(String(next.fencingToken)).waitFor();
+    // What its holder has lost is told among the incidents of this process.
+    await page.locator('.incidents .badge[data-kind=lost]').waitFor();
+    expect(await page.locator('.incidents li').first().innerText()).toContain('stock:42');
+    await eventuallyPasses(async () => expect((await textsOf(browser, '.tile .value'))[4]).toBe('1'));
+    await next.release();
+    expectQuiet(browser, server);
+  });
+
+  it('does not free what somebody else holds by now', async () => {
+    const { server, own, second } = await setUp();
+    const lock = await own.acquire('a');
+    await using browser = await open(server);
+    const { page } = browser;
+    await page.getByRole('button', { name: 'Release a by force' }).click();
+    await lock.release();
+    const next = await second.acquire('a');
+    await page.keyboard.type('a');
+    await page.keyboard.press('Enter');
+    await page.getByText('Not released: somebody else holds it by now.').waitFor();
+    expect(next.isHeld).toBe(true);
+    // The answer was no, of which the browser complains.
+    expect(browser.complaints).toEqual([expect.stringContaining('409')]);
+    await next.release();
+  });
+
+  it('shows hostile keys as texts', async () => {
+    const { server, own, second } = await setUp();
+    await own.acquire(HOSTILE, { owner: '<b>bob</b>' });
+    await second.tryAcquire(HOSTILE);
+    await own.tryAcquire(HOSTILE, { reentrant: false, waitTimeout: 100 });
+    await using browser = await open(server);
+    const { page } = browser;
+    const key = page.locator('td.key');
+    await key.waitFor();
+    expect(await key.innerText()).toBe('<img src=x onerror="document.title=1">\\u202ereversed');
+    expect(await page.locator('td.owner').innerText()).toContain('<b>bob</b>');
+    await page.locator('.incidents .badge[data-kind=timeout]').first().waitFor();
+    await page.locator('td.action button').click();
+    expect(await page.locator('#dialog-key').innerText()).toContain('<img');
+    expect(await page.locator('main img, main b, dialog img').count()).toBe(0);
+    expect(await page.title()).toBe('Locks');
+    expectQuiet(browser, server);
+  });
+
+  it('has a policy that keeps scripts of others from running, and from being told anything', async () => {
+    const { server } = await setUp();
+    await using browser = await open(server);
+    const ran = await browser.page.evaluate<boolean>(`new Promise((resolve) => {
+      const script = document.createElement('script');
+      script.textContent = 'window.intruder = true';
+      document.body.append(script);
+      fetch('http://127.0.0.1:9/').then(() => resolve(true), () => resolve(window.intruder === true));
+    })`);
+    expect(ran).toBe(false);
+    expect(browser.complaints.length).toBeGreaterThan(0);
+    expect(browser.complaints.filter((text) => !/Content Security Policy|Fetch API/.test(text))).toEqual([]);
+  });
+
+  it('asks for the state where streams do not get through, and is live again after', async () => {
+    const { server, own } = await setUp();
+    await using browser = await Browser.start();
+    const { page } = browser;
+    await page.route('**/events*', (route) => route.fulfill({ status: 502 }));
+    await page.goto(server.url);
+    await page.locator('#status[data-state=polling]').waitFor();
+    const lock = await own.acquire('a');
+    await rowOf(browser, 'a').waitFor();
+    await page.unroute('**/events*');
+    await page.locator('#status[data-state=live]').waitFor();
+    await lock.release();
+    await page.getByText('Nothing is locked.').waitFor();
+  });
+
+  it('says what is amiss with Redis, and that it is gone itself', async () => {
+    const { server } = await setUp();
+    await using browser = await open(server);
+    const { page } = browser;
+    await bench.redis.admin.acl('SETUSER', 'default', '-scan');
+    try {
+      await page.getByRole('alert').getByText('lacks a permission').waitFor();
+    } finally {
+      await bench.redis.admin.acl('SETUSER', 'default', '+scan');
+    }
+    await page.getByRole('alert').waitFor({ state: 'hidden' });
+    await server.app.close();
+    await page.locator('#status[data-state=offline]').waitFor();
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('has what people need to use it, %s, %i px wide', async (scheme, width) => {
+    const { server, own, second } = await setUp();
+    await own.acquire('order:{4711}:a-long-key-that-has-to-find-its-place-on-a-narrow-screen-as-well', {
+      owner: 'ann',
+    });
+    await own.acquire('prices', { type: 'read' });
+    await second.acquire('prices', { type: 'read' });
+    await second.acquire('mail', { permits: 2 });
+    await second.tryAcquire('prices');
+    await own.tryAcquire('mail', { waitTimeout: 0 });
+    await using browser = await open(server, { scheme, width });
+    const { page } = browser;
+    await rowOf(browser, 'prices').waitFor();
+    await page.locator('.incidents li').first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    const overflow = await page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    expect(overflow).toBeLessThanOrEqual(0);
+    await page.locator('td.action button').first().click();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expectQuiet(browser, server);
+  });
+});
+
+if (process.env['LOCKS_SCREENSHOTS'] === '1') {
+  describe('the pictures of the docs', () => {
+    it('are of the page at work', async () => {
+      const { server, own, second, third } = await setUp();
+      mkdirSync(IMAGES, { recursive: true });
+      const kept = await shopAtWork(own, second, third);
+      for (const scheme of ['light', 'dark'] as const) {
+        await using browser = await open(server, { scheme, width: 1040, height: 1000 });
+        await browser.page.getByRole('button', { name: /waiting for stock:42/ }).click();
+        await browser.page.locator('.queue li').first().waitFor();
+        save(`dashboard-${scheme}.png`, await browser.page.screenshot());
+      }
+      await using narrow = await open(server, { width: 360, height: 900 });
+      save('dashboard-narrow.png', await narrow.page.screenshot());
+      await Promise.all(kept.map((lock) => lock.release()));
+    }, 180_000);
+  });
+}
+
+const MOST_BYTES = 150_000;
+
+function save(name: string, png: Buffer): void {
+  expect(png.length).toBeLessThan(MOST_BYTES);
+  writeFileSync(`${IMAGES}${name}`, png);
+}
+
+/** A minute in the life of a shop: sections of all lengths, a lost lock, somebody who waited in vain. */
+async function shopAtWork(own: LockService, second: LockService, third: LockService): Promise<LockHandle[]> {
+  const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const end = performance.now() + 40_000;
+  const work = async (locks: LockService, key: string, length: number) => {
+    while (performance.now() < end) {
+      await locks.run(key, () => sleep(length * Math.exp(2 * (Math.random() - 0.5)))).catch(() => undefined);
+      await sleep(30 * Math.random() + 300 * (1 + Math.sin(performance.now() / 4_000)));
+    }
+  };
+  const kept = await Promise.all([
+    own.acquire('import:products.csv', { owner: 'importer' }),
+    second.acquire('nightly-report', { expire: '10m' }),
+    own.acquire('prices', { type: 'read' }),
+    second.acquire('prices', { type: 'read' }),
+    third.acquire('mail-server', { permits: 5 }),
+    second.acquire('stock:42', { owner: 'checkout-7' }),
+  ]);
+  const forcedOut = await own.acquire('payout:9316', { pattern: 'payout:#{#id}' });
+  const forced = second.forceRelease('payout:9316').then(() => aborted(forcedOut.signal));
+  await own.tryAcquire('nightly-report', { waitTimeout: 200 });
+  for (const locks of [own, third, own])
+    locks.acquire('stock:42', { waitTimeout: '5m', fair: true }).catch(() => undefined);
+  const jobs = ['order:1', 'order:1', 'order:2', 'cart:a', 'cart:a', 'cart:a', 'cart:b'].map((key, i) =>
+    work(own, key, 8 * (i + 1)),
+  );
+  await Promise.all([forced, ...jobs, work(second, 'cart:a', 60), work(third, 'order:1', 90)]);
+  return kept;
+}

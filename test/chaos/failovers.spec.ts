@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import { check } from '../../chaos/checker/check.mjs';
+import { ChaosStory, type StoryHold } from '../support/chaos-story.js';
+
+const LOST = 'master lost before replicating';
+
+const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);
+
+/** Two that held a key at the same time, and a master that was killed in between. */
+function twoAtOnce(first: Partial<StoryHold> = {}, second: Partial<StoryHold> = {}): ChaosStory {
+  const story = new ChaosStory();
+  story.hold('a.1', { from: 1_000, to: 1_600, token: 1, ...first });
+  story.hold('b.1', { from: 1_500, to: 1_550, token: 2, ...second });
+  return story;
+}
+
+/** The fault before a failover. */
+function killed(story: ChaosStory, details: object = {}): number {
+  return story.fault('master killed', {
+    begin: 1_100,
+    end: 1_450,
+    strikes: 'server',
+    server: 0,
+    breaks: LOST,
+    ...details,
+  });
+}
+
+describe('a failover', () => {
+  it('excuses two at once, and names the fault before it', () => {
+    const story = twoAtOnce();
+    const fault = killed(story);
+    story.failover({ at: 1_400 });
+    expect(check(story.events)).toMatchObject({ violations: [], excused: [{ assumption: LOST, fault }] });
+  });
+
+  it('excuses them whatever led to it', () => {
+    expect(check(twoAtOnce().failover({ at: 1_400 }).events)).toMatchObject({
+      violations: [],
+      excused: [{ assumption: LOST, fault: 'none' }],
+    });
+  });
+
+  it('excuses a lock that its holder lost early', () => {
+    const story = new ChaosStory();
+    story.hold('a.1', { from: 1_000, to: 1_300, until: 1_900, end: { lostAt: 1_500 }, token: 1 });
+    expect(broken(story)).toEqual(['beliefs']);
+    expect(broken(story.failover({ at: 1_400 }))).toEqual([]);
+  });
+
+  it.each<[string, (story: ChaosStory) => unknown]>([
+    ['there was none, though there was to be one', (story) => killed(story)],
+    ['it came after the second was told', (story) => story.failover({ at: 1_700, to: 1_800 })],
+    ['it was over before the first had asked', (story) => story.failover({ at: 900, to: 950 })],
+    ['it was of other keys', (story) => story.failover({ at: 1_400, keys: ['other'] })],
+    [
+      'the old master had waited for its replica',
+      (story) => {
+        killed(story, { breaks: undefined, lossless: true });
+        story.failover({ at: 1_400 });
+      },
+    ],
+  ])('excuses nothing when %s', (_, happens) => {
+    const story = twoAtOnce();
+    happens(story);
+    expect(broken(story)).toEqual(['exclusion']);
+  });
+
+  it('does not excuse tokens that fall', () => {
+    const story = new ChaosStory();
+    story.hold('a.1', { from: 1_000, to: 1_100, token: 9 });
+    story.hold('b.1', { from: 1_500, to: 1_550, token: 8 });
+    expect(broken(story.failover({ at: 1_300 }))).toContain('tokens');
+  });
+});
+
+describe('a hold that a replica had confirmed', () => {
+  it('is not forgotten: nobody else may be in while its first lease lasts', () => {
+    const story = twoAtOnce({ replicas: 1, until: 1_600 });
+    killed(story);
+    expect(broken(story.failover({ at: 1_400 }))).toEqual(['exclusion']);
+  });
+
+  it('may be forgotten when only a renewal, which nobody waits for, made it so long', () => {
+    const story = new ChaosStory();
+    const op = story.hold('a.1', { from: 1_300, to: 1_600, askedAt: 990, until: 1_800, replicas: 1, token: 1 });
+    story.event(1_000, 'look', { client: 'a.1', op, held: true, until: 1_450 });
+    story.hold('b.1', { from: 1_500, to: 1_550, token: 2 });
+    killed(story);
+    expect(check(story.failover({ at: 1_400 }).events)).toMatchObject({
+      violations: [],
+      excused: [{ assumption: LOST }],
+    });
+  });
+
+  it('is forgotten with the data of all servers', () => {
+    const story = twoAtOnce({ replicas: 1 });
+    story.fault('all deleted', { begin: 1_400, breaks: 'data deleted' });
+    expect(broken(story)).toEqual([]);
+  });
+});
+
+describe('an old master that goes on to acknowledge', () => {
+  const story = (): ChaosStory => {
+    const late = { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 };
+    return twoAtOnce(late, { askedAt: 2_690, from: 2_700, to: 2_750 }).failover({ at: 1_400, told: 1_400, to: 9_000 });
+  };
+
+  it('is no excuse for those who were told of the new one long ago', () => {
+    expect(broken(story())).toEqual(['exclusion']);
+  });
+
+  it.each([
+    ['network gone', { client: 'a' }],
+    ['sentinel restarted', { strikes: 'sentinel' }],
+  ])('is one for those who could not hear of it (%s)', (kind, whom) => {
+    const deaf = story();
+    deaf.fault(kind, { begin: 1_300, end: 1_900, ...whom });
+    expect(broken(deaf)).toEqual([]);
+  });
+});
+
+it('whoever has a lock in turn, by a grant that was forgotten, asked when the first of them did', () => {
+  const story = new ChaosStory();
+  story.hold('a.1', { from: 1_000, to: 1_420, token: 100 });
+  story.hold('a.1', { askedAt: 1_460, from: 1_470, to: 1_600, token: 101 });
+  story.hold('b.1', { from: 1_500, to: 1_550, token: 200 });
+  expect(broken(story)).toEqual(['exclusion']);
+  expect(broken(story.failover({ at: 1_400 }))).toEqual([]);
+});
+
+it('a client that is not served for long is found, whenever that was', () => {
+  const story = new ChaosStory();
+  for (let at = 1_000; at < 40_000; at += 100) {
+    story.event(at, 'pulse', { client: 'a.1', from: at - 20, ok: at < 5_000 || at > 22_000 });
+  }
+  expect(broken(story)).toEqual(['service']);
+  expect(broken(story.event(20_000, 'stall', { client: 'a.1', from: 6_000, to: 10_000 }))).toEqual([]);
+});

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { ClusterBench } from '../support/cluster-bench.js';
+import { eventuallyPasses } from '../support/eventually.js';
+import { abortOf, startFaultWorker, timed } from '../support/fault-locks.js';
+
+// No replicas: nobody takes over, so what becomes of a hold depends on its master alone.
+const bench = new ClusterBench();
+const LEASE = 2_000;
+const LATE = 1_000;
+
+describe('a master of a Cluster', () => {
+  it('C3 that is stopped for less than the lease: holders keep their locks, waiters are served, other slots know nothing', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 3 * LEASE });
+    const [key, elsewhere] = (await bench.cluster.keysOnAllMasters('k', 2)) as [string, string];
+    const lock = await one!.acquire(key);
+    const waiting = other!.acquire(key, { waitTimeout: '30s' });
+    await bench.untilWaiting(key, 1);
+    const master = await bench.cluster.masterOf(key);
+    await master.pause();
+    const { took } = await timed(one!.run(elsewhere, () => undefined));
+    expect(took).toBeLessThan(LATE);
+    await sleep(LEASE);
+    expect(lock.isHeld).toBe(true);
+    await master.resume();
+    await eventuallyPasses(() => lock.verify(), { within: 5_000 });
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C4 that restarts empty: its holder is told, who waits is served with a larger token', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a', { waitTimeout: '30s' });
+    await bench.untilWaiting('a', 1);
+    const lost = abortOf(lock.signal);
+    await (await bench.cluster.masterOf('a')).restart({ empty: true });
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await lost;
+    expect(lock.isHeld).toBe(false);
+    await next.verify();
+    expect(await next.release()).toBe(true);
+  });
+
+  it('C10 whose memory is full lets nobody in and lets go who is in; other slots go on', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const [key, elsewhere] = (await bench.cluster.keysOnAllMasters('full', 2)) as [string, string];
+    const lock = await service.acquire(key);
+    const { admin } = await bench.cluster.masterOf(key);
+    await admin.config('SET', 'maxmemory', '1');
+    try {
+      await sleep(LEASE);
+      await lock.verify();
+      const refused = service.acquire(`{${key}}:another`, { waitTimeout: 200 });
+      await expect(refused).rejects.toMatchObject({
+        code: 'LOCK_STORE',
+        message: expect.stringContaining('out of memory'),
+      });
+      await service.run(elsewhere, () => undefined);
+      expect(await lock.release()).toBe(true);
+    } finally {
+      await admin.config('SET', 'maxmemory', '0');
+    }
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a Cluster', () => {
+  it('C5 of which all nodes are gone: every call ends with LockStoreError in time, and all is well when they are back', async () => {
+    const BOUND = 1_000;
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE, commandTimeout: BOUND });
+    const lock = await one!.acquire('a');
+    const aborted = abortOf(lock.signal);
+    await Promise.all(bench.cluster.nodes.map((node) => node.kill()));
+    const gone = performance.now();
+    const outcomes = await Promise.all([
+      timed(other!.acquire('b', { waitTimeout: '60s' })),
+      timed(other!.tryAcquire('b')),
+      timed(lock.verify()),
+    ]);
+    for (const { error, took } of outcomes) {
+      expect(error).toMatchObject({ code: expect.stringMatching(/LOCK_STORE|LOCK_LOST/) });
+      expect(took).toBeLessThan(2 * BOUND + LATE);
+    }
+    expect((await aborted) - gone).toBeLessThan(LEASE + LATE);
+    await Promise.all(bench.cluster.nodes.map((node) => node.start()));
+    await bench.cluster.untilWhole();
+    await eventuallyPasses(
+      async () => {
+        const next = await other!.acquire('a', { waitTimeout: 5_000 });
+        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+        expect(await next.release()).toBe(true);
+      },
+      { within: 10_000 },
+    );
+  });
+
+  it('C8 a holder that is stopped beyond its lease knows when it goes on, and its late release harms nobody', async () => {
+    const service = await bench.service();
+    const connection = { cluster: bench.cluster.addresses };
+    await using worker = await startFaultWorker({ connection, lockWatchdogTimeout: LEASE });
+    await worker.call('acquire', 'mine', 'a');
+    worker.pause();
+    const next = await service.acquire('a', { waitTimeout: 4 * LEASE });
+    worker.resume();
+    expect(await worker.call('view', 'mine')).toMatchObject({ isHeld: false, assertHeld: 'LOCK_LOST', aborted: true });
+    expect(await worker.call('release', 'mine')).toBe(false);
+    await next.verify();
+    expect(await next.release()).toBe(true);
+  });
+});

@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RespProxy, type ConnectionFilter } from '../support/resp-proxy.js';
+
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 1_500;
+const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
+const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
+
+let redis: RedisServer;
+let proxy: RespProxy;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(async () => {
+  await redis.admin.flushall();
+  proxy = await RespProxy.start(redis);
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await proxy.close();
+});
+afterAll(() => redis.stop());
+
+const untilWaiting = (key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
+
+it('C16 a client that is told of the end while its commands are still executed takes a lock once', async () => {
+  const [far, near] = [await locks.start(proxy.url), await locks.start(redis.url)];
+  await (await far.acquire('a')).release();
+  // Its question arrives, and then the end comes in place of the answer.
+  proxy.holdReplies(ASKING);
+  const acquiring = far.acquire('a');
+  await eventually(async () => (await near.inspect('a'))?.holds === 1);
+  proxy.dropReplies(ASKING);
+  proxy.endReplies(ASKING);
+  proxy.heal();
+  const lock = await acquiring;
+  expect((await near.inspect('a'))?.holds).toBe(1);
+  expect(await lock.release()).toBe(true);
+  expect(await (await near.acquire('a', { waitTimeout: 0 })).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C6 C16 a waiter that is told of the end of what it listens on is served soon all the same', async () => {
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
+  const lock = await near.acquire('a');
+  const waiting = far.acquire('a');
+  await untilWaiting('a');
+  proxy.endReplies(LISTENING);
+  const since = performance.now();
+  expect(await lock.release()).toBe(true);
+  expect(await (await waiting).release()).toBe(true);
+  expect(performance.now() - since).toBeLessThan(SOON);
+  await nothingLeftBehind(redis);
+});
+
+it('C16 a holder whose connection the server has forgotten renews by a new one before its lease ends', async () => {
+  const LEASE = 4_000;
+  const service = await locks.start(proxy.url, { commandTimeout: 300, lockWatchdogTimeout: LEASE });
+  const lock = await service.acquire('a');
+  proxy.loseServer(ASKING);
+  await sleep(LEASE + 500);
+  expect(lock.isHeld).toBe(true);
+  await lock.verify();
+  expect(locks.told('lost')).toEqual([]);
+  expect(await lock.release()).toBe(true);
+});
+
+it('C6 C16 a waiter whose subscription the server has forgotten is served within its period', async () => {
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, { grantTimeout: 600 })];
+  const lock = await near.acquire('a');
+  const waiting = far.acquire('a');
+  await untilWaiting('a');
+  proxy.loseServer(LISTENING);
+  await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1);
+  const since = performance.now();
+  expect(await lock.release()).toBe(true);
+  const next = await waiting;
+  // Nobody is told that it is deaf: it asks after its `grantTimeout` and up to a third more.
+  expect(performance.now() - since).toBeLessThan(800 + 400);
+  expect(await next.release()).toBe(true);
+  await nothingLeftBehind(redis);
+});

@@ -1,0 +1,46 @@
+import { expect, it } from '@jest/globals';
+import { LockBench } from '../support/locks.js';
+
+const WAITERS = 10_000;
+const bench = new LockBench();
+
+it('C19 10 000 waiters for one key in one process: one place, one subscription, no warning, all served in their order', async () => {
+  const [service, other] = await bench.serviceList(2);
+  const warnings: Error[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', warned);
+  try {
+    const { admin } = bench.redis;
+    const connections = async (): Promise<number> =>
+      String(await admin.client('LIST'))
+        .trim()
+        .split('\n').length;
+    const before = await connections();
+    const lock = await other!.acquire('a');
+    const served: number[] = [];
+    let inside = 0;
+    const waiting = Array.from({ length: WAITERS }, (_, i) =>
+      service!.run(
+        'a',
+        async () => {
+          expect(++inside).toBe(1);
+          await Promise.resolve();
+          served.push(i);
+          inside -= 1;
+        },
+        { waitTimeout: Infinity },
+      ),
+    );
+    await bench.untilWaiting('a', 1);
+    expect(await connections()).toBe(before);
+    expect(await admin.pubsub('CHANNELS', 'lock:*')).toHaveLength(2);
+    expect(await lock.release()).toBe(true);
+    await Promise.all(waiting);
+    expect(served).toHaveLength(WAITERS);
+    expect(served.every((place, i) => place === i)).toBe(true);
+    expect(warnings).toEqual([]);
+    await bench.untilNothingIsLeft();
+  } finally {
+    process.off('warning', warned);
+  }
+}, 60_000);

@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 1_500;
+const LEASE = 1_200;
+
+let master: RedisServer;
+let replica: RedisServer;
+/** Stands for an address that leads to whoever is master; connections that exist stay where they are. */
+let address: RespProxy;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  const args = ['--repl-diskless-sync-delay', '0'];
+  master = await startRedis({ args });
+  replica = await startRedis({ args: [...args, '--replicaof', master.host, String(master.port)] });
+  await untilFollowing();
+  address = await RespProxy.start(master);
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await address.close();
+  await Promise.all([master, replica].map((server) => server.stop()));
+});
+
+const untilFollowing = (): Promise<unknown> =>
+  eventually(
+    async () =>
+      (await master.admin.info('replication')).includes('state=online') &&
+      (await replica.admin.info('replication')).includes('master_link_status:up'),
+    { within: 15_000, what: 'a replica that follows' },
+  );
+
+/** Master and replica change places, by the command `FAILOVER`. */
+async function failover(): Promise<void> {
+  await master.admin.call('FAILOVER', 'TO', replica.host, replica.port, 'TIMEOUT', 5_000);
+  await eventually(async () => (await replica.admin.info('replication')).includes('role:master'), { within: 10_000 });
+  [master, replica] = [replica, master];
+}
+
+const waitersOf = (key: string): Promise<number> => master.admin.zcard(redisKey('queue', key));
+const listeners = async (): Promise<number> => (await master.admin.pubsub('CHANNELS', 'lock:client:*')).length;
+
+describe('C13 FAILOVER, behind an address that leads to the new master', () => {
+  it('C13 holders keep what they hold, waiters hear the new master, tokens grow, back and forth', async () => {
+    const [one, other] = [await locks.start(address.url), await locks.start(address.url)];
+    for (let round = 0; round < 2; round++) {
+      const lock = await one.acquire('a');
+      const waiting = other.acquire('a', { waitTimeout: '30s' });
+      await eventually(async () => (await waitersOf('a')) === 1);
+      await failover();
+      address.leadTo(master);
+      // Refused as a write to a replica, which sends it to the new master.
+      await eventuallyPasses(() => lock.verify(), { within: 5_000 });
+      await eventually(async () => (await listeners()) === 2, { within: 5_000, what: 'both to hear the new master' });
+      const since = performance.now();
+      expect(await lock.release()).toBe(true);
+      const next = await waiting;
+      expect(performance.now() - since).toBeLessThan(SOON);
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      expect(await next.release()).toBe(true);
+      await untilFollowing();
+    }
+    expect(locks.told('lost')).toEqual([]);
+    await nothingLeftBehind(master);
+  });
+
+  it('C13 holds that only renew themselves are renewed at the new master', async () => {
+    const service = await locks.start(address.url, { lockWatchdogTimeout: LEASE });
+    const held = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
+    await failover();
+    address.leadTo(master);
+    await sleep(2 * LEASE);
+    expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true, true]);
+    for (const lock of held) {
+      expect(await master.admin.pttl(redisKey('state', lock.key))).toBeGreaterThan(0);
+      expect(await lock.release()).toBe(true);
+    }
+  });
+
+  it('C13 C10 a master that has become a replica confirms nothing, and renews nothing', async () => {
+    const service = await locks.start(address.url, { commandTimeout: 500, lockWatchdogTimeout: LEASE });
+    const lock = await service.acquire('a');
+    await failover();
+    // The address still leads to the old one.
+    const { error, took } = await timed(lock.verify());
+    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+    expect(error.message).toMatch(/READONLY|replica/);
+    expect(took).toBeLessThan(SOON);
+    await eventually(() => lock.signal.aborted, { within: 2 * LEASE });
+    expect(lock.isHeld).toBe(false);
+    address.leadTo(master);
+    const next = await eventually(() => service.acquire('a', { waitTimeout: 5_000 }), { within: 5_000 });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RedlockBench } from '../integration/redlock/support.js';
+import { eventually } from '../support/eventually.js';
+import { blockEventLoop, redisKey, startFaultWorker } from '../support/fault-locks.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+const bench = new RedlockBench(3);
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 1_500;
+const LEASE = 1_500;
+
+describe('Redlock over three masters', () => {
+  it('C1 finds empty script caches everywhere, in each of its commands', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const forget = (): Promise<unknown> => Promise.all(bench.masters.map(({ admin }) => admin.script('FLUSH', 'SYNC')));
+    await forget();
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await forget();
+    await lock.verify();
+    await forget();
+    await lock.extend('10s');
+    await forget();
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(performance.now() - since).toBeLessThan(SOON);
+    await forget();
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C6 gives the lock to a waiter whose subscriptions were killed at all masters right before the release', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await Promise.all(bench.masters.map(({ admin }) => admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')));
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    expect(performance.now() - since).toBeLessThan(SOON);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C8 a holder that is stopped beyond its lease knows when it goes on, and its late release harms nobody', async () => {
+    const service = await bench.service();
+    await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
+    await worker.call('acquire', 'mine', 'a');
+    worker.pause();
+    const next = await service.acquire('a', { waitTimeout: 4 * LEASE });
+    blockEventLoop(100);
+    worker.resume();
+    expect(await worker.call('view', 'mine')).toMatchObject({ isHeld: false, assertHeld: 'LOCK_LOST', aborted: true });
+    expect(await worker.call('release', 'mine')).toBe(false);
+    await next.verify();
+    expect(await next.release()).toBe(true);
+  });
+
+  it('C8 a holder that is killed costs the next one its lease and no more', async () => {
+    const service = await bench.service();
+    await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
+    await worker.call('acquire', 'mine', 'a');
+    const waiting = service.acquire('a', { waitTimeout: 4 * LEASE });
+    await bench.untilWaiting('a', 1);
+    const since = performance.now();
+    await worker.kill();
+    expect(await (await waiting).release()).toBe(true);
+    expect(performance.now() - since).toBeLessThan(LEASE + SOON);
+  });
+
+  it('C10 works with one master whose memory is full, and says so with two', async () => {
+    const service = await bench.service({ commandTimeout: 500 });
+    const fill = ({ admin }: (typeof bench.masters)[number]): Promise<unknown> => admin.config('SET', 'maxmemory', '1');
+    try {
+      await fill(bench.masters[0]!);
+      const lock = await service.acquire('a');
+      expect(await bench.holding('a')).toEqual([false, true, true]);
+      await fill(bench.masters[1]!);
+      await lock.verify();
+      expect(await lock.release()).toBe(true);
+      await expect(service.acquire('b')).rejects.toMatchObject({
+        code: 'LOCK_STORE',
+        message: expect.stringMatching(/1 of 3 masters answered.*out of memory/),
+      });
+    } finally {
+      for (const { admin } of bench.masters) await admin.config('SET', 'maxmemory', '0');
+    }
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C11 works with something foreign at the key of one master, and leaves it as it is', async () => {
+    const service = await bench.service();
+    const { admin } = bench.masters[1]!;
+    await admin.set(redisKey('state', 'a'), 'foreign', 'EX', 60);
+    const lock = await service.acquire('a');
+    expect(await lock.release()).toBe(true);
+    expect(await admin.get(redisKey('state', 'a'))).toBe('foreign');
+    await admin.del(redisKey('state', 'a'));
+  });
+
+  it('C5 does not wait for a master that dies when it has granted the lock, and was needed for the token', async () => {
+    const [dying, late] = [
+      bench.endLater(await RespProxy.start(bench.masters[0]!)),
+      bench.endLater(await RespProxy.start(bench.masters[2]!)),
+    ];
+    const connection = [dying.url, bench.masters[1]!.url, late.url];
+    const service = await bench.service({ connection, commandTimeout: 5_000 });
+    await service.run('warm', () => undefined);
+    // Two masters grant it, and the first of them answers nothing any more; the third one takes its time.
+    late.delay({ reply: 30 });
+    let scripts = 0;
+    dying.onCommand(({ name }) => {
+      if (name === 'evalsha' && ++scripts === 2) dying.dropReplies();
+    });
+    const since = performance.now();
+    const lock = await service.acquire('a');
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(scripts).toBeGreaterThanOrEqual(2);
+    expect(await lock.release()).toBe(true);
+    dying.heal();
+  });
+
+  it('C4 a master that restarts empty after the longest lease: holders and waiters notice nothing', async () => {
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a', { waitTimeout: '30s' });
+    await bench.untilWaiting('a', 1);
+    await bench.masters[0]!.kill();
+    await sleep(LEASE);
+    await bench.masters[0]!.start();
+    await lock.verify();
+    expect(lock.isHeld).toBe(true);
+    await eventually(async () => (await bench.waiting('a', bench.masters.slice(1))).every((count) => count === 1));
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+  });
+});

@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
+import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, redisKey, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const LEASE = 1_500;
+/** By how much a timer may be late in this process: the signal comes by one, `isHeld` does not need it. */
+const LATE_TIMER = 200;
+const LATE = 600;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await redis.stop();
+});
+
+const untilWaiting = (key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
+
+/** Ends all connections but the test's own. */
+const disconnectAll = (): Promise<unknown> =>
+  Promise.all(['normal', 'pubsub'].map((type) => redis.admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')));
+
+it('C10 NOAUTH: a password that is new under holders and waiters: holders are told in time, and all is well when it has gone', async () => {
+  const options = { lockWatchdogTimeout: LEASE, commandTimeout: 500 };
+  const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
+  const lock = await one.acquire('a');
+  const waiting = timed(other.acquire('a', { waitTimeout: Infinity }));
+  await untilWaiting('a');
+  const aborted = abortOf(lock.signal);
+  await redis.admin.config('SET', 'requirepass', 'secret');
+  await disconnectAll();
+  const end = await leaseEnd(redis, 'a');
+  for (const work of [() => one.acquire('b'), () => one.tryAcquire('b'), () => one.inspect('b')]) {
+    const { error, took } = await timed<unknown>(work());
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/NOAUTH|out of reach/) });
+    expect(took).toBeLessThan(2 * 500 + LATE);
+  }
+  expect((await waiting).error).toMatchObject({ code: 'LOCK_STORE' });
+  expect(await aborted).toBeLessThan(end + LATE_TIMER);
+  expect(lock.isHeld).toBe(false);
+  await redis.admin.config('SET', 'requirepass', '');
+  const next = await eventually(() => other.acquire('a', { waitTimeout: 5_000 }), { within: 10_000 });
+  expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+  expect(await next.release()).toBe(true);
+});
+
+it('C10 NOPERM: a permission that is taken away under a holder: it is told in time, and all is well when it is back', async () => {
+  await redis.admin.acl('SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all');
+  const service = await locks.start(redis.url.replace('//', '//app:secret@'), { lockWatchdogTimeout: LEASE });
+  const lock = await service.acquire('a');
+  const aborted = abortOf(lock.signal);
+  await redis.admin.acl('SETUSER', 'app', '-pexpireat');
+  const end = await leaseEnd(redis, 'a');
+  await expect(lock.verify()).rejects.toMatchObject({
+    code: 'LOCK_STORE',
+    message: expect.stringContaining('the Redis user lacks a permission'),
+  });
+  expect(await aborted).toBeLessThan(end + LATE_TIMER);
+  await redis.admin.acl('SETUSER', 'app', '+pexpireat');
+  const next = await service.acquire('a', { waitTimeout: 5_000 });
+  expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+  expect(await next.release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C10 BUSY: a holder whose renewals meet the script of somebody else keeps its lock, if that ends within the lease', async () => {
+  await redis.admin.config('SET', 'lua-time-limit', '10');
+  const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: LEASE }), await locks.start(redis.url)];
+  const lock = await one.acquire('a');
+  const waiting = other.acquire('a', { waitTimeout: '30s' });
+  await untilWaiting('a');
+  const busy = timed(redis.client().eval('while true do end', 0));
+  await eventually(async () => (await timed(redis.admin.ping())).error?.message.startsWith('BUSY'));
+  const released = timed(one.acquire('b', { waitTimeout: 0 }));
+  expect((await released).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+  await new Promise((resolve) => setTimeout(resolve, LEASE / 2));
+  await redis.admin.script('KILL');
+  await busy;
+  await eventuallyPasses(() => lock.verify());
+  expect(lock.isHeld).toBe(true);
+  expect(await lock.release()).toBe(true);
+  expect(await (await waiting).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C10 LOADING: a server that really loads its data refuses nobody who can wait, and loses nothing that it kept', async () => {
+  // A server that has much to load: each key takes half a millisecond.
+  const args = ['--key-load-delay', '500', '--loading-process-events-interval-bytes', '1024'];
+  const server = await startRedis({ args });
+  try {
+    const service = await locks.start(server.url, { commandTimeout: 10_000 });
+    const lock = await service.acquire('a', { expire: '60s' });
+    const filling = server.admin.pipeline();
+    for (let i = 0; i < 3_000; i++) filling.set(`filling:${i}`, 'x'.repeat(200));
+    await filling.exec();
+    await server.admin.save();
+    await server.kill();
+    const started = server.start();
+    const refusal = (): Promise<unknown> => server.client({ enableReadyCheck: false, maxRetriesPerRequest: 0 }).ping();
+    await eventually(async () => (await timed(refusal())).error?.message.startsWith('LOADING'), { what: 'LOADING' });
+    const next = await service.acquire('b', { waitTimeout: 10_000 });
+    expect(await next.release()).toBe(true);
+    await started;
+    await lock.verify();
+    expect(await lock.release()).toBe(true);
+  } finally {
+    await locks.closeAll();
+    await server.stop();
+  }
+});

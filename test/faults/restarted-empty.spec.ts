@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { KINDS } from '../integration/kinds/support.js';
+
+const LEASE = 1_500;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await redis.stop();
+});
+
+it.each(KINDS)(
+  'C4 a Redis that restarts empty under holders and waiters: the ones are told, the others served: $kind',
+  async ({ options }) => {
+    const [one, other] = [
+      await locks.start(redis.url, { lockWatchdogTimeout: LEASE }),
+      await locks.start(redis.url, { lockWatchdogTimeout: LEASE }),
+    ];
+    const held = await one.acquire('a', options);
+    const fixed = await one.acquire('fixed', { ...options, expire: '30s' });
+    const waiting = other.acquire('a', { type: 'write', waitTimeout: '30s' });
+    await eventually(async () => (await redis.admin.zcard(redisKey('queue', 'a'))) === 1);
+    const lost = abortOf(held.signal);
+    await redis.restart({ empty: true });
+    const back = performance.now();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(held.fencingToken);
+    // Renewals come every third of a lease, and the first one that is answered says so.
+    expect((await lost) - back).toBeLessThan(LEASE);
+    expect(held.isHeld).toBe(false);
+    expect(await held.release()).toBe(false);
+    await expect(fixed.verify()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await next.verify();
+    expect(await next.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  },
+);

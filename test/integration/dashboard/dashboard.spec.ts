@@ -1,0 +1,337 @@
+import {
+  Injectable,
+  Module,
+  type CallHandler,
+  type CanActivate,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { map, type Observable, type Subject } from 'rxjs';
+import { getLockServiceToken, LockService } from 'nestjs-redis-locks';
+import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { aborted } from '../../support/locks.js';
+import { NestBench } from '../nest/support.js';
+import { ADAPTERS, OWN, serve, Stream } from './support.js';
+
+const bench = new NestBench();
+
+@Injectable()
+class Accounts {
+  readonly operators = ['ann'];
+}
+@Module({ providers: [Accounts], exports: [Accounts] })
+class AccountsModule {}
+
+/** Has a dependency, as guards do. */
+@Injectable()
+class Operators implements CanActivate {
+  constructor(private readonly accounts: Accounts) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    return this.accounts.operators.includes(context.switchToHttp().getRequest().headers['x-user']);
+  }
+}
+
+@Injectable()
+class Wrapping implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(map((data: unknown) => ({ data })));
+  }
+}
+
+describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
+  it('serves one page that may load nothing but itself', async () => {
+    const server = await serve(bench, {}, { adapter });
+    const response = await server.get('');
+    const html = await response.text();
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const policy = response.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(html).toContain('<h1>Locks</h1>');
+    // No file but this one: what it refers to is within it, or data.
+    expect([...html.matchAll(/\b(?:src|href)="(.)/g)].filter(([, first]) => first !== '#' && first !== 'd')).toEqual(
+      [],
+    );
+  });
+
+  it('asks its guards, which may inject, for everything', async () => {
+    const server = await serve(bench, { guards: [Operators], imports: [AccountsModule] }, { adapter });
+    const ann = { 'x-user': 'ann' };
+    for (const path of ['', '/state', '/events']) {
+      expect([path, (await server.get(path)).status]).toEqual([path, 403]);
+      const allowed = await server.get(path, ann);
+      expect([path, allowed.status]).toEqual([path, 200]);
+      await allowed.body!.cancel();
+    }
+    const order = { key: 'a', fencingToken: 1 };
+    expect((await server.release(order)).status).toBe(403);
+    expect((await server.release(order, { ...OWN, ...ann })).body).toEqual({ outcome: 'free' });
+  });
+
+  it('tells who holds and who waits, in all processes', async () => {
+    const server = await serve(bench, {}, { adapter });
+    const own = server.app.get(LockService);
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const lock = await own.acquire('stock:42', { owner: 'ann' });
+    await other.acquire('prices', { type: 'read' });
+    const waiting = other.acquire('stock:42');
+    await eventually(async () => (await own.inspect('stock:42'))?.waiters.length === 1);
+    const { locks, process: where, instance, readOnly } = await server.state();
+    expect({ instance, readOnly, where }).toMatchObject({
+      ...{ instance: 'default', readOnly: true },
+      where: { pid: process.pid, client: own.clientId },
+    });
+    expect(locks).toMatchObject({ more: false, complete: true });
+    expect(locks.list).toMatchObject([
+      { key: 'prices', holding: 1, waiting: 0, holders: [{ type: 'read', client: other.clientId }] },
+      {
+        ...{ key: 'stock:42', fencingToken: lock.fencingToken, holding: 1, waiting: 1 },
+        holders: [{ owner: 'ann', client: own.clientId, type: 'exclusive', fencingToken: lock.fencingToken }],
+        waiters: [{ client: other.clientId, type: 'exclusive' }],
+      },
+    ]);
+    const [holder] = locks.list[1]!.holders;
+    expect(holder!.lease).toBeGreaterThan(20_000);
+    expect(holder!.age).toBeGreaterThanOrEqual(0);
+    expect(holder!.age).toBeLessThan(10_000);
+    await lock.release();
+    await (await waiting).release();
+  });
+
+  it('tells what happens, and what it finds, to whoever watches', async () => {
+    const server = await serve(bench, {}, { adapter });
+    await using stream = await Stream.open(server);
+    await stream.until(({ locks }) => locks.list.length === 0);
+    const lock = await server.app.get(LockService).acquire('a');
+    await stream.until(({ locks }) => locks.list[0]?.key === 'a');
+    await lock.release();
+    const { activity } = await stream.until(({ activity: { hold } }) => hold.released.some(Boolean));
+    expect(activity.acquired.reduce((sum, each) => sum + each)).toBe(1);
+    expect(activity.wait.free.reduce((sum, each) => sum + each)).toBe(1);
+  });
+
+  it('frees a lock, gives it to the next, and its holder hears of it', async () => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    const locks = server.app.get(LockService);
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const lock = await locks.acquire('a');
+    const waiting = other.acquire('a');
+    await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
+    const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
+    expect(await server.release(order)).toEqual({ status: 200, body: { outcome: 'released' } });
+    await aborted(lock.signal);
+    const next = await waiting;
+    // Whoever has it now was not meant.
+    const { status, body } = await server.release(order);
+    expect([status, body]).toMatchObject([409, { outcome: 'changed', lock: { fencingToken: next.fencingToken } }]);
+    expect(next.isHeld).toBe(true);
+    await next.release();
+    expect(await server.release(order)).toEqual({ status: 200, body: { outcome: 'free' } });
+    await eventuallyPasses(async () => {
+      expect((await server.state()).activity.incidents).toMatchObject([{ type: 'lost', key: 'a' }]);
+    });
+  });
+
+  it.each([
+    ['without its own header', { 'content-type': 'application/json' }],
+    ['as a form', { ...OWN, 'content-type': 'application/x-www-form-urlencoded' }],
+    ['as a text', { ...OWN, 'content-type': 'text/plain' }],
+    ['from another site', { ...OWN, 'sec-fetch-site': 'cross-site' }],
+    ['from a sibling of its site', { ...OWN, 'sec-fetch-site': 'same-site' }],
+    ['from another origin', { ...OWN, origin: 'https://evil.example' }],
+    ['from no origin', { ...OWN, origin: 'null' }],
+  ])('refuses a release %s', async (_how, headers) => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    const lock = await server.app.get(LockService).acquire('a');
+    const { status } = await server.release({ key: 'a', fencingToken: lock.fencingToken }, headers);
+    // Fastify knows no other type than JSON and text.
+    expect([403, 415]).toContain(status);
+    expect((await server.app.get(LockService).inspect('a'))!.fencingToken).toBe(lock.fencingToken);
+  });
+
+  it('takes a release from its own origin', async () => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    const { fencingToken } = await server.app.get(LockService).acquire('a');
+    const { origin } = new URL(server.url);
+    expect((await server.release({ key: 'a', fencingToken }, { ...OWN, origin })).body).toEqual({
+      outcome: 'released',
+    });
+  });
+
+  it('refuses what is no order', async () => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    for (const order of [{}, { key: 'a' }, { key: 7, fencingToken: 1 }, [], { key: '', fencingToken: 1 }])
+      expect((await server.release(order)).status).toBe(400);
+  });
+
+  it('tells scripts of other origins nothing', async () => {
+    const server = await serve(bench, {}, { adapter });
+    for (const path of ['/state', '/events'])
+      expect((await server.get(path, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+  });
+
+  it('lives behind prefixes, versions and interceptors', async () => {
+    const prepare = (app: { setGlobalPrefix(prefix: string): void; enableVersioning(): void }) => {
+      app.setGlobalPrefix('api');
+      app.enableVersioning();
+    };
+    const metadata = { providers: [{ provide: APP_INTERCEPTOR, useClass: Wrapping }] };
+    const server = await serve(
+      bench,
+      { path: '/admin/locks/' },
+      { adapter, metadata, prepare, at: '/api/admin/locks' },
+    );
+    expect(await (await server.get('')).text()).toMatch(/^<!doctype html>/i);
+    expect(await server.state()).toMatchObject({ instance: 'default' });
+    await using stream = await Stream.open(server);
+    await stream.until(({ instance }) => instance === 'default');
+  });
+
+  it('lets the application end while somebody watches', async () => {
+    const server = await serve(bench, {}, { adapter, forceCloseConnections: false });
+    await using stream = await Stream.open(server);
+    await stream.until(() => true);
+    await server.app.close();
+    await eventually(() => stream.ended);
+  });
+});
+
+describe('the dashboard', () => {
+  it('is not set up without guards, unless that is meant', () => {
+    for (const guards of [undefined, [], 'all', [undefined]] as never[])
+      expect(() => RedisLockDashboardModule.forRoot({ guards })).toThrow(/guards: \[AdminGuard\]/);
+    RedisLockDashboardModule.forRoot({ guards: 'none' });
+  });
+
+  it.each([
+    [{ path: 'a/:id' }, /path/],
+    [{ path: '..' }, /path/],
+    [{ refresh: 10 }, /refresh/],
+    [{ limit: 0 }, /limit/],
+    [{ readOnly: 'yes' }, /readOnly/],
+    [{ connection: [] }, /connection/],
+    [{ pathh: 'x' }, /did you mean 'path'/],
+  ])('refuses %p', (options, message) => {
+    expect(() => RedisLockDashboardModule.forRoot({ guards: 'none', ...options } as never)).toThrow(message);
+  });
+
+  it('without guards is read only until the opposite is written down', async () => {
+    const server = await serve(bench, {});
+    const lock = await server.app.get(LockService).acquire('a');
+    expect(await server.release({ key: 'a', fencingToken: lock.fencingToken })).toEqual({
+      status: 403,
+      body: { outcome: 'read-only' },
+    });
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('takes settings from other providers', async () => {
+    const imports = [
+      RedisLockDashboardModule.forRootAsync({
+        ...{ guards: 'none', imports: [AccountsModule], inject: [Accounts] },
+        useFactory: ({ operators }: Accounts) => ({ readOnly: operators.length === 0 }),
+        path: 'more',
+      }),
+    ];
+    const server = await serve(bench, {}, { metadata: { imports } });
+    const more = (await (await fetch(server.url.replace('locks', 'more/state'))).json()) as { readOnly: boolean };
+    expect([more.readOnly, (await server.state()).readOnly]).toEqual([false, true]);
+    const early = { guards: 'none', useFactory: () => ({ path: 'x' }) } as const;
+    const { module: type, ...rest } = RedisLockDashboardModule.forRootAsync(early as never);
+    await expect(bench.boot({ imports: [{ module: type, ...rest }] })).rejects.toThrow('path comes too late');
+  });
+
+  it('shows several instances, by name', async () => {
+    const jobs = bench.locks({ name: 'jobs', keyPrefix: 'jobs', shutdownTimeout: 0 });
+    const server = await serve(bench, {}, { metadata: { imports: [jobs] } });
+    await server.app.get<LockService>(getLockServiceToken('jobs')).tryAcquire('nightly', { expire: '1m' });
+    const [first, named] = [await server.state(), await server.state('?instance=jobs')];
+    expect(first).toMatchObject({ instance: 'default', instances: ['default', 'jobs'], locks: { list: [] } });
+    expect(named).toMatchObject({ instance: 'jobs', locks: { list: [{ key: 'nightly' }] } });
+    expect((await server.get('/state?instance=none')).status).toBe(404);
+    const only = await serve(bench, { connection: 'jobs' }, { metadata: { imports: [jobs] } });
+    expect((await only.state()).instances).toEqual(['jobs']);
+    await expect(serve(bench, { connection: 'none' })).rejects.toThrow("there is no RedisLockModule named 'none'");
+  });
+
+  it('asks Redis once for all who look, and not at all while nobody does', async () => {
+    const server = await serve(bench, { refresh: 500 });
+    await bench.redis.resetCommandStats();
+    const scans = async () => (await bench.redis.commandStats())['scan'] ?? 0;
+    expect(await scans()).toBe(0);
+    await Promise.all(Array.from({ length: 10 }, () => server.state()));
+    expect(await scans()).toBe(1);
+    const streams = await Promise.all(Array.from({ length: 5 }, () => Stream.open(server)));
+    await Promise.all(streams.map((stream) => eventually(() => stream.states.length >= 3)));
+    const asked = await scans();
+    expect(asked).toBeLessThanOrEqual(Math.max(...streams.map(({ states }) => states.length)) + 1);
+    await Promise.all(streams.map((stream) => stream[Symbol.asyncDispose]()));
+    await eventually(async () => {
+      const before = await scans();
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      return (await scans()) === before;
+    });
+  });
+
+  it('shows as many as it may, and says that there are more', async () => {
+    const server = await serve(bench, { limit: 3 });
+    const locks = server.app.get(LockService);
+    const holds = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => locks.acquire(key)));
+    expect((await server.state()).locks).toMatchObject({ limit: 3, more: true, list: { length: 3 } });
+    await Promise.all(holds.slice(1).map((hold) => hold.release()));
+    await eventually(async () => {
+      const { list, more } = (await server.state()).locks;
+      return list.length === 1 && list[0]!.key === 'a' && !more;
+    });
+  });
+
+  it('tells what was known before, and why it does not know better, while Redis does not answer', async () => {
+    const server = await serve(bench, {}, { module: { commandTimeout: 300 } });
+    await server.app.get(LockService).acquire('a');
+    expect((await server.state()).locks.trouble).toBeUndefined();
+    await bench.redis.pause();
+    try {
+      await eventuallyPasses(async () => {
+        const { locks } = await server.state();
+        expect(locks).toMatchObject({ trouble: expect.stringContaining('300 ms'), list: [{ key: 'a' }] });
+      });
+    } finally {
+      await bench.redis.resume();
+    }
+    await eventually(async () => (await server.state()).locks.trouble === undefined);
+  });
+
+  it('says which permission is missing', async () => {
+    const server = await serve(bench, {});
+    await bench.redis.admin.acl('SETUSER', 'default', '-scan');
+    try {
+      expect((await server.state()).locks.trouble).toMatch(/lacks a permission.*scan/);
+    } finally {
+      await bench.redis.admin.acl('SETUSER', 'default', '+scan');
+    }
+  });
+
+  it('shows locks in memory', async () => {
+    const server = await serve(bench, {}, { module: { store: 'memory', keyPrefix: 'dashboard' } });
+    const lock = await server.app.get(LockService).acquire('a');
+    expect((await server.state()).locks).toMatchObject({ complete: true, list: [{ key: 'a' }] });
+    await lock.release();
+  });
+
+  it('collects nothing where it is not imported', async () => {
+    const isObserved = ({ events }: LockService) => (events.source as unknown as Subject<unknown>).observed;
+    const app = await bench.boot();
+    expect(isObserved(app.get(LockService))).toBe(false);
+    const server = await serve(bench, {});
+    const locks = server.app.get(LockService);
+    expect(isObserved(locks)).toBe(true);
+    await server.app.close();
+    expect(isObserved(locks)).toBe(false);
+  });
+});

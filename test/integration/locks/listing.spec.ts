@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/lock.service.js';
+import { LockBench, record } from '../../support/locks.js';
+import { startRedisCluster, type RedisCluster } from '../../support/redis-cluster.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+
+/** All keys that a service lists, and in how many parts. */
+async function listAll(service: LockService, budget: number): Promise<{ keys: string[]; parts: number }> {
+  const keys = new Set<string>();
+  let parts = 0;
+  for (let cursor: string | undefined = ''; cursor !== undefined; parts++) {
+    const part: Awaited<ReturnType<LockService['list']>> = await service.list({ cursor, budget });
+    for (const key of part.keys) keys.add(key);
+    cursor = part.cursor;
+  }
+  return { keys: [...keys].sort(), parts };
+}
+
+const bench = new LockBench();
+const KEYS = ['a', 'order:{42}:pay', 'a*?', 'a b', 'ünï'].sort();
+
+describe('the list of what is held', () => {
+  it('has every key by its own name, and nothing else', async () => {
+    const service = await bench.service();
+    await Promise.all(KEYS.map((key) => service.acquire(key)));
+    await (await service.acquire('released')).release();
+    await bench.redis.admin.set('lock:other', '1', 'EX', 60);
+    expect((await listAll(service, 1_000)).keys).toEqual(KEYS);
+  });
+
+  it('comes in parts that each look at a few names only', async () => {
+    const service = await bench.service();
+    await service.acquire('a');
+    const others = Array.from({ length: 3_000 }, (_, i) => [`other:${i}`, '1']).flat();
+    await bench.redis.admin.mset(...others);
+    await bench.redis.resetCommandStats();
+    await service.list({ cursor: '', budget: 1_000 });
+    expect((await bench.redis.commandStats())['scan']).toBe(2);
+    const { keys, parts } = await listAll(service, 1_000);
+    expect(keys).toEqual(['a']);
+    expect(parts).toBeGreaterThanOrEqual(3);
+    await bench.redis.admin.flushall();
+  });
+
+  it('tells the time of the server', async () => {
+    const service = await bench.service();
+    await service.acquire('a');
+    const { time } = await service.list({ cursor: '', budget: 1 });
+    const since = (await service.inspect('a'))!.holders[0]!.since.getTime();
+    expect(time - since).toBeGreaterThanOrEqual(0);
+    expect(time - since).toBeLessThan(5_000);
+  });
+
+  it('finds its keys behind a prefix that ioredis puts before all', async () => {
+    const service = await bench.service({ connection: bench.redis.client({ keyPrefix: 'app[1]*:' }) });
+    await service.acquire('a');
+    expect(await bench.redis.admin.exists('app[1]*:lock:state:{a}')).toBe(1);
+    expect((await listAll(service, 1_000)).keys).toEqual(['a']);
+  });
+
+  it('fails within commandTimeout, and says why, where Redis does not answer', async () => {
+    const service = await bench.service({ commandTimeout: 300 });
+    await bench.redis.pause();
+    try {
+      await expect(service.list({ cursor: '', budget: 1 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    } finally {
+      await bench.redis.resume();
+    }
+  });
+
+  it('is the same in memory', async () => {
+    const service = await bench.service({ store: 'memory', keyPrefix: 'listing' });
+    const events = record(service);
+    const holds = await Promise.all(KEYS.map((key) => service.acquire(key)));
+    await (await service.acquire('released')).release();
+    expect(await listAll(service, 1)).toEqual({ keys: KEYS, parts: 1 });
+    await Promise.all(holds.map((hold) => hold.release()));
+    expect((await listAll(service, 1)).keys).toEqual([]);
+    expect(events.length).toBeGreaterThan(0);
+  });
+
+  it('is refused by a store that has none', async () => {
+    const service = await bench.service({
+      store: () => ({ listen() {}, async start() {}, async close() {} }) as never,
+    });
+    await expect(service.list({ cursor: '', budget: 1 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+});
+
+describe('the list of what is held, on several masters', () => {
+  let others: RedisServer[];
+  beforeAll(async () => {
+    others = await Promise.all([startRedis(), startRedis()]);
+  });
+  afterAll(() => Promise.all(others.map((server) => server.stop())));
+
+  it('is what some of them know, as long as a majority answers', async () => {
+    const connection = [bench.redis, ...others].map(({ url }) => url);
+    const service = await bench.service({ connection, commandTimeout: 1_000 });
+    await Promise.all(KEYS.map((key) => service.acquire(key)));
+    await others[1]!.kill();
+    expect((await listAll(service, 1)).keys).toEqual(KEYS);
+    await others[0]!.kill();
+    await expect(listAll(service, 1)).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await bench.close();
+  });
+});
+
+describe('the list of what is held, in a Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+  }, 60_000);
+  afterAll(() => cluster.stop());
+
+  it('goes through all masters', async () => {
+    const service = await bench.service({ connection: { cluster: cluster.addresses } });
+    await Promise.all(KEYS.map((key) => service.acquire(key)));
+    const { keys, parts } = await listAll(service, 1);
+    expect(keys).toEqual(KEYS);
+    expect(parts).toBeGreaterThanOrEqual(3);
+    await bench.close();
+  });
+});

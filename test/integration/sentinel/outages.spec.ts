@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { abortOf, FaultLocks, redisKey } from '../../support/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 2_000;
+/** How long an outage may take: Sentinels may have to try a second time. */
+const OUTAGE = { commandTimeout: '15s', lockWatchdogTimeout: 3_000 };
+
+let sentinels: RedisSentinels;
+const locks = new FaultLocks();
+
+// New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
+beforeEach(async () => {
+  sentinels = await startRedisSentinels();
+}, 60_000);
+afterEach(async () => {
+  await Promise.all(sentinels.servers.map((server) => server.resume()));
+  await locks.closeAll();
+  await sentinels.stop();
+});
+
+const waitersOf = async (key: string): Promise<number> =>
+  (await sentinels.master()).admin.zcard(redisKey('queue', key));
+
+describe('behind Sentinels', () => {
+  it('C3 C13 a master that was stopped, was replaced and goes on as if it still were one: nobody follows it back', async () => {
+    const [one, other] = [
+      await locks.start(sentinels.connection, OUTAGE),
+      await locks.start(sentinels.connection, OUTAGE),
+    ];
+    const lock = await one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
+    const old = await sentinels.master();
+    await old.pause();
+    await sentinels.untilMasterIsNot(old);
+    // Kept, as its replica knows it, if that took over within the lease; else lost by now.
+    await lock.release();
+    const next = await other.acquire('a', { waitTimeout: '30s' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(lock.isHeld).toBe(false);
+    await old.resume();
+    // It takes writes until the Sentinel makes it a replica, eight seconds and more; whoever believed it would get in.
+    for (let times = 0; times < 20; times++) expect(await one.tryAcquire('a')).toBeNull();
+    await next.verify();
+    expect(await next.release()).toBe(true);
+  }, 60_000);
+
+  it('C4 a master that restarts empty: holders are told, who waits is served with a larger token', async () => {
+    const [one, other] = [
+      await locks.start(sentinels.connection, OUTAGE),
+      await locks.start(sentinels.connection, OUTAGE),
+    ];
+    const lock = await one.acquire('a');
+    const waiting = other.acquire('a', { waitTimeout: '30s' });
+    await eventually(async () => (await waitersOf('a')) === 1);
+    const lost = abortOf(lock.signal);
+    const master = await sentinels.master();
+    // Its replica gets the data, or rather none, from it again.
+    await master.restart({ empty: true });
+    const next = await waiting;
+    await lost;
+    expect(lock.isHeld).toBe(false);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await next.release()).toBe(true);
+  });
+
+  it('C6 subscriptions that are killed at all servers are restored, and who waits is served soon', async () => {
+    const [one, other] = [await locks.start(sentinels.connection), await locks.start(sentinels.connection)];
+    const lock = await one.acquire('a');
+    const waiting = other.acquire('a');
+    await eventually(async () => (await waitersOf('a')) === 1);
+    for (const { admin } of sentinels.servers) await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    expect(performance.now() - since).toBeLessThan(SOON);
+  });
+
+  it('C15 a master that is lost before it has replicated: with replicas of 1 its holder never believed, the next one has a larger token', async () => {
+    const [one, other] = [
+      await locks.start(sentinels.connection, OUTAGE),
+      await locks.start(sentinels.connection, OUTAGE),
+    ];
+    const before = await one.acquire('a');
+    const { fencingToken } = before;
+    await before.release();
+    const old = await sentinels.master();
+    await old.admin.wait(1, 2_000);
+    const replica = sentinels.servers.find((server) => server !== old)!;
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: what follows is not known there
+    const refused = one.acquire('a', { replicas: { min: 1, timeout: 300 } });
+    await expect(refused).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await old.kill();
+    await sentinels.untilMasterIsNot(old);
+    const next = await eventually(() => other.acquire('a', { waitTimeout: '30s' }), { within: 15_000 });
+    expect(next.fencingToken).toBeGreaterThan(fencingToken);
+    await eventuallyPasses(() => next.verify());
+    expect(await next.release()).toBe(true);
+  });
+});

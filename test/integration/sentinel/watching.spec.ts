@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, it } from '@jest/globals';
+import { Proxy } from '../../../chaos/harness/proxy.mjs';
+import { eventually } from '../../support/eventually.js';
+import { FaultLocks, redisKey } from '../../support/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+
+/** Until a Sentinel makes a replica of an old master it takes eight seconds and more: what comes sooner was told. */
+const TOLD = { within: 4_000 };
+
+/** ms in which a Sentinel is missed several times. */
+const AWAY = 300;
+
+let sentinels: RedisSentinels;
+let proxy: Proxy | undefined;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  sentinels = await startRedisSentinels();
+}, 60_000);
+afterEach(async () => {
+  await locks.closeAll();
+  await proxy?.close();
+  proxy = undefined;
+  await sentinels.stop();
+});
+
+it('C13 a Sentinel that was away for a while still tells us of another master', async () => {
+  const service = await locks.start(sentinels.connection);
+  const listening = async (): Promise<string> =>
+    String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
+  await eventually(async () => (await listening()) !== '');
+  await sentinels.watcher.kill();
+  await sleep(AWAY);
+  await sentinels.watcher.start();
+  await eventually(async () => (await listening()) !== '', TOLD);
+  await sentinels.failover();
+  const master = await sentinels.master();
+  await eventually(async () => {
+    const lock = await service.acquire('a');
+    const isThere = await master.admin.exists(redisKey('state', 'a'));
+    await lock.release();
+    return isThere === 1;
+  }, TOLD);
+});
+
+it('C13 news of another master that arrive while a client is about to connect do not end it for good', async () => {
+  const { host, port } = sentinels.watcher;
+  proxy = await Proxy.start({ host, port });
+  const { sentinels: _, ...connection } = sentinels.connection;
+  const service = await locks.start({ ...connection, sentinels: [{ host, port: proxy.port }] });
+  await (await service.acquire('a')).release();
+  const old = await sentinels.master();
+  // The Sentinel's news take so long, and its answer to who asks where the master is twice as long.
+  proxy.delay(400);
+  await sentinels.failover();
+  await old.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  await eventually(async () => (await service.tryAcquire('a', { waitTimeout: 1_000 }))?.release(), {
+    within: 10_000,
+    every: 50,
+  });
+});

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from '@jest/globals';
+import { read, ROOT } from '../support/documentation.js';
+
+const ENTRY_POINTS = ['index', 'testing/index', 'metrics/index', 'health/index'].map((name) =>
+  join(ROOT, 'lib', `${name}.ts`),
+);
+
+/** What users write as an object of options, whatever it is called. */
+const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
+
+/** Types of users' own, or of other packages, that are named like options. */
+const OF_OTHERS = [
+  'LockMetricOptions', // of OpenTelemetry's meter
+  'PrometheusMetricOptions', // of prom-client's metrics
+  'LockClientOptions', // of the harness for stores
+];
+
+/** The names of all options, by the types that have them. */
+function optionsOfTypes(): Array<[type: string, options: string[]]> {
+  const program = ts.createProgram(ENTRY_POINTS, {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    target: ts.ScriptTarget.ES2022,
+    strict: true,
+    skipLibCheck: true,
+  });
+  const checker = program.getTypeChecker();
+  const types = ENTRY_POINTS.flatMap((file) =>
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)!)!),
+  ).filter(({ name }) => isOptions(name) && !OF_OTHERS.includes(name));
+  return types.map((symbol) => {
+    const declared = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    return [
+      symbol.name,
+      checker
+        .getDeclaredTypeOfSymbol(declared)
+        .getProperties()
+        .map(({ name }) => name),
+    ];
+  });
+}
+
+interface Section {
+  /** What it says it is about. */
+  readonly types: readonly string[];
+  /** The first column of its table. */
+  readonly options: readonly string[];
+}
+
+/** The sections of docs/options.md: each names its types in the text, and their options in its table. */
+const sections: readonly Section[] = read('docs/options.md')
+  .split(/^#+ .*$/m)
+  .flatMap((section) => section.split(/(?<=^\|.*\n)\n/m))
+  .map((text) => ({
+    types: [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name!).filter(isOptions),
+    options: [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!),
+  }));
+
+/** Whose options are those of another section, and some of their own. */
+const BASES: Readonly<Record<string, string>> = {
+  LockTestingOptions: 'RedisLockModuleOptions',
+  RedisLockTestingOptions: 'RedisLockRootOptions',
+};
+
+describe('docs/options.md', () => {
+  const types = optionsOfTypes();
+
+  it('is about types that there are', () => {
+    const names = types.map(([name]) => name);
+    expect(names.length).toBeGreaterThan(20);
+    expect(sections.flatMap((section) => section.types).filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  it.each(types)('names every option of %s', (type, options) => {
+    const told = sections.filter(({ types: of }) => of.includes(type) || of.includes(BASES[type] ?? type));
+    expect(told.flatMap((section) => section.options)).toEqual(expect.arrayContaining(options));
+  });
+
+  it.each(sections.filter(({ types: of }) => of.length > 0))('names no option that $types have not', (section) => {
+    const known = types.filter(([name]) => section.types.includes(name)).flatMap(([, options]) => options);
+    expect(section.options.filter((name) => !known.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,32 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { FAULTS } from '../../reliability/faults/index.mjs';
+import { documentWith } from '../../reliability/report/write.mjs';
+import { SCENARIOS } from '../../reliability/scenarios.mjs';
+
+const pathOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+interface Results {
+  readonly results: ReadonlyArray<{ readonly fault: string; readonly problems: readonly string[] }>;
+}
+
+describe('docs/reliability.md', () => {
+  it('says what the results say', () => {
+    expect(readFileSync(pathOf('docs/reliability.md'), 'utf8')).toBe(documentWith());
+  });
+
+  it('has results of all faults on all topologies, and none that failed', () => {
+    for (const topology of new Set(SCENARIOS.map((scenario) => scenario.topology))) {
+      const { results } = JSON.parse(readFileSync(pathOf(`reliability/results/${topology}.json`), 'utf8')) as Results;
+      const wanted = SCENARIOS.filter((scenario) => scenario.topology === topology).map(({ fault }) => fault);
+      expect([topology, results.map(({ fault }) => fault)]).toEqual([topology, wanted]);
+      expect(results.flatMap(({ problems }) => problems)).toEqual([]);
+    }
+  });
+
+  it('names tests that there are, and faults that there are', () => {
+    expect(SCENARIOS.filter(({ test }) => !existsSync(pathOf(test)))).toEqual([]);
+    expect(SCENARIOS.filter(({ fault }) => !(fault in FAULTS))).toEqual([]);
+  });
+});
