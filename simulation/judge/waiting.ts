@@ -87,14 +87,15 @@ export class WaitingRule {
   }
 
   private lookAt(key: string, processes: ReadonlySet<Process>, lasting: Map<string, number>): void {
-    const { holds, waiters } = this.server.inspect(key);
+    const { holds, waiters, lastToken } = this.server.inspect(key);
     const lasts = (what: string, limit: number): void => {
       const since = this.since.get(what) ?? this.world.now;
       lasting.set(what, since);
       const ms = this.world.now - Math.max(since, this.disturbedUntil());
       if (ms > limit) this.fail(new Violation('service', `${what} for ${ms} ms, and somebody waits`));
     };
-    if (holds.length === 0) lasts(`'${key}' is free`, this.service.free);
+    // Somebody may have had it between two looks.
+    if (holds.length === 0) lasts(`'${key}' is free behind token ${lastToken}`, this.service.free);
     for (const { engine, name } of processes) {
       const waiting = Reflect.get(engine, 'waiting') as { ticket(id: string): unknown };
       for (const { id } of waiters) {
