@@ -83,7 +83,8 @@ describe('Redlock over three masters', () => {
       expect(await lock.release()).toBe(true);
       await expect(service.acquire('b')).rejects.toMatchObject({
         code: 'LOCK_STORE',
-        message: expect.stringMatching(/1 of 3 masters answered.*out of memory/),
+        // Two refusals decide it, whether the third one has answered by then or not.
+        message: expect.stringMatching(/^[01] of 3 masters answered, and 2 have to: .*out of memory/),
       });
     } finally {
       for (const { admin } of bench.masters) await admin.config('SET', 'maxmemory', '0');

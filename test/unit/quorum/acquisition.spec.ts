@@ -153,6 +153,30 @@ describe('an acquisition over several masters', () => {
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 9 });
   });
 
+  it('does not count a master whose connection was lost while a grant was being given back', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    a!.holds(1);
+    b!.contends({ holders: ['other:1'] });
+    c!.contends({ holders: ['third:1'] });
+    await quorum.clock.pass(20);
+    const [yielding] = a!.releases;
+    // It is sent again on the next connection, and the first copy may come behind all that is asked from now on.
+    a!.epoch += 1;
+    const next = { outcome: 'held', time: 0, token: 9, lease: 10_000, turns: 1 } as const;
+    yielding!.answer.resolve({ released: true, next });
+    await settled();
+    expect(a!.releases.at(-1)!.request).toMatchObject({ id: 'me:1', next: undefined });
+    b!.holds(4);
+    await quorum.clock.pass(200);
+    expect(answer.value).toBeUndefined();
+    expect(a!.acquires).toHaveLength(1);
+    c!.holds(5);
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
+    expect(a!.fences).toHaveLength(0);
+  });
+
   it('takes a push in the pause as the end of a split vote', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
