@@ -5,8 +5,7 @@ const WAITERS = 10_000;
 const bench = new LockBench();
 
 it('C19 10 000 waiters for one key in one process: one place, one subscription, no warning, all served in their order', async () => {
-  // To make ten thousand calls may hold up a busy machine for seconds, and a command that is under way with it.
-  const [service, other] = await bench.serviceList(2, { commandTimeout: '30s' });
+  const [service, other] = await bench.serviceList(2);
   const warnings: Error[] = [];
   const warned = (warning: Error): void => void warnings.push(warning);
   process.on('warning', warned);

@@ -25,8 +25,9 @@ export class TimeLimit {
     this.running.delete(limited);
   }
 
+  /** What has arrived while the process was held up is read first: Node runs timers before it looks at sockets. */
   private wakeIn(ms: number): NodeJS.Timeout {
-    return outside(() => setTimeout(() => this.expire(), ms).unref());
+    return outside(() => setTimeout(() => setImmediate(() => this.expire()), ms).unref());
   }
 
   private expire(): void {

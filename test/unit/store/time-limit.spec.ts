@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { TimeLimit } from '../../../lib/store/redis/time-limit.js';
 
@@ -29,6 +31,26 @@ describe('a time limit that many share', () => {
         return caller.getStore();
       });
     expect(await Promise.all([wait('ada'), wait('bob')])).toEqual(['ada', 'bob']);
+  });
+
+  it('is not over for what has arrived while the process was held up', async () => {
+    const server = createServer((socket) => socket.write('an answer')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+    await once(socket, 'connect');
+    const limit = new TimeLimit(20);
+    const first = await new Promise((resolve) => {
+      const limited = limit.begin(() => resolve('over'));
+      socket.once('data', () => {
+        limit.end(limited);
+        resolve('answered');
+      });
+      const end = performance.now() + 60;
+      while (performance.now() < end);
+    });
+    socket.destroy();
+    server.close();
+    expect(first).toBe('answered');
   });
 
   it('is over in the order in which it began, and not for what ended before', async () => {
