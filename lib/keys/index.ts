@@ -13,6 +13,7 @@ export {
   redisKeys,
   shardChannel,
   statePattern,
+  tagged,
   type LatchKeys,
   type RedisKeys,
 } from './redis-keys.js';

@@ -51,7 +51,8 @@ export function latchKeys(prefix: string, key: string): LatchKeys {
   return { latch: `${prefix}:latch:${name}`, counted: `${prefix}:counted:${name}` };
 }
 
-const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
+/** How a key stands in all names that are made of it. */
+export const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
 
 /** Matches the names of the states of all locks, for SCAN. */
 export const statePattern = (prefix: string): string => `${prefix}:state:*`;

@@ -1,6 +1,7 @@
 import { redisKeys } from '../../keys/index.js';
 import type { RenewReply, RenewRequest } from '../lock-store.js';
 import type { Connection } from './connection.js';
+import { namedKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { storeFailure } from './store-failure.js';
 
@@ -31,7 +32,7 @@ export class LeaseRenewals {
   }
 
   private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
-    const states = requests.map(({ key }) => redisKeys(this.keyPrefix, key).state);
+    const states = namedKeys(requests.map(({ key }) => redisKeys(this.keyPrefix, key).state));
     const args = requests.flatMap(({ id, lease }) => [id, lease]);
     try {
       const leases = (await this.scripts.run('renew', states, args)) as unknown[];

@@ -1,6 +1,7 @@
 import { latchKeys } from '../../keys/index.js';
 import type { LatchCount, LatchStore } from '../latch-store.js';
 import { address } from './replies.js';
+import { namedKeys, type ScriptKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 
 /**
@@ -50,8 +51,8 @@ export class RedisLatches implements LatchStore {
   }
 
   /** In the order of lua/shared/latch.lua. */
-  private keysOf(key: string): string[] {
+  private keysOf(key: string): ScriptKeys {
     const { latch, counted } = latchKeys(this.options.keyPrefix, key);
-    return [latch, counted];
+    return namedKeys([latch, counted]);
   }
 }

@@ -31,6 +31,7 @@ import {
   readReleaseReply,
   writeMode,
 } from './replies.js';
+import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
 
@@ -55,6 +56,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly latches: RedisLatches;
   private readonly connection: Connection;
   private readonly scripts: ScriptRunner;
+  private readonly keys: LockKeys;
   private readonly renewals: LeaseRenewals;
   private readonly names: KeyScan;
   private listener: LockStoreListener | undefined;
@@ -67,6 +69,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.clientId = options.clientId ?? newClientId();
     this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
     this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+    this.keys = new LockKeys(options.keyPrefix);
     this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
     this.names = new KeyScan(this.connection.commands, options);
     const channels = (key: string): string => this.connection.channels(key);
@@ -138,7 +141,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
     // One script speaks of one slot.
     if (this.connection.group(requests).length > 1) return undefined;
-    const keys = requests.flatMap(({ key }) => this.keysOf(key));
+    const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     return readAcquireAllReply(
       (await this.scripts.run(
         'acquireAll',
@@ -171,7 +174,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async fence({ key, id, token, turns }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.scripts.run('fence', this.keysOf(key), [id, token, turns])) as number[];
+    const reply = (await this.scripts.run('fence', this.keys.of(key), [id, token, turns])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
@@ -183,7 +186,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async inspect(key: string): Promise<StoredLock> {
-    const reply = await this.scripts.run('inspect', this.keysOf(key), [MOST_WAITERS]);
+    const reply = await this.scripts.run('inspect', this.keys.of(key), [MOST_WAITERS]);
     const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
     return {
       lastToken: Number(lastToken),
@@ -277,13 +280,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<unknown> {
-    return this.scripts.run(script, this.keysOf(key), [address(this.connection.channels(key), key), ...args]);
-  }
-
-  /** In the order of lua/shared/keys.lua. */
-  private keysOf(key: string): string[] {
-    const { state, queue, waiters, fence, gone, limit } = redisKeys(this.options.keyPrefix, key);
-    return [state, queue, waiters, fence, gone, limit];
+    return this.scripts.run(script, this.keys.of(key), [address(this.connection.channels(key), key), ...args]);
   }
 }
 

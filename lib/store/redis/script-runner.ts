@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
+import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
+import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
 import { TimeLimit } from './time-limit.js';
@@ -29,9 +31,8 @@ export class ScriptRunner {
    * @throws LockStoreError when the server refuses, or has not answered within `commandTimeout`. The script may have
    * been executed all the same, or may be yet.
    */
-  run(script: ScriptName, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<unknown> {
+  run(script: ScriptName, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
     const { sha1, source } = SCRIPTS[script];
-    const { client } = this;
     this.cork();
     return new Promise((resolve, reject) => {
       const limited = this.limit.begin(() => reject(this.timedOut()));
@@ -43,15 +44,23 @@ export class ScriptRunner {
         this.limit.end(limited);
         reject(storeFailure(error));
       };
-      const sendText = (): void => void client.eval(source, keys.length, ...keys, ...args).then(answered, failed);
+      const sendText = (): void =>
+        void this.send({ command: 'eval', script: source, keys, args }).then(answered, failed);
       if (BY_TEXT.has(script)) return sendText();
-      client.evalsha(sha1, keys.length, ...keys, ...args).then(answered, (error: Error) => {
+      this.send({ command: 'evalsha', script: sha1, keys, args }).then(answered, (error: Error) => {
         // A server that has restarted, or a replica that has taken over. The script has not been executed. A Cluster's
         // client that was sent about puts its own words before what it was told last.
         if (/\bNOSCRIPT\b/.test(error.message)) sendText();
         else failed(error);
       });
     });
+  }
+
+  private send(call: ScriptCall): Promise<unknown> {
+    const { client } = this;
+    return takesScriptCommands(client)
+      ? (client.sendCommand(new ScriptCommand(call)) as Promise<unknown>)
+      : client[call.command](...allArgs(call));
   }
 
   /** What is sent within one turn of the event loop goes out in one write. */

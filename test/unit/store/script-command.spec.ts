@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Command, Redis } from 'ioredis';
+import { redisKeys } from '../../../lib/keys/index.js';
+import {
+  allArgs,
+  ScriptCommand,
+  takesScriptCommands,
+  type ScriptCall,
+} from '../../../lib/store/redis/script-command.js';
+import { LockKeys, namedKeys } from '../../../lib/store/redis/script-keys.js';
+
+const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
+const call = fc.record<ScriptCall>({
+  command: fc.constantFrom('eval', 'evalsha'),
+  script: text,
+  keys: fc.oneof(
+    fc.array(text, { maxLength: 4 }).map(namedKeys),
+    key.map((name) => new LockKeys('shop:lock').of(name)),
+    key.map((name) => new LockKeys('lock').of(`a{${name}}b`)),
+  ),
+  args: fc.array(fc.oneof(text, fc.maxSafeInteger()), { maxLength: 6 }),
+});
+
+describe('a script that writes itself', () => {
+  it('writes what ioredis would write', () => {
+    fc.assert(
+      fc.property(call, (it) => {
+        const usual = new Command(it.command, [...allArgs(it)]);
+        expect(new ScriptCommand(it).toWritable()).toBe(usual.toWritable({}));
+      }),
+    );
+  });
+
+  it('tells ioredis what was sent, for its errors, its traces and its slots', () => {
+    fc.assert(
+      fc.property(call, (it) => {
+        const usual = new Command(it.command, [...allArgs(it)]);
+        const command = new ScriptCommand(it);
+        expect(command.args).toEqual(usual.args);
+        expect(command.getKeys()).toEqual(usual.getKeys());
+      }),
+    );
+  });
+
+  it('is for clients that put no prefix before keys', () => {
+    expect(takesScriptCommands(new Redis({ lazyConnect: true }))).toBe(true);
+    expect(takesScriptCommands(new Redis({ lazyConnect: true, keyPrefix: 'shop:' }))).toBe(false);
+  });
+
+  it('names the keys of a lock as they are named elsewhere', () => {
+    const { state, queue, waiters, fence, gone, limit } = redisKeys('lock', 'stock:42');
+    expect(new LockKeys('lock').of('stock:42').names).toEqual([state, queue, waiters, fence, gone, limit]);
+  });
+});
