@@ -77,7 +77,8 @@ export class LockService {
    * for another; LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
-    return this.taker.take(key, options).then(guarded);
+    const again = this.taker.takeAgain(key, options);
+    return again === undefined ? this.taker.take(key, options).then(guarded) : Promise.resolve(guarded(again));
   }
 
   /**

@@ -88,12 +88,12 @@ export function declareLock(
     site: label,
     connection,
     onContended,
-    options: {
+    options: Object.freeze({
       ...readTimings(label, written),
       ...readKind(label, written),
       ...readLabel(label, written),
       ...(onLost === undefined ? {} : { onLost }),
-    },
+    }),
     keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };

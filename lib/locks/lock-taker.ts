@@ -27,17 +27,15 @@ interface Step {
 export class LockTaker {
   /** The handles of owners that callers named. */
   readonly owners = new OwnerHandles();
-  /** What `NO_OPTIONS` come to. */
-  private readonly usual: AcquireTerms;
+  /** What options come to that cannot change: those of decorated methods, and none. They are checked once. */
+  private readonly resolved = new WeakMap<AcquireOptions, AcquireTerms>();
 
   constructor(
     private readonly engine: LockEngine,
     private readonly defaults: AcquireDefaults,
     /** The name of the module instance, for those who observe it. */
     private readonly instance: string,
-  ) {
-    this.usual = resolveAcquireOptions(NO_OPTIONS, defaults);
-  }
+  ) {}
 
   /**
    * @param units how many permits, where `options.permits` says that there are some
@@ -45,7 +43,7 @@ export class LockTaker {
    */
   async take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
     const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
-    const terms = options === NO_OPTIONS ? this.usual : resolveAcquireOptions(options, this.defaults, units);
+    const terms = this.termsOf(options, units);
     if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     terms.signal?.throwIfAborted();
     const reentrant = options.reentrant !== false;
@@ -61,9 +59,12 @@ export class LockTaker {
     return lock;
   }
 
-  /** One key that the scopes around the caller hold, without waiting for anything; `undefined`: that is another case. */
+  /**
+   * One key that the scopes around the caller hold alone, without waiting for anything; `undefined`: that is another case.
+   */
   takeAgain(keys: string | readonly string[], options: AcquireOptions): OwnHandle | undefined {
-    if (options !== NO_OPTIONS || typeof keys !== 'string') return undefined;
+    const terms = this.resolved.get(options);
+    if (terms === undefined || typeof keys !== 'string' || !isPlain(terms, options)) return undefined;
     return this.partInScope(keys, ({ type }) => type === 'exclusive')?.reenter();
   }
 
@@ -77,6 +78,14 @@ export class LockTaker {
       const same = lock.keys.length === keys.length && keys.every((name) => lock.part(name)?.engine === this.engine);
       return same && lock.isHeld && lock.type === type ? lock : undefined;
     });
+  }
+
+  private termsOf(options: AcquireOptions, units: number): AcquireTerms {
+    const known = this.resolved.get(options);
+    if (known !== undefined) return known;
+    const terms = resolveAcquireOptions(options, this.defaults, units);
+    if (options.permits === undefined && Object.isFrozen(options)) this.resolved.set(options, terms);
+    return terms;
   }
 
   /** Whoever has a key alone may take it again, or read it as well; whoever reads may read again, but not write. */
@@ -163,6 +172,14 @@ export class LockTaker {
     lost.assertHeld();
   }
 }
+
+/** Nothing but that a key is wanted alone. */
+const isPlain = ({ mode, owner, signal }: AcquireTerms, { reentrant, onLost }: AcquireOptions): boolean =>
+  mode.kind === 'exclusive' &&
+  owner === undefined &&
+  signal === undefined &&
+  reentrant !== false &&
+  onLost === undefined;
 
 /** Written out, which is several times as fast as a spread, and this is done for each acquisition. */
 const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
