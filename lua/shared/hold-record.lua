@@ -2,6 +2,6 @@
 local EXCLUSIVE = 'exclusive'
 
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end

@@ -16,6 +16,6 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end

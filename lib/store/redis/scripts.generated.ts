@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '4ce7ce0c4d0039f019356f2ca53a4840bfdd3b85',
+    sha1: '9858f318fba92b7e74b3024705ea37f1c1262e91',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -43,13 +43,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
@@ -171,7 +171,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '05edb7fb045494e1f95f14cee334aabbd41674e2',
+    sha1: 'b4442230b3aa2bced2442bbe1e51afb8b8e46b1e',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -202,13 +202,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 if ARGV[3] == EXCLUSIVE and redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
   local id, lease = ARGV[2], tonumber(ARGV[5])
@@ -538,7 +538,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '965ae79fb2ce42c7e057482251132a8b4b34bff4',
+    sha1: '11a73a13ae2ca29fd065a2d683009687f8785efe',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -568,13 +568,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
@@ -812,7 +812,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: 'a1e2016d68d8c9f31b0b1914b2b16dc8ad47ad61',
+    sha1: 'f7a3fc8e3ca134fef72452489096ddc8e80ffe34',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -842,13 +842,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
@@ -949,7 +949,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '29c00a840d8b9da57b32d4345b9b03a62011ad4f',
+    sha1: '0881bc31936512aad0ce856cecadc12c70172ca2',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -979,13 +979,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
@@ -1224,7 +1224,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '6668d614b2d735a15064968bd1d53a95f466583a',
+    sha1: 'ebc2ef2e5920bb5bed12723845854064ca582d39',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1254,13 +1254,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
@@ -1572,7 +1572,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'cb842b89b29fa8d9d17ff98e6963dfda5440525b',
+    sha1: 'af3e8b913b12941cfe26cc7f0bc5619c5c02b716',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1609,13 +1609,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
@@ -1979,7 +1979,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '6229076045d4b9a8a65f10a0ecd7adc05d165465',
+    sha1: '57a2717c5441e1621350ad7efb85fb031c84f642',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -2009,13 +2009,13 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', FENCE_MEMORY + lease)
+  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id, table.concat(
-    { hold.mode, integer(hold.ends), integer(hold.token), integer(hold.since), hold.owner }, ' '))
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
