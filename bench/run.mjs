@@ -3,7 +3,7 @@ import { cpus, loadavg } from 'node:os';
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { build } from '../scripts/build.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
-import { ensurePeers, versionOf } from './harness/install.mjs';
+import { ensurePeers, installLibrary, versionOf } from './harness/install.mjs';
 import { readOptions, USAGE } from './harness/options.mjs';
 
 async function bench() {
@@ -13,7 +13,8 @@ async function bench() {
   await ensureNodeModules();
   await ensurePeers();
   const redis = await ensureRedis();
-  if (options.build) await build(['esm']);
+  if (options.build) await build();
+  installLibrary();
   const server = await redis.start();
   try {
     return await runAll(server, options);

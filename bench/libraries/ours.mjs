@@ -1,8 +1,6 @@
 import 'reflect-metadata';
 
-const DIST = new URL('../../dist/esm/index.js', import.meta.url);
-
-const load = () => import(DIST);
+const load = () => import('nestjs-redis-locks');
 
 export default {
   title: 'nestjs-redis-locks',
@@ -15,9 +13,9 @@ export default {
 
   load,
 
-  async open({ connection, settings = {}, module = {}, providers = [] }) {
+  async open({ connection, settings, module = {}, providers = [] }) {
     const { RedisLockModule, LockService } = await load();
-    const { NestFactory } = await importOfRoot('@nestjs/core');
+    const { NestFactory } = await import('@nestjs/core');
     const redis = connection.redis();
     const root = {
       module: class Root {},
@@ -47,10 +45,3 @@ export default {
     };
   },
 };
-
-/** The library was built beside the node modules of the root, and a class is only what it is in its own copy of Nest. */
-async function importOfRoot(name) {
-  const { createRequire } = await import('node:module');
-  const { pathToFileURL } = await import('node:url');
-  return import(pathToFileURL(createRequire(DIST).resolve(name)));
-}
