@@ -234,10 +234,11 @@ export interface Lock {
     remainTimeToLive(): Promise<number>;
 }
 
-export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits'>;
+export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
 
 export interface LockObjectOptions {
     owner?: string;
+    pattern?: string;
 }
 
 export interface ReadWriteLock {
@@ -260,6 +261,7 @@ export type SemaphoreCallOptions = Pick<AcquireOptions, 'expire' | 'maxRenewTime
 
 export interface SemaphoreOptions {
     permits: number;
+    pattern?: string;
 }
 
 export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'>, Pick<RunOptions, 'onLost'> {
@@ -304,6 +306,7 @@ export interface LeaderElectionOptions {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
     replicas?: ReplicaOptions;
+    pattern?: string;
 }
 
 export interface LockHealth {

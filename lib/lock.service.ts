@@ -22,7 +22,7 @@ import { LockObject, type LockObjectService, type LockObjectTerms } from './lock
 import { withinScope } from './locks/lock-scope.js';
 import { LockTaker, NO_OPTIONS, readKeys, refuseWithoutPermits } from './locks/lock-taker.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
-import { readOwner, type AcquireDefaults } from './locks/resolve-acquire-options.js';
+import { readOwner, readPattern, type AcquireDefaults } from './locks/resolve-acquire-options.js';
 import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
 import type { Semaphore, SemaphoreOptions } from './locks/semaphore.js';
 import { readChoice, readCount, refuseAllButObjects, refuseUnknownOptions } from './locks/option-readers.js';
@@ -142,7 +142,7 @@ export class LockService {
    * count them (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
-    refuseUnknownOptions('getSemaphore', options, ['permits']);
+    refuseUnknownOptions('getSemaphore', options, ['permits', 'pattern']);
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
       acquire: async (name, terms, units) => (await this.taker.take(name, terms, units)).guardAgainstDropping(),
@@ -151,7 +151,11 @@ export class LockService {
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
     };
-    return new SemaphoreObject(service, assertKey(key), readCount('permits', options.permits, 1));
+    const terms = {
+      permits: readCount('permits', options.permits, 1),
+      pattern: readPattern('pattern', options.pattern),
+    };
+    return new SemaphoreObject(service, assertKey(key), terms);
   }
 
   /**
@@ -279,7 +283,7 @@ export class LockService {
     { type = 'exclusive', fair = false }: Partial<LockObjectTerms>,
     options: LockObjectOptions,
   ): Lock {
-    refuseUnknownOptions(label, options, ['owner']);
+    refuseUnknownOptions(label, options, ['owner', 'pattern']);
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquire(names, terms),
       tryAcquire: (names, terms) => this.tryAcquire(names, terms),
@@ -288,7 +292,8 @@ export class LockService {
       inScope: (names, held) => this.taker.inScope(names, held),
       ofOwner: (names, owner) => this.taker.owners.of(names, owner),
     };
-    return new LockObject(service, { keys, type, fair, owner: readOwner(options.owner) });
+    const [owner, pattern] = [readOwner(options.owner), readPattern('pattern', options.pattern)];
+    return new LockObject(service, { keys, type, fair, owner, pattern });
   }
 }
 

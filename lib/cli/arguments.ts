@@ -1,8 +1,8 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import type { RedisOptions } from 'ioredis';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { readDuration } from '../locks/option-readers.js';
+import type { WrittenConnection } from './deployment/deployment.js';
 
 export type CommandName = 'ls' | 'inspect' | 'watch' | 'release' | 'doctor';
 
@@ -11,8 +11,8 @@ export interface CommandLine {
   readonly command: CommandName;
   /** The key of `inspect` and `release`, the pattern of `ls` and `watch`. */
   readonly subject: string | undefined;
-  /** URLs, or options of ioredis. */
-  readonly connections: ReadonlyArray<string | RedisOptions>;
+  /** One; with Redlock several. */
+  readonly connections: readonly WrittenConnection[];
   readonly prefix: string | undefined;
   /** ms */
   readonly timeout: number;
@@ -101,12 +101,12 @@ function readSubject(command: CommandName, rest: readonly string[]): string | un
   return refusing(() => assertKey(first));
 }
 
-/** URLs, or options of ioredis as JSON. */
-function readConnections(written: readonly string[]): Array<string | RedisOptions> {
+/** URLs, or what the module takes as JSON. */
+function readConnections(written: readonly string[]): WrittenConnection[] {
   return written.map((text) => {
     if (!text.trimStart().startsWith('{')) return text;
     try {
-      return JSON.parse(text) as RedisOptions;
+      return JSON.parse(text) as WrittenConnection;
     } catch {
       // What was written may hold a password, and JSON.parse would repeat it.
       throw new UsageError('--connection begins with { and is no JSON: write \'{"host":"redis","port":6379}\'');

@@ -1,8 +1,8 @@
 import type { Session } from './session.js';
 
 /** The time of the first server that tells it, in ms: ages of holds are by that clock. */
-export async function serverTime({ clients }: Session): Promise<number> {
-  const times = clients.map(async (client) => {
+export async function serverTime({ deployment }: Session): Promise<number> {
+  const times = deployment.servers().map(async ({ client }) => {
     const [seconds, microseconds] = await client.time();
     return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
   });

@@ -7,11 +7,13 @@ Usage: nestjs-redis-locks <command> [options]
   inspect KEY             one lock: its holders, and its queue
   watch [PATTERN]         ls, again and again, until Ctrl-C
   release KEY [--force]   frees a lock; while somebody holds it only with --force
-  doctor                  looks at the server, and says what to change for locks
+  doctor                  looks at the servers, and says what to change for locks
 
 Options:
-  -c, --connection WHERE  redis://user:password@host:6379/0 (rediss:// for TLS), or ioredis options as JSON; several
-                          times for Redlock. Default: $REDIS_URL, else redis://127.0.0.1:6379
+  -c, --connection WHERE  redis://user:password@host:6379/0 (rediss:// for TLS), or the module's connection as JSON:
+                          {"host":"a","port":6379}, {"sentinels":[{"host":"a","port":26379}],"name":"main"}
+                          or {"cluster":[{"host":"a","port":6379}],"options":{}}; several times for Redlock.
+                          Default: $REDIS_URL, else redis://127.0.0.1:6379
   -p, --prefix PREFIX     the keyPrefix of the module. Default: lock
   -t, --timeout TIME      how long Redis may take to answer, such as 500ms or 5s. Default: 5s
   -i, --interval TIME     watch: how long to wait between two looks. Default: 1s

@@ -11,9 +11,9 @@ import { HeldLock } from './held-lock.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from './lock-handle.js';
 import { readListener, refuseUnknownOptions } from './option-readers.js';
-import { readReplicas } from './resolve-acquire-options.js';
+import { readPattern, readReplicas } from './resolve-acquire-options.js';
 
-const OPTIONS = ['onElected', 'onDeposed', 'replicas'] satisfies Array<keyof LeaderElectionOptions>;
+const OPTIONS = ['onElected', 'onDeposed', 'replicas', 'pattern'] satisfies Array<keyof LeaderElectionOptions>;
 
 /** After a failure a candidate tries again after about so many ms, and later the more often that happened. */
 const FIRST_RETRY = 250;
@@ -78,6 +78,7 @@ export class LeaderElectionObject implements LeaderElection {
   ) {
     refuseUnknownOptions('getLeaderElection', options, OPTIONS);
     if (options.replicas !== undefined) readReplicas('replicas', options.replicas);
+    readPattern('pattern', options.pattern);
     const { onElected, onDeposed } = options;
     if (onElected !== undefined) this.onElected(onElected);
     if (onDeposed !== undefined) this.onDeposed(onDeposed);
@@ -165,7 +166,7 @@ export class LeaderElectionObject implements LeaderElection {
   /** Waits for the lock; `undefined`: not this time. */
   private async campaign(stopped: AbortSignal): Promise<LockHandle | undefined> {
     const { environment, key } = this;
-    const { replicas } = this.options;
+    const { replicas, pattern } = this.options;
     const since = environment.clock.now();
     try {
       const handle = await environment.acquire(key, {
@@ -175,6 +176,7 @@ export class LeaderElectionObject implements LeaderElection {
         reentrant: false,
         signal: stopped,
         ...(replicas && { replicas }),
+        pattern,
       });
       this.failures = 0;
       return handle;

@@ -21,6 +21,8 @@ export interface LeaderElectionOptions {
   onDeposed?: DeposedListener;
   /** Believe in the election only once replicas have it. Default: the module's `defaults`, else not. */
   replicas?: ReplicaOptions;
+  /** What stands for the key in metrics, such as `'mailer:*'`, the same text for all keys of one kind. Default: nothing. */
+  pattern?: string;
 }
 
 /**

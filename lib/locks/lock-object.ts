@@ -24,6 +24,7 @@ export interface LockObjectTerms {
   readonly type: 'exclusive' | 'read';
   readonly fair: boolean;
   readonly owner: string | undefined;
+  readonly pattern: string | undefined;
 }
 
 const CALL_OPTIONS = [
@@ -53,12 +54,16 @@ export class LockObject implements Lock {
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
   private readonly type: LockObjectTerms['type'];
+  /** What each call asks for. */
+  private readonly asked: Pick<AcquireOptions, 'type' | 'fair' | 'owner' | 'pattern'>;
 
   constructor(
     private readonly service: LockObjectService,
-    private readonly terms: LockObjectTerms,
+    { keys, ...asked }: LockObjectTerms,
   ) {
-    ({ keys: this.keys, owner: this.owner, type: this.type } = terms);
+    this.keys = keys;
+    this.asked = asked;
+    ({ owner: this.owner, type: this.type } = asked);
   }
 
   get key(): string {
@@ -67,13 +72,11 @@ export class LockObject implements Lock {
 
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
     refuseUnknownOptions('lock', options, CALL_OPTIONS);
-    const { type, fair, owner } = this.terms;
-    return this.remember(this.service.acquire(this.keys, { ...options, type, fair, owner }));
+    return this.remember(this.service.acquire(this.keys, { ...options, ...this.asked }));
   }
 
   tryLock(waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const { type, fair, owner } = this.terms;
-    const options = { waitTimeout: waitTime, expire: leaseTime, type, fair, owner };
+    const options = { waitTimeout: waitTime, expire: leaseTime, ...this.asked };
     return this.remember(this.service.tryAcquire(this.keys, options));
   }
 

@@ -2,17 +2,19 @@ import type { Duration } from '../common/duration.js';
 import type { AcquireOptions } from './acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
 
-/** Whose lock a `Lock` object is. */
+/** Whose lock a `Lock` object is, and under what it is seen. */
 export interface LockObjectOptions {
   /**
    * Re-enters as a thread of Redisson does: whoever names this owner, in any context and process, holds the key
    * together. Without it the hold taken through this object is meant.
    */
   owner?: string;
+  /** What stands for the key in metrics, such as `'stock:*'`, the same text for all keys of one kind. Default: nothing. */
+  pattern?: string;
 }
 
 /** How one call through a `Lock` object acquires; what the object itself says of it cannot be given anew. */
-export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits'>;
+export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
 
 /** The two locks of one key: many may read at a time, or one may write. */
 export interface ReadWriteLock {

@@ -76,7 +76,7 @@ export function resolveAcquireOptions(
   }
   return {
     owner,
-    pattern: written.pattern === undefined ? undefined : readPattern('pattern', written.pattern),
+    pattern: readPattern('pattern', written.pattern),
     mode: readMode(written, units),
     fair: readFlag('fair', written.fair),
     replicas: replicas === undefined ? defaults.replicas : readReplicas('replicas', replicas),
@@ -96,11 +96,11 @@ export function readOwner(owner: unknown): string | undefined {
 }
 
 /**
- * What stands for a key in metrics.
+ * What stands for a key in metrics, if anything does.
  * @throws LockConfigError
  */
-export function readPattern(label: string, written: unknown): string {
-  if (typeof written === 'string' && written.trim() !== '') return written;
+export function readPattern(label: string, written: unknown): string | undefined {
+  if (written === undefined || (typeof written === 'string' && written.trim() !== '')) return written;
   throw new LockConfigError(`${label} must be a text that stands for all keys of one kind, such as 'stock:*'.`);
 }
 

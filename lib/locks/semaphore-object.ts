@@ -25,21 +25,24 @@ export interface SemaphoreService {
   setPermits(key: string, permits: number): Promise<void>;
 }
 
+/** What a `Semaphore` object was made with. */
+export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
+
 /** The semaphore shape over the service: holds that are permits. */
 export class SemaphoreObject implements Semaphore {
   constructor(
     private readonly service: SemaphoreService,
     readonly key: string,
-    private readonly permits: number,
+    private readonly terms: SemaphoreTerms,
   ) {}
 
   async acquire(permits = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
     refuseUnknownOptions('semaphore.acquire', options, CALL_OPTIONS);
-    return this.service.acquire(this.key, { ...options, permits: await this.mostFor(permits) }, permits);
+    return this.service.acquire(this.key, { ...options, ...(await this.asked(permits)) }, permits);
   }
 
   async tryAcquire(permits = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, permits: await this.mostFor(permits) };
+    const options = { waitTimeout: waitTime, expire: leaseTime, ...(await this.asked(permits)) };
     return this.service.tryAcquire(this.key, options, permits);
   }
 
@@ -51,7 +54,7 @@ export class SemaphoreObject implements Semaphore {
     }
     refuseUnknownOptions('semaphore.run', options, [...CALL_OPTIONS, 'units']);
     const { units = 1, ...rest } = options;
-    return this.service.run(this.key, task, { ...rest, permits: await this.mostFor(units) }, units);
+    return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) }, units);
   }
 
   async release(handle: LockHandle): Promise<void> {
@@ -64,14 +67,14 @@ export class SemaphoreObject implements Semaphore {
   }
 
   async availablePermits(): Promise<number> {
-    const { holds, limit = this.permits } = await this.service.inspect(this.key);
+    const { holds, limit = this.terms.permits } = await this.service.inspect(this.key);
     let free = limit;
     for (const { mode } of holds) free -= mode.kind === 'permits' ? mode.units : limit;
     return Math.max(0, free);
   }
 
   async getPermits(): Promise<number> {
-    const { limit = this.permits } = await this.service.inspect(this.key);
+    const { limit = this.terms.permits } = await this.service.inspect(this.key);
     return limit;
   }
 
@@ -80,8 +83,9 @@ export class SemaphoreObject implements Semaphore {
   }
 
   /** Raised at run time, there may be more permits than this object was made with. */
-  private async mostFor(units: number): Promise<number> {
-    return units > this.permits ? Math.max(this.permits, await this.getPermits()) : this.permits;
+  private async asked(units: number): Promise<SemaphoreTerms> {
+    const { permits, pattern } = this.terms;
+    return { pattern, permits: units > permits ? Math.max(permits, await this.getPermits()) : permits };
   }
 
   private notHeld(why: string): LockNotHeldError {

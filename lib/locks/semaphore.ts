@@ -6,6 +6,8 @@ import type { LockHandle } from './lock-handle.js';
 export interface SemaphoreOptions {
   /** How many permits there are; at least 1. */
   permits: number;
+  /** What stands for the key in metrics, such as `'imports:*'`, the same text for all keys of one kind. Default: nothing. */
+  pattern?: string;
 }
 
 /** How permits are acquired. */

@@ -1,10 +1,13 @@
 import type { Redis } from 'ioredis';
-import { clientChannel, redisKeys } from '../../keys/index.js';
-import { isRefusal } from '../session.js';
+import { clientChannel } from '../../keys/index.js';
+import { isRefusal } from '../deployment/answers.js';
 import { ok, problem, warning, type Finding } from './finding.js';
+import type { Trial } from './trial.js';
+
+type Attempt = readonly [command: string, ...args: string[]];
 
 /** Each command that locks need, in a form that changes nothing but a key of the doctor's own. */
-function trials(key: string, channel: string): ReadonlyArray<readonly [command: string, ...args: string[]]> {
+function attempts({ state: key, channel }: Trial): Attempt[] {
   return [
     ['EVALSHA', '0'.repeat(40), '0'],
     ['EVAL', 'return 1', '0'],
@@ -34,31 +37,48 @@ function trials(key: string, channel: string): ReadonlyArray<readonly [command: 
   ];
 }
 
+/** What they need beside that in a Cluster. To listen in a slot is tried by itself. */
+const attemptsInCluster = ({ slotChannel }: Trial): Attempt[] => [
+  ['SPUBLISH', slotChannel, 'doctor'],
+  ['PUBSUB', 'SHARDNUMSUB', slotChannel],
+  ['CLUSTER', 'SLOTS'],
+  ['CLUSTER', 'INFO'],
+  ['ASKING'],
+];
+
+/** Commands that are allowed one by one: `+pubsub|numsub`. */
+const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER'];
+
 /** What only parts of the library need. */
 const OPTIONAL = [
   { command: ['WAIT', '0', '1'], without: 'replicas cannot be waited for' },
+  { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find what is locked' },
   { command: ['INFO'], without: 'several masters cannot be told apart, and this doctor sees less' },
 ] as const;
 
 /** Tries what locks ask of their Redis user. */
-export async function checkPermissions(client: Redis, prefix: string, id: string): Promise<Finding[]> {
-  const { state } = redisKeys(prefix, `doctor:${id}`);
+export async function checkPermissions(trial: Trial): Promise<Finding[]> {
+  const { client } = trial.server;
   const refusals: Array<{ readonly command: string; readonly what: Refusal }> = [];
-  for (const [command, ...args] of trials(state, clientChannel(prefix, id))) {
-    const what = await refusalOf(client, command, args);
-    if (what !== undefined)
-      refusals.push({ command: command === 'PUBSUB' ? 'pubsub|numsub' : command.toLowerCase(), what });
+  for (const attempt of [...attempts(trial), ...(trial.inCluster ? attemptsInCluster(trial) : [])]) {
+    const what = await refusalOf(client, attempt);
+    if (what !== undefined) refusals.push({ command: nameOf(attempt), what });
   }
-  const missing = OPTIONAL.map(async ({ command: [name, ...args], without }) =>
-    (await refusalOf(client, name, args)) === undefined ? [] : [optionalMissing(name.toLowerCase(), without)],
+  const missing = OPTIONAL.map(async ({ command, without }) =>
+    (await refusalOf(client, command)) === undefined ? [] : [optionalMissing(nameOf(command), without)],
   );
-  return [summary(client.options.username || 'default', prefix, refusals), ...(await Promise.all(missing)).flat()];
+  const user = client.options.username || 'default';
+  return [summary(user, trial.prefix, refusals), ...(await Promise.all(missing)).flat()];
 }
+
+/** As rules of an ACL name it. */
+const nameOf = ([command, first]: Attempt): string =>
+  (WITH_SUBCOMMANDS.includes(command) ? `${command}|${first}` : command).toLowerCase();
 
 /** What a user may not do: say a command, or use a key or a channel. */
 type Refusal = 'command' | 'key' | 'channel';
 
-async function refusalOf(client: Redis, command: string, args: readonly string[]): Promise<Refusal | undefined> {
+async function refusalOf(client: Redis, [command, ...args]: Attempt): Promise<Refusal | undefined> {
   try {
     await client.call(command, ...args);
     return undefined;

@@ -1,43 +1,93 @@
 import type { Redis } from 'ioredis';
 import { clientChannel } from '../../keys/index.js';
-import { isRefusal } from '../session.js';
+import { isRefusal } from '../deployment/answers.js';
 import { ok, problem, type Finding } from './finding.js';
+import type { Trial } from './trial.js';
 
-const CHECK = 'pub/sub';
+/** One of the two kinds of channels that Redis has. */
+interface Kind {
+  readonly check: string;
+  readonly event: 'message' | 'smessage';
+  /** What tells who listens. */
+  readonly census: 'NUMSUB' | 'SHARDNUMSUB';
+  readonly rules: string;
+  subscribe(listener: Redis, channel: string): Promise<unknown>;
+  unsubscribe(listener: Redis, channel: string): Promise<unknown>;
+  publish(client: Redis, channel: string): Promise<unknown>;
+}
+
+const PLAIN: Kind = {
+  ...{ check: 'pub/sub', event: 'message', census: 'NUMSUB' },
+  rules: '+subscribe +publish +pubsub|numsub',
+  subscribe: (listener, channel) => listener.subscribe(channel),
+  // Locks never do, and need not be allowed to.
+  unsubscribe: async () => undefined,
+  publish: (client, channel) => client.publish(channel, 'doctor'),
+};
+
+const SHARDED: Kind = {
+  ...{ check: 'sharded pub/sub', event: 'smessage', census: 'SHARDNUMSUB' },
+  rules: '+ssubscribe +sunsubscribe +spublish +pubsub|shardnumsub',
+  subscribe: (listener, channel) => listener.ssubscribe(channel),
+  unsubscribe: (listener, channel) => listener.sunsubscribe(channel),
+  publish: (client, channel) => client.spublish(channel, 'doctor'),
+};
+
+/** What a server says that knows no sharded pub/sub: Redis before 7. */
+const UNKNOWN = /unknown command/i;
 
 /** Tries whether a message comes across, and whether the server sees who listens: without either nobody is woken. */
-export async function checkPubSub(client: Redis, prefix: string, id: string, timeout: number): Promise<Finding> {
-  const channel = clientChannel(prefix, id);
-  const listener = client.duplicate({ maxRetriesPerRequest: 0, retryStrategy: () => null, commandTimeout: timeout });
+export async function checkPubSub(trial: Trial): Promise<Finding> {
+  return withListener(trial, (listener) => tryOut(PLAIN, trial, listener, trial.channel));
+}
+
+/** The same in a slot of a Cluster. */
+export async function checkShardedPubSub(trial: Trial): Promise<Finding> {
+  return withListener(trial, (listener) => tryOut(SHARDED, trial, listener, trial.slotChannel));
+}
+
+async function withListener<T>({ server, timeout }: Trial, use: (listener: Redis) => Promise<T>): Promise<T> {
+  const once = { maxRetriesPerRequest: 0, retryStrategy: () => null, commandTimeout: timeout };
+  const listener = server.client.duplicate(once);
   listener.on('error', () => undefined);
   try {
-    const heard = new Promise<number>((resolve) => {
-      listener.on('message', () => resolve(performance.now()));
-    });
-    await listener.subscribe(channel);
-    const [, listeners] = (await client.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
-    if (Number(listeners) === 0) {
-      return problem(
-        CHECK,
-        'the server does not see who is subscribed to it',
-        'connect commands and subscriptions to the same server, without a proxy that parts them',
-      );
-    }
-    const sent = performance.now();
-    await client.publish(channel, 'doctor');
-    const took = await Promise.race([heard.then((at) => at - sent), after(timeout)]);
-    if (took !== undefined) return ok(CHECK, `a message took ${took.toFixed(1)} ms`);
-    return problem(CHECK, `no message came across within ${timeout} ms`, 'look for a proxy that holds messages back');
-  } catch (error) {
-    const { message } = error as Error;
-    const advice = isRefusal(error)
-      ? `let the user subscribe: +subscribe +publish +pubsub|numsub &${clientChannel(prefix, '*')}`
-      : 'see whether a further connection can be made';
-    return problem(CHECK, message, advice);
+    return await use(listener);
   } finally {
     listener.disconnect();
   }
 }
 
-const after = (ms: number): Promise<undefined> =>
+async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string): Promise<Finding> {
+  const { check, census } = kind;
+  const { timeout, prefix, server } = trial;
+  try {
+    const heard = new Promise<number>((resolve) => {
+      listener.on(kind.event, () => resolve(performance.now()));
+    });
+    await kind.subscribe(listener, channel);
+    const [, listeners] = (await server.client.call('PUBSUB', census, channel)) as [string, number];
+    if (Number(listeners) === 0) {
+      return problem(
+        check,
+        'the server does not see who is subscribed to it',
+        'connect commands and subscriptions to the same server, without a proxy that parts them',
+      );
+    }
+    const sent = performance.now();
+    await kind.publish(server.client, channel);
+    const took = await Promise.race([heard.then((at) => at - sent), within(timeout)]);
+    await kind.unsubscribe(listener, channel);
+    if (took !== undefined) return ok(check, `a message took ${took.toFixed(1)} ms`);
+    return problem(check, `no message came across within ${timeout} ms`, 'look for a proxy that holds messages back');
+  } catch (error) {
+    const { message } = error as Error;
+    if (UNKNOWN.test(message)) return ok(check, 'none before Redis 7: messages go over the bus of the Cluster');
+    const advice = isRefusal(error)
+      ? `let the user subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
+      : 'see whether a further connection can be made';
+    return problem(check, message, advice);
+  }
+}
+
+const within = (ms: number): Promise<undefined> =>
   new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref());

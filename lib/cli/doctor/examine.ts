@@ -1,42 +1,58 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { addressOf, isRefusal, type Session } from '../session.js';
+import { isRefusal } from '../deployment/answers.js';
+import type { Deployment } from '../deployment/deployment.js';
+import type { Session } from '../session.js';
 import { checkClock, checkLatency, readClock } from './check-clock.js';
+import { checkIsNoNode, checkSlots, readClusterInfo } from './check-cluster.js';
 import { checkLocking } from './check-locking.js';
 import { checkPermissions } from './check-permissions.js';
-import { checkPubSub } from './check-pubsub.js';
+import { checkPubSub, checkShardedPubSub } from './check-pubsub.js';
 import { checkEviction, checkMemory, checkRole, checkSaving, checkVersion, checkVoteIsKept } from './check-server.js';
 import { problem, type Finding } from './finding.js';
-import { readServerInfo } from './server-info.js';
+import { readServerInfo, type ServerInfo } from './server-info.js';
+import { trialAt, type Trial } from './trial.js';
 
-/** Looks at every server, and then takes a lock on all of them. All that is left is its fencing token, for ten minutes. */
+/** Looks at every server, and then takes a lock. All that is left is its fencing token, for ten minutes. */
 export async function examine(session: Session): Promise<Finding[]> {
   const id = randomBytes(8).toString('hex');
+  const { deployment } = session;
   const findings: Finding[] = [];
-  const { clients } = session;
-  for (const client of clients) {
-    const found = await examineServer(client, session, id);
-    const address = addressOf(client);
-    findings.push(...found.map((each) => (clients.length > 1 ? { ...each, check: `${address} ${each.check}` } : each)));
+  // All at once, as long as it is certain who has which slots.
+  const trials = deployment.servers().map((server) => trialAt(server, session, id));
+  for (const trial of trials) {
+    const found = await examineServer(trial, deployment.kind);
+    const { address } = trial.server;
+    findings.push(...found.map((each) => (trials.length > 1 ? { ...each, check: `${address} ${each.check}` } : each)));
   }
   return [...findings, await checkLocking(session, id)];
 }
 
-async function examineServer(client: Redis, { prefix, timeout, clients }: Session, id: string): Promise<Finding[]> {
+async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Finding[]> {
+  const { client } = trial.server;
   try {
-    const findings: Finding[] = [];
     const info = await readServerInfo(client);
-    if (info !== undefined) {
-      const checks = [checkVersion, checkRole, checkEviction, checkMemory, checkSaving];
-      if (clients.length > 1) checks.push(checkVoteIsKept);
-      findings.push(...checks.map((check) => check(info)));
-    }
-    findings.push(...(await checkPermissions(client, prefix, id)));
-    findings.push(await checkPubSub(client, prefix, id, timeout));
-    return [...findings, ...(await clockFindings(client))];
+    return [
+      ...(info === undefined ? [] : infoFindings(info, kind)),
+      ...(await checkPermissions(trial)),
+      await checkPubSub(trial),
+      ...(trial.inCluster ? await clusterFindings(trial) : []),
+      ...(await clockFindings(client)),
+    ];
   } catch (error) {
     return [problem('connection', (error as Error).message, 'see whether the server runs, and who may reach it')];
   }
+}
+
+function infoFindings(info: ServerInfo, kind: Deployment['kind']): Finding[] {
+  const checks = [checkVersion, checkRole, checkEviction, checkMemory, checkSaving];
+  if (kind === 'redlock') checks.push(checkVoteIsKept);
+  return [...(kind === 'cluster' ? [] : checkIsNoNode(info)), ...checks.map((check) => check(info))];
+}
+
+async function clusterFindings(trial: Trial): Promise<Finding[]> {
+  const clusterInfo = await readClusterInfo(trial.server);
+  return [await checkShardedPubSub(trial), ...(clusterInfo === undefined ? [] : [checkSlots(clusterInfo)])];
 }
 
 async function clockFindings(client: Redis): Promise<Finding[]> {

@@ -1,15 +1,19 @@
 import type { Redis } from 'ioredis';
-import { isRefusal } from '../session.js';
+import { isRefusal } from '../deployment/answers.js';
 
-/** What INFO tells, by name; `undefined`: the user may not ask. */
+/** What INFO tells, by name. */
 export type ServerInfo = ReadonlyMap<string, string>;
 
+/** `undefined`: the user may not ask. */
 export async function readServerInfo(client: Redis): Promise<ServerInfo | undefined> {
   try {
-    const text = await client.info();
-    return new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));
+    return readFacts(await client.info());
   } catch (error) {
     if (isRefusal(error)) return undefined;
     throw error;
   }
 }
+
+/** Of lines such as `role:master`. */
+export const readFacts = (text: string): ServerInfo =>
+  new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));

@@ -248,6 +248,6 @@ function connect({ cluster, options = {} }: ClusterAddress, commandTimeout: numb
 }
 
 /** ioredis says that no node could be asked, and keeps why to itself. */
-function reasonOf(error: Error & { lastNodeError?: Error }): Error {
+export function reasonOf(error: Error & { lastNodeError?: Error }): Error {
   return error.lastNodeError ?? error;
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { cli } from '../../support/cli.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { readReport } from './support.js';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -13,17 +14,8 @@ afterEach(async () => {
 });
 afterAll(() => redis.stop());
 
-interface Report {
-  readonly ok: boolean;
-  readonly findings: ReadonlyArray<{ status: string; check: string; found: string; advice?: string }>;
-}
-
-async function examined(url = redis.url, ...args: string[]) {
-  const { stdout, code } = await cli(url, ['doctor', '--json', ...args]);
-  const { ok, findings } = JSON.parse(stdout) as Report;
-  const about = (check: string) => findings.filter((finding) => finding.check === check);
-  return { code, ok, findings, about, amiss: findings.filter(({ status }) => status !== 'ok') };
-}
+const examined = async (url = redis.url, ...args: string[]) =>
+  readReport(await cli(url, ['doctor', '--json', ...args]));
 
 /** The rules that docs/design.md gives a user of its own, one by one. */
 const RULES = /^ACL SETUSER locks ([^]*?)^```/m
@@ -76,13 +68,18 @@ describe('doctor', () => {
     expect([code, amiss]).toEqual([0, [expect.objectContaining({ status: 'warning', check: 'eviction policy' })]]);
   });
 
-  it('finds nothing amiss with the documented permissions', async () => {
-    const { amiss } = await examined(await userWithout());
-    expect(amiss).toEqual([]);
+  it('finds nothing amiss with the documented permissions, but that ls wants one more', async () => {
+    const { code, amiss } = await examined(await userWithout());
+    expect(code).toBe(0);
+    expect(amiss).toEqual([
+      expect.objectContaining({ status: 'warning', check: 'permissions', advice: expect.stringContaining('+scan') }),
+    ]);
+    await redis.admin.acl('SETUSER', 'locks', '+scan');
+    expect((await examined(redis.url.replace('//', '//locks:password@'))).amiss).toEqual([]);
   });
 
   it('names each permission that is missing, as the rule that gives it', async () => {
-    // Those of INFO and WAIT are optional, and a user who may not subscribe has a finding of its own.
+    // INFO, WAIT and SCAN are optional, and a user who may not subscribe has a finding of its own.
     const apart = ['+info', '+wait', '+subscribe'];
     const commands = RULES.filter((rule) => rule.startsWith('+') && !apart.includes(rule));
     const { code, about } = await examined(await userWithout(...commands, ...apart), '-t', '1s');
@@ -91,6 +88,7 @@ describe('doctor', () => {
     expect(missing!.advice!.replace('ACL SETUSER locks ', '').split(' ').sort()).toEqual([...commands].sort());
     expect(optional.map(({ status, advice }) => [status, advice])).toEqual([
       ['warning', expect.stringContaining('+wait')],
+      ['warning', expect.stringContaining('+scan')],
       ['warning', expect.stringContaining('+info')],
     ]);
     expect(about('pub/sub')).toMatchObject([{ status: 'problem', advice: expect.stringContaining('+subscribe') }]);

@@ -152,7 +152,13 @@ describe('a Lock object', () => {
       inScope: () => undefined,
       ofOwner: () => [],
     };
-    const lock = new LockObject(service, { keys: ['a'], type: 'exclusive', fair: false, owner: undefined });
+    const lock = new LockObject(service, {
+      keys: ['a'],
+      type: 'exclusive',
+      fair: false,
+      owner: undefined,
+      pattern: undefined,
+    });
     await lock.lock();
     expect(lock.getHoldCount()).toBe(1);
     expect(await lock.forceUnlock()).toBe(true);

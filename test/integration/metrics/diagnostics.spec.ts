@@ -126,6 +126,46 @@ describe('diagnostics channels', () => {
     await expect(locks.acquire('job:1', { pattern: '' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });
 
+  it('tell the pattern that a lock, a semaphore or an election was made with', async () => {
+    const locks = (await bench.boot()).get(LockService);
+    const named = { pattern: 'job:*' };
+    for (const lock of [
+      locks.getLock('job:1', named),
+      locks.getFairLock('job:1', named),
+      locks.getReadWriteLock('job:1', named).readLock(),
+      locks.getReadWriteLock('job:1', named).writeLock(),
+      locks.getMultiLock(['job:1', 'job:2'], named),
+    ]) {
+      await (await lock.lock()).release();
+      await (await lock.tryLock())!.release();
+    }
+    expect(patterns()).toEqual(Array(10).fill('job:*'));
+
+    const semaphore = locks.getSemaphore('job:2', { permits: 2, ...named });
+    await (await semaphore.acquire()).release();
+    await (await semaphore.tryAcquire(2))!.release();
+    await semaphore.run(() => undefined);
+    expect(patterns().slice(10)).toEqual(Array(3).fill('job:*'));
+
+    const elected = new Promise<unknown>((onElected) => {
+      locks.getLeaderElection('job:3', { onElected, ...named }).start();
+    });
+    await elected;
+    expect(patterns().slice(13)).toEqual(['job:*']);
+    expect(new Set(events.map(({ pattern }) => pattern))).toEqual(new Set(['job:*']));
+  });
+
+  it('refuse a pattern that stands for nothing where a lock, a semaphore or an election is made', async () => {
+    const locks = (await bench.boot()).get(LockService);
+    for (const make of [
+      () => locks.getLock('a', { pattern: ' ' }),
+      () => locks.getSemaphore('a', { permits: 1, pattern: '' }),
+      () => locks.getLeaderElection('a', { pattern: '' }),
+    ]) {
+      expect(make).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    }
+  });
+
   it('tell of an acquisition in the context of its caller, from the question to the answer', async () => {
     const locks = (await bench.boot()).get(LockService);
     await caller.run('me', () => locks.run('a', () => locks.run('a', () => undefined)));

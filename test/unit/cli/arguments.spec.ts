@@ -30,6 +30,16 @@ describe('a command line', () => {
     });
   });
 
+  it('takes what the module takes, as JSON', () => {
+    const cluster = { cluster: [{ host: 'a', port: 1 }, 'redis://b'], options: { scaleReads: 'all' } };
+    const sentinels = { sentinels: [{ host: 'a', port: 1 }], name: 'main' };
+    for (const connection of [cluster, sentinels]) {
+      const text = JSON.stringify(connection);
+      expect(read('ls', '-c', text)).toMatchObject({ connections: [connection] });
+      expect(readCommandLine(['ls'], { REDIS_URL: text })).toMatchObject({ connections: [connection] });
+    }
+  });
+
   it.each([
     [['list'], "no command 'list'"],
     [['inspect'], 'takes a key'],
@@ -55,6 +65,9 @@ describe('a command line', () => {
     [['-c', 'localhost'], 'redis://'],
     [['-p', 'a{b'], 'keyPrefix'],
     [['-c', 'redis://a', '-c', 'redis://b'], '3 or more'],
+    [['-c', '{"cluster":[]}'], 'connection.cluster must be a list of nodes'],
+    [['-c', '{"cluster":["redis://a"],"password":"secret"}'], 'connection.password is not known'],
+    [['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'], 'connection[0] is a Cluster'],
   ])('%j is refused before anything is connected', async (args, why) => {
     const line = read('ls', ...args);
     if (typeof line === 'string') throw new Error(line);

@@ -1,0 +1,61 @@
+import { Cluster, type Redis } from 'ioredis';
+import { hashSlot } from '../../keys/index.js';
+import { reasonOf, type ClusterAddress } from '../../store/redis/cluster-connection.js';
+import { storeFailure } from '../../store/redis/store-failure.js';
+import { after } from './answers.js';
+import { clientOptions, retryDelay } from './client-options.js';
+import type { Deployment, Server } from './deployment.js';
+
+/** The masters of a Redis Cluster. */
+export class ClusterServers implements Deployment {
+  readonly kind = 'cluster';
+  readonly connection: Cluster;
+
+  constructor(
+    { cluster, options = {} }: ClusterAddress,
+    private readonly timeout: number,
+  ) {
+    this.connection = new Cluster([...cluster], {
+      clusterRetryStrategy: retryDelay,
+      slotsRefreshTimeout: timeout,
+      // One that has lost some of its slots is what somebody wants to look at.
+      enableReadyCheck: false,
+      ...options,
+      redisOptions: { ...clientOptions(timeout), ...options.redisOptions },
+      lazyConnect: true,
+    });
+    // Whoever asks hears of it.
+    this.connection.on('error', () => undefined);
+  }
+
+  /** Those that have slots; ioredis forgets one that cannot be reached until it looks for the slots again. */
+  servers(): Server[] {
+    const { slots } = this.connection;
+    const owners = new Set(slots.map((nodes) => nodes?.[0]));
+    const servers = this.connection.nodes('master').map((client) => {
+      const address = addressOf(client);
+      return { client, address, serves: (name: string) => slots[hashSlot(name)]?.[0] === address };
+    });
+    return servers.filter(({ address }) => owners.has(address)).sort((a, b) => (a.address < b.address ? -1 : 1));
+  }
+
+  async connect(): Promise<void> {
+    let last: Error | undefined;
+    const remember = (error: Error): void => void (last = reasonOf(error));
+    this.connection.on('error', remember);
+    try {
+      await Promise.race([this.connection.connect(), after(this.timeout)]);
+    } catch (error) {
+      const { message } = storeFailure(last ?? error);
+      throw new Error(`the Cluster: ${message}`, { cause: error });
+    } finally {
+      this.connection.off('error', remember);
+    }
+  }
+
+  close(): void {
+    this.connection.disconnect();
+  }
+}
+
+const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;

@@ -1,0 +1,73 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { storeFailure } from '../../store/redis/store-failure.js';
+import { after, isRefusal } from './answers.js';
+import { clientOptions, retryDelay } from './client-options.js';
+import type { Deployment, Server } from './deployment.js';
+
+/** One server, or the masters of a Redlock. */
+export class IndependentServers implements Deployment {
+  private readonly clients: readonly Redis[];
+
+  constructor(
+    connections: ReadonlyArray<string | RedisOptions>,
+    private readonly timeout: number,
+  ) {
+    this.clients = connections.map((each) => clientOf(each, timeout));
+  }
+
+  get kind(): Deployment['kind'] {
+    return this.clients.length === 1 ? 'one server' : 'redlock';
+  }
+
+  get connection(): Redis | readonly Redis[] {
+    return this.clients.length === 1 ? this.clients[0]! : this.clients;
+  }
+
+  servers(): Server[] {
+    return this.clients.map((client) => ({ client, address: addressOf(client), serves: () => true }));
+  }
+
+  /** Redlock does without a minority; what is told of the others says so. */
+  async connect(): Promise<void> {
+    const connected = await Promise.allSettled(this.clients.map((client) => connectWithin(client, this.timeout)));
+    const failures = connected.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
+    if (2 * failures.length >= this.clients.length) throw failures[0]!;
+  }
+
+  close(): void {
+    for (const client of this.clients) client.disconnect();
+  }
+}
+
+function clientOf(connection: string | RedisOptions, timeout: number): Redis {
+  const own = { ...clientOptions(timeout), retryStrategy: retryDelay, lazyConnect: true };
+  const client =
+    typeof connection === 'string'
+      ? new Redis(connection, own)
+      : new Redis({ ...own, ...connection, lazyConnect: true });
+  // Whoever asks hears of it.
+  return client.on('error', () => undefined);
+}
+
+/** Behind Sentinels the name of the master, who may be elsewhere next time. */
+function addressOf({ options: { sentinels, name, path, host, port } }: Redis): string {
+  if (sentinels) return name ?? 'Sentinels';
+  return path ?? `${host ?? ''}:${port ?? ''}`;
+}
+
+async function connectWithin(client: Redis, timeout: number): Promise<void> {
+  let last: Error | undefined;
+  const remember = (error: Error): void => void (last = error);
+  client.on('error', remember);
+  try {
+    // Connecting succeeds before a wrong password is told, and asking tells it.
+    await Promise.race([client.connect().then(() => client.time()), after(timeout)]);
+  } catch (error) {
+    // Whoever may not ask for the time is connected, though.
+    if (isRefusal(error)) return;
+    const { message } = storeFailure(last ?? error);
+    throw new Error(`${addressOf(client)}: ${message}`, { cause: error });
+  } finally {
+    client.off('error', remember);
+  }
+}

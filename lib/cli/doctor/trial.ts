@@ -1,0 +1,30 @@
+import { clientChannel, redisKeys, shardChannel } from '../../keys/index.js';
+import type { Server } from '../deployment/deployment.js';
+import type { Session } from '../session.js';
+
+/** With what the doctor tries out one server: names of its own, which nobody else uses. */
+export interface Trial {
+  readonly server: Server;
+  readonly inCluster: boolean;
+  readonly prefix: string;
+  /** ms */
+  readonly timeout: number;
+  /** The name of a key that this server has. */
+  readonly state: string;
+  readonly channel: string;
+  /** In a slot of this server. */
+  readonly slotChannel: string;
+}
+
+/** For a server of which is known by now which slots it has. */
+export function trialAt(server: Server, { deployment, prefix, timeout }: Session, id: string): Trial {
+  let key = `doctor:${id}`;
+  for (let n = 1; !server.serves(redisKeys(prefix, key).state); n++) key = `doctor:${id}:${n}`;
+  return {
+    ...{ server, prefix, timeout },
+    inCluster: deployment.kind === 'cluster',
+    state: redisKeys(prefix, key).state,
+    channel: clientChannel(prefix, id),
+    slotChannel: shardChannel(prefix, key, id),
+  };
+}

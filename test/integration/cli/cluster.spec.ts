@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockInfo } from 'nestjs-redis-locks';
+import { cli, CliProcess } from '../../support/cli.js';
+import { ClusterBench } from '../../support/cluster-bench.js';
+import { eventually } from '../../support/eventually.js';
+import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
+import { aborted } from '../../support/locks.js';
+import { readReport } from './support.js';
+
+const bench = new ClusterBench();
+
+const USER = { username: 'locks', password: 'password' };
+afterEach(() => onAllNodes('DELUSER', USER.username));
+
+const onAllNodes = (...command: [string, ...string[]]): Promise<unknown> =>
+  Promise.all(bench.cluster.nodes.map(({ admin }) => admin.call('ACL', ...command)));
+
+/** What the module takes, as JSON; one node leads to the others. */
+const where = (redisOptions?: object): string =>
+  JSON.stringify({ cluster: bench.cluster.addresses.slice(1, 2), ...(redisOptions && { options: { redisOptions } }) });
+
+const run = (...args: string[]) => cli(where(), args);
+
+/** By address, as findings are. */
+const mastersInOrder = (): string[] => bench.cluster.addresses.map(({ host, port }) => `${host}:${port}`).sort();
+
+describe('the program in a Cluster', () => {
+  it('finds locks on every master, shows them, and frees one', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const keys = await bench.cluster.keysOnAllMasters('k', 3);
+    const [lock] = await Promise.all(keys.map((key) => one!.acquire(key)));
+    const waiting = other!.acquire(keys[0]!);
+    await bench.untilWaiting(keys[0]!, 1);
+
+    const ls = await run('ls', 'k-*', '--json');
+    expect([ls.code, ls.stderr]).toEqual([0, '']);
+    expect((JSON.parse(ls.stdout) as LockInfo[]).map(({ key }) => key)).toEqual([...keys].sort());
+    const [inspect, table] = await Promise.all([run('inspect', keys[0]!), run('ls')]);
+    expect(inspect).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`${keys[0]}  1 holding, 1 waiting`),
+    });
+    for (const key of keys) expect(table.stdout).toMatch(new RegExp(`^${key} +exclusive `, 'm'));
+
+    expect(await run('release', keys[0]!)).toMatchObject({ code: 3 });
+    expect(await run('release', keys[0]!, '--force')).toMatchObject({ code: 0, stderr: '' });
+    await aborted(lock!.signal);
+    await (await waiting).release();
+  });
+
+  it('watches all masters', async () => {
+    const keys = await bench.cluster.keysOnAllMasters('k', 3);
+    const service = await bench.service();
+    const held = await Promise.all(keys.map((key) => service.acquire(key)));
+    const watch = new CliProcess(where(), ['watch', '--json', '-i', '20ms']);
+    const looks = () =>
+      watch.stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks.map(({ key }) => key));
+    await eventually(() => looks().length >= 2, { within: 15_000 });
+    expect(looks()[0]).toEqual([...keys].sort());
+    await Promise.all(held.map((lock) => lock.release()));
+    await eventually(() => looks().at(-1)!.length === 0, { within: 15_000 });
+    watch.kill('SIGINT');
+    expect(await watch.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('says why it cannot connect', async () => {
+    const [wrong, nobody] = await Promise.all([
+      cli(where({ username: 'ann', password: 'secret' }), ['ls', '-t', '2s']),
+      cli('{"cluster":["redis://:secret@127.0.0.1:1"]}', ['ls', '-t', '2s']),
+    ]);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/the Cluster: Redis failed .*WRONGPASS/)]);
+    expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining('the Cluster: Redis failed: ')]);
+    expect(wrong.stderr + nobody.stderr).not.toContain('secret');
+  });
+});
+
+describe('doctor in a Cluster', () => {
+  const examined = async (connection = where(), ...args: string[]) =>
+    readReport(await cli(connection, ['doctor', '--json', ...args]));
+
+  it('looks at each master, and leaves nothing but a token that ends', async () => {
+    const { code, amiss, findings } = await examined();
+    expect([code, amiss]).toEqual([0, []]);
+    const checks = [
+      ...['server version', 'role', 'eviction policy', 'memory', 'saving', 'permissions', 'pub/sub'],
+      ...['sharded pub/sub', 'slots', 'round trip', 'clock'],
+    ];
+    const onEach = mastersInOrder().flatMap((address) => checks.map((check) => `${address} ${check}`));
+    expect(findings.map(({ check }) => check)).toEqual([...onEach, 'a lock']);
+    const left = await Promise.all(bench.cluster.nodes.map(({ admin }) => admin.keys('*')));
+    expect(left.flat()).toEqual([expect.stringMatching(/^lock:fence:/)]);
+  });
+
+  it('finds nothing amiss with the documented permissions and SCAN, and names those that are missing', async () => {
+    const rules = [...COMMANDS, ...IN_CLUSTER, 'scan'].map((name) => `+${name}`);
+    const names = ['reset', 'on', `>${USER.password}`, '~lock:*', 'resetchannels', '&lock:client:*'];
+    await onAllNodes('SETUSER', USER.username, ...names, ...rules);
+    expect((await examined(where(USER))).amiss).toEqual([]);
+
+    const missing = ['-asking', '-cluster|info', '-spublish', '-ssubscribe'];
+    await bench.cluster.nodes[0]!.admin.call('ACL', 'SETUSER', USER.username, ...missing);
+    const { code, amiss } = await examined(where(USER));
+    expect(code).toBe(3);
+    const [first] = bench.cluster.addresses.map(({ host, port }) => `${host}:${port}`);
+    // The lock may be on another master.
+    expect(amiss.filter(({ check }) => check !== 'a lock')).toEqual([
+      expect.objectContaining({
+        status: 'problem',
+        check: `${first} permissions`,
+        advice: 'ACL SETUSER locks +spublish +cluster|info +asking',
+      }),
+      expect.objectContaining({
+        status: 'problem',
+        check: `${first} sharded pub/sub`,
+        advice: expect.stringContaining('+ssubscribe'),
+      }),
+    ]);
+  });
+
+  it('names a master that is gone, and one whose Cluster lacks slots', async () => {
+    const [first, , last] = bench.cluster.nodes;
+    await last!.kill();
+    const slot = '0';
+    await first!.admin.cluster('DELSLOTS', slot);
+    const { code, about } = await examined(where(), '-t', '2s');
+    await first!.admin.cluster('ADDSLOTS', slot);
+    expect(code).toBe(3);
+    expect(about(`${last!.host}:${last!.port} connection`)).toMatchObject([{ status: 'problem' }]);
+    expect(about(`${first!.host}:${first!.port} slots`)).toMatchObject([
+      { status: 'problem', found: expect.stringMatching(/^\d+ of 16384 are served/) },
+    ]);
+  });
+
+  it('tells who is given one of its nodes for a server', async () => {
+    const { code, about } = await examined(bench.cluster.nodes[0]!.url);
+    expect([code, about('Cluster')]).toEqual([3, [expect.objectContaining({ status: 'problem' })]]);
+  });
+});

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LockInfo } from 'nestjs-redis-locks';
+import { cli } from '../../support/cli.js';
+import { FaultLocks } from '../../support/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { readReport } from './support.js';
+
+let sentinels: RedisSentinels;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  sentinels = await startRedisSentinels();
+}, 60_000);
+afterAll(async () => {
+  await locks.closeAll();
+  await sentinels.stop();
+});
+
+const run = (...args: string[]) => cli(JSON.stringify(sentinels.connection), args);
+
+describe('the program behind Sentinels', () => {
+  it('shows and frees the locks of the master', async () => {
+    const service = await locks.start(sentinels.connection);
+    await service.acquire('a');
+    const ls = await run('ls', '--json');
+    expect((JSON.parse(ls.stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
+    expect(await run('inspect', 'a')).toMatchObject({ code: 0, stdout: expect.stringContaining('1 holding') });
+    expect(await run('release', 'a', '--force')).toMatchObject({ code: 0, stdout: 'a was released.\n' });
+  });
+
+  it('examines the master', async () => {
+    const { code, amiss, about } = readReport(await run('doctor', '--json'));
+    expect([code, amiss]).toEqual([0, []]);
+    expect(about('role')).toMatchObject([{ found: 'a master' }]);
+  });
+
+  it('says so where no Sentinel knows the master', async () => {
+    const { code, stderr } = await cli(JSON.stringify({ ...sentinels.connection, name: 'other' }), ['ls', '-t', '1s']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^nestjs-redis-locks: other: Redis failed: .*Sentinel/i)]);
+  });
+});

@@ -1,0 +1,13 @@
+import type { CliResult } from '../../support/cli.js';
+
+interface Report {
+  readonly ok: boolean;
+  readonly findings: ReadonlyArray<{ status: string; check: string; found: string; advice?: string }>;
+}
+
+/** What `doctor --json` has written. */
+export function readReport({ stdout, code }: CliResult) {
+  const { ok, findings } = JSON.parse(stdout) as Report;
+  const about = (check: string) => findings.filter((finding) => finding.check === check);
+  return { code, ok, findings, about, amiss: findings.filter(({ status }) => status !== 'ok') };
+}
