@@ -142,10 +142,14 @@ export class RedisConnection implements Connection {
    * a replica, frozen or cut off, and not have closed the connection on which nothing is to be heard any more.
    */
   private followMaster(): void {
-    if (this.subscriber.status !== 'ready') return;
     const { sentinels } = this.commands.options;
-    const isElsewhere = sentinels ? peerOf(this.subscriber) !== peerOf(this.commands) : this.isSubscriberOlder;
-    if (isElsewhere) this.subscriber.disconnect(true);
+    const isElsewhere = (client: Redis): boolean => peerOf(client) !== peerOf(this.commands);
+    const { subscriber } = this;
+    if (subscriber.status === 'ready' && (sentinels ? isElsewhere(subscriber) : this.isSubscriberOlder)) {
+      subscriber.disconnect(true);
+    }
+    // Whatever it is connected to behind an address, it was before.
+    this.replicas.leave(sentinels ? isElsewhere : () => true);
   }
 
   /**
