@@ -38,7 +38,7 @@ export const SCENARIOS = [
     ['pause', 'either', 60_000, `${FAULTS}/cluster-outages.spec.ts`],
     ['subscriptions-killed', 'kept', 10_000, `${FAULTS}/cluster-migration.spec.ts`],
     ['connections-killed', 'kept', 10_000, `${FAULTS}/cluster-migration.spec.ts`],
-    ['scripts-flushed', 'kept', 10_000, 'test/integration/cluster/brought.spec.ts'],
+    ['scripts-flushed', 'kept', 10_000, `${FAULTS}/cluster-network.spec.ts`],
     ['holder-killed', 'lost', 15_000, 'test/integration/cluster/handoff.spec.ts'],
     ['holder-stalled', 'lost', 15_000, `${FAULTS}/cluster-outages.spec.ts`],
     ['master-killed', 'either', 60_000, `${FAULTS}/cluster-failover.spec.ts`],

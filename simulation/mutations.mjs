@@ -128,8 +128,14 @@ export const MUTATIONS = [
     name: 'old-answers',
     what: 'answers to questions from before that count',
     file: HOLD,
-    from: "if (this.state !== 'held' || sent < this.countsFrom) return;",
-    to: "if (this.state !== 'held') return;",
+    // What is believed of an answer to a question from behind the extension would hide it.
+    from: `if (this.state !== 'held' || sent < this.countsFrom) return;
+    this.renewalError = undefined;
+    // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
+    const loose = this.looseExtensions.filter(({ until }) => sent < until);`,
+    to: `if (this.state !== 'held') return;
+    this.renewalError = undefined;
+    const loose = this.looseExtensions.filter(({ until }) => sent >= this.countsFrom && sent < until);`,
   },
   {
     name: 'no-renewal',

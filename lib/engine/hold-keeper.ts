@@ -14,6 +14,8 @@ export interface HoldKeeperEnvironment {
   readonly agenda: Agenda;
   readonly logger: LockLogger;
   readonly announcer: Announcer;
+  /** ms */
+  readonly commandTimeout: number;
   /** Sends what nobody waits for: a leave. */
   leave(key: string, id: string, remember: number): void;
   /** For how many ms it is to be remembered that a hold has been given back. */
@@ -113,12 +115,15 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   /** @throws LockLostError, LockStoreError */
   async extend(hold: Hold, lease: number): Promise<void> {
     if (!hold.isHeld) return hold.assertHeld();
-    const { store, clock } = this.environment;
+    const { store, clock, commandTimeout } = this.environment;
     const sent = clock.now();
-    hold.resize(sent, lease);
+    const { epoch } = store;
+    const extension = hold.resize(sent, lease, 2 * commandTimeout);
     this.watchdog.reschedule(hold);
     const left = await store.extend({ key: hold.key, id: hold.id, lease });
     if (left instanceof Error) throw left;
+    // Without a reconnect there was one copy of it.
+    if (epoch === store.epoch) hold.settled(extension);
     if (left === 'gone') this.gone(hold);
     else hold.confirm(sent, left);
     hold.assertHeld();

@@ -50,6 +50,12 @@ export interface ReplicaTerms {
   readonly timeout: number;
 }
 
+/** An extension that may be carried out behind what was asked after it: which lease is left then, and how late that may be. */
+export interface LooseExtension {
+  readonly lease: number;
+  readonly until: number;
+}
+
 /** A listener of the user's; it may be asynchronous. */
 export type LossListener = (error: LockLostError) => unknown;
 
@@ -100,6 +106,7 @@ export class Hold {
   private fullLease: number;
   /** Answers to what was sent before this do not count: the lease was shortened since. */
   private countsFrom: number;
+  private looseExtensions: readonly LooseExtension[] = [];
   private wallOffset: number;
   private controller: AbortController | undefined;
 
@@ -177,7 +184,11 @@ export class Hold {
   confirm(sent: number, lease: number): void {
     if (this.state !== 'held' || sent < this.countsFrom) return;
     this.renewalError = undefined;
-    this.until = Math.max(this.until, validUntil(sent, lease));
+    // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
+    const loose = this.looseExtensions.filter(({ until }) => sent < until);
+    this.looseExtensions = loose;
+    const safe = Math.min(lease, ...loose.map((extension) => extension.lease));
+    this.until = Math.max(this.until, validUntil(sent, safe));
     this.wallOffset = this.clock.wall() - this.clock.now();
   }
 
@@ -186,13 +197,25 @@ export class Hold {
     this.mayLast = Math.max(this.mayLast, sent + lease);
   }
 
-  /** The lease is about to be set to `lease` ms: belief shrinks when that is sent, and grows when it is confirmed. */
-  resize(sent: number, lease: number): void {
+  /**
+   * The lease is about to be set to `lease` ms: belief shrinks when that is sent, and grows when it is confirmed. It may be
+   * carried out up to `late` ms later, until it is `settled`: a Cluster's client tries again while a slot moves, and what is
+   * sent again on another connection may have a copy on its way.
+   */
+  resize(sent: number, lease: number, late: number): LooseExtension {
     this.asksFor(sent, lease);
     this.countsFrom = sent;
     this.fullFrom = sent;
     this.fullLease = lease;
     this.until = Math.min(this.until, validUntil(sent, lease));
+    const extension = { lease, until: sent + late };
+    this.looseExtensions = [...this.looseExtensions, extension];
+    return extension;
+  }
+
+  /** An extension has been carried out, and will not be once more. */
+  settled(extension: LooseExtension): void {
+    this.looseExtensions = this.looseExtensions.filter((other) => other !== extension);
   }
 
   /**
@@ -202,6 +225,7 @@ export class Hold {
   lastsFor(terms: HoldTerms, grantTimeout: number): boolean {
     const now = this.clock.now();
     const { lease } = terms;
+    if (this.looseExtensions.some(({ until }) => now < until)) return false;
     return this.until - now >= Math.min(lease, grantTimeout) / 2 && this.mayLast - now <= lease && !this.hasSlept;
   }
 

@@ -77,6 +77,32 @@ describe('replicas of a Cluster', () => {
     });
     await bench.untilNothingIsLeft();
   });
+
+  it('C15 with replicas of 1 nobody has believed in what a master loses that is killed before it has replicated; tokens grow', async () => {
+    const [one, other, third] = await bench.serviceList(3, { ...OPTIONS, commandTimeout: '20s' });
+    const before = await one!.acquire('c', { replicas: { min: 1 } });
+    expect(await before.release()).toBe(true);
+    const old = await bench.cluster.masterOf('c');
+    await old.admin.wait(1, 1_000);
+    const replica = await bench.cluster.replicaOf(old);
+    // It does not come back before its master is gone, and what is in no buffer does not arrive.
+    await replica.pause();
+    await old.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    const replicas = { min: 1, timeout: 300 };
+    await expect(one!.acquire('c', { replicas })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    // Who does not ask for replicas believes.
+    const unsafe = await other!.acquire('c');
+    await old.kill();
+    await replica.resume();
+    await eventually(async () => (await bench.cluster.masterOf('c')) === replica, { within: 15_000 });
+    const next = await third!.acquire('c', { waitTimeout: '30s' });
+    expect(unsafe.fencingToken).toBeGreaterThan(before.fencingToken);
+    expect(next.fencingToken).toBeGreaterThan(unsafe.fencingToken);
+    await eventually(() => unsafe.signal.aborted, { within: 10_000 });
+    await next.verify();
+    expect(await next.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  }, 40_000);
 });
 
 // Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.

@@ -46,6 +46,22 @@ describe('a slot that moves to another master', () => {
     expect(bench.lines.filter((line) => line.startsWith('error'))).toEqual([]);
   });
 
+  it('C14 keeps an extension from being carried out: what is asked meanwhile is believed for no longer than that leaves', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('f', { expire: 20_000 });
+    let shorter: Promise<void> | undefined;
+    await bench.cluster.migrate('f', async () => {
+      shorter = lock.extend(2_000);
+      // It is refused for as long as the slot moves, and this is not.
+      await lock.verify();
+    });
+    await shorter;
+    const stored = await service.inspect('f');
+    expect(stored!.ttl).toBeLessThanOrEqual(2_000);
+    expect(lock.remainingTime()).toBeLessThanOrEqual(stored!.ttl);
+    expect(await lock.release()).toBe(true);
+  });
+
   it('C14 under those who wait: they hear of their turn from where the slot is', async () => {
     const [one, ...others] = await bench.serviceList(3);
     const lock = await one!.acquire('c');

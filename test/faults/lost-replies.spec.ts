@@ -25,7 +25,7 @@ async function play(key: string, setFault?: (proxy: RespProxy) => Fault) {
   let hit: string | undefined;
   void fault?.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
   const own = new FaultLocks();
-  const { error } = await timed(playLockScenario(own, { url: proxy.url, key, observer }));
+  const { error } = await timed(playLockScenario(own, { connection: proxy.url, key, observer }));
   fault?.cancel();
   const sent = proxy.commands.length;
   await own.closeAll();

@@ -85,6 +85,19 @@ describe('C13 FAILOVER, behind an address that leads to the new master', () => {
     }
   });
 
+  it('C13 C15 replicas are those of the new master, for the first who asks for them', async () => {
+    const service = await locks.start(address.url);
+    const replicas = { min: 1, timeout: '2s' };
+    const lock = await service.acquire('a', { replicas });
+    await failover();
+    address.leadTo(master);
+    await eventuallyPasses(() => lock.verify(), { within: 5_000 });
+    await untilFollowing();
+    expect(await (await service.acquire('b', { replicas })).release()).toBe(true);
+    expect((await master.commandStats())['wait']).toBe(1);
+    expect(await lock.release()).toBe(true);
+  });
+
   it('C13 C10 a master that has become a replica confirms nothing, and renews nothing', async () => {
     const service = await locks.start(address.url, { commandTimeout: 500, lockWatchdogTimeout: LEASE });
     const lock = await service.acquire('a');

@@ -34,7 +34,7 @@ it('C1 finds an empty script cache in every command', async () => {
     called.push(script);
     void redis.admin.script('FLUSH', 'SYNC');
   });
-  await playLockScenario(locks, { url: proxy.url, key: 'a', observer });
+  await playLockScenario(locks, { connection: proxy.url, key: 'a', observer });
   expect(called.length).toBeGreaterThanOrEqual(8);
   // Only where two clients call the same script within milliseconds does the text that one sends serve the other.
   expect(sentAsText.length).toBeGreaterThanOrEqual(called.length - 3);

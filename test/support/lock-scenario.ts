@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { filter } from 'rxjs/operators';
 import type { LockEvent } from '../../lib/engine/lock-event.js';
+import type { LockConnectionOption } from '../../lib/redis-lock.connection.js';
 import type { LockService } from '../../lib/lock.service.js';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
 import { eventually } from './eventually.js';
@@ -19,15 +20,15 @@ const next = (service: LockService, type: LockEvent['type']): Promise<LockEvent>
   firstValueFrom(service.events.pipe(filter((event) => event.type === type)));
 
 /**
- * Everything that an exclusive lock says to Redis, by two clients of `url`: acquire, wait, give up waiting, renew,
+ * Everything that an exclusive lock says to Redis, by two clients of `connection`: acquire, wait, give up waiting, renew,
  * extend, hand off, verify, keep for `holdAtLeast`, release. Whatever happens to the commands on the way, this is what
  * has to come of it. `observer` is a client whose connection nothing happens to.
  */
 export async function playLockScenario(
   locks: FaultLocks,
-  { url, key, observer }: { url: string; key: string; observer: LockService },
+  { connection, key, observer }: { connection: LockConnectionOption; key: string; observer: LockService },
 ): Promise<void> {
-  const [one, other] = [await locks.start(url, OPTIONS), await locks.start(url, OPTIONS)];
+  const [one, other] = [await locks.start(connection, OPTIONS), await locks.start(connection, OPTIONS)];
 
   const first = await one.acquire(key);
   const contended = next(other, 'contended');

@@ -11,12 +11,14 @@ export interface RedisClusterOptions {
   readonly replicas?: number;
   /** After how many ms without an answer a node counts as failed. */
   readonly nodeTimeout?: number;
+  /** What each node is started with besides. */
+  readonly args?: readonly string[];
 }
 
 /** Starts a Redis Cluster of the test's own, on free ports; it ends with `stop()`, or with this process. */
 export async function startRedisCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
   const { masters = 3, replicas = 0, nodeTimeout = 5_000 } = options;
-  const args = clusterArgs(nodeTimeout);
+  const args = [...clusterArgs(nodeTimeout), ...(options.args ?? [])];
   const nodes = await Promise.all(Array.from({ length: masters * (1 + replicas) }, () => startRedis({ args })));
   const cluster = new RedisCluster(nodes);
   try {

@@ -14,13 +14,20 @@ const LONGEST_GRACE = 100;
 /** The slower the majority was, the longer those behind may take. */
 export const graceAfter = (ms: number): number => Math.min(Math.max(2 * ms, SHORTEST_GRACE), LONGEST_GRACE);
 
+export interface GatherTerms {
+  readonly quorum: number;
+  readonly clock: Clock;
+  /** How many ms those behind a majority that took `ms` are waited for; `undefined`: until all have answered or failed. */
+  readonly graceAfter?: (ms: number) => number | undefined;
+}
+
 /**
  * Looks at answers as they come, until they decide something. `decide` answers `undefined` as long as they do not; with
  * `last` nobody is waited for any more, and what it throws is the outcome.
  */
 export function gather<T, R>(
   asks: ReadonlyArray<Promise<T>>,
-  { quorum, clock }: { readonly quorum: number; readonly clock: Clock },
+  { quorum, clock, graceAfter: graceOf = graceAfter }: GatherTerms,
   decide: (answers: Answers<T>, last: boolean) => R | undefined,
 ): Promise<R> {
   return new Promise((resolve, reject) => {
@@ -48,7 +55,8 @@ export function gather<T, R>(
       answers[i] = answer;
       look(answers.every((each) => each !== undefined));
       if (isOver || timer !== undefined || valuesOf(answers).length < quorum) return;
-      timer = clock.setTimer(graceAfter(clock.now() - since), () => look(true));
+      const grace = graceOf(clock.now() - since);
+      if (grace !== undefined) timer = clock.setTimer(grace, () => look(true));
     };
     asks.forEach((ask, i) => {
       ask.then(

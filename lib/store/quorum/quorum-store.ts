@@ -21,7 +21,8 @@ import { gather, minorityError, refuseMinority, valuesOf, type Answers } from '.
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
-import { tallyRelease, tallyRenewal } from './tally.js';
+import { extendByMajority, renewByMajority } from './renewal.js';
+import { tallyRelease } from './tally.js';
 
 /** For how many ms after a majority is there those behind it may still turn out not to be independent at the start. */
 const START_GRACE = 250;
@@ -148,11 +149,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     if (requests.length === 0) return [];
     const sent = this.clock.now();
-    const asks = this.members.map((member) => member.ask((store) => store.renew(requests)));
-    const replies = await gather(asks, this, (answers, last) => {
-      const tallies = requests.map((_, i) => tallyRenewal(answers, i, this.quorum, last));
-      return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
-    });
+    const replies = await renewByMajority(this, requests);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
       const won = this.acquisitions.get(id)?.won;
@@ -163,8 +160,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   async extend(request: RenewRequest): Promise<RenewReply> {
     const sent = this.clock.now();
-    const asks = this.members.map((member) => member.ask(async (store) => [await store.extend(request)]));
-    const reply = await gather(asks, this, (answers, last) => tallyRenewal(answers, 0, this.quorum, last));
+    const reply = await extendByMajority(this, request);
     const won = this.acquisitions.get(request.id)?.won;
     if (won !== undefined && typeof reply === 'number') won.until = sent + reply;
     return reply;

@@ -11,6 +11,7 @@ import {
   SUBSCRIBER_OPTIONS,
 } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import { hushSentinels, leaveSentinels } from './failover-detector.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 
 /** How many ms after a refused subscription the next one is tried. */
@@ -86,7 +87,9 @@ export class RedisConnection implements Connection {
     for (const stop of this.watch) stop();
     this.subscriber.disconnect();
     this.replicas.close();
-    if (this.ownsCommands) this.commands.disconnect();
+    if (!this.ownsCommands) return;
+    leaveSentinels(this.commands);
+    this.commands.disconnect();
   }
 
   channels(): string {
@@ -142,10 +145,14 @@ export class RedisConnection implements Connection {
    * a replica, frozen or cut off, and not have closed the connection on which nothing is to be heard any more.
    */
   private followMaster(): void {
-    if (this.subscriber.status !== 'ready') return;
     const { sentinels } = this.commands.options;
-    const isElsewhere = sentinels ? peerOf(this.subscriber) !== peerOf(this.commands) : this.isSubscriberOlder;
-    if (isElsewhere) this.subscriber.disconnect(true);
+    const isElsewhere = (client: Redis): boolean => peerOf(client) !== peerOf(this.commands);
+    const { subscriber } = this;
+    if (subscriber.status === 'ready' && (sentinels ? isElsewhere(subscriber) : this.isSubscriberOlder)) {
+      subscriber.disconnect(true);
+    }
+    // Whatever it is connected to behind an address, it was before.
+    this.replicas.leave(sentinels ? isElsewhere : () => true);
   }
 
   /**
@@ -195,18 +202,6 @@ export class RedisConnection implements Connection {
 
 const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
-
-/** What listens for other masters connects again when its Sentinel was away; ioredis would print each attempt that fails. */
-function hushSentinels(client: Redis): void {
-  const { connector } = client as unknown as { connector?: SentinelConnector };
-  for (const { client: sentinel } of connector?.failoverDetector?.sentinels ?? [])
-    sentinel.on('error', () => undefined);
-}
-
-/** A part of ioredis that it keeps to itself. */
-interface SentinelConnector {
-  readonly failoverDetector?: { readonly sentinels?: ReadonlyArray<{ readonly client: Redis }> } | null;
-}
 
 const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 

@@ -60,7 +60,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   private readonly renewals: LeaseRenewals;
   private readonly names: KeyScan;
   private listener: LockStoreListener | undefined;
-  private started: (() => void) | undefined;
+  /** Ends a start that is under way, well or with an error. */
+  private started: ((error?: LockStoreError) => void) | undefined;
 
   constructor(
     private readonly options: RedisStoreOptions,
@@ -98,26 +99,28 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener = listener;
   }
 
-  /** @throws LockStoreError when that takes longer than `commandTimeout`; connecting goes on all the same */
+  /** @throws LockStoreError when it is closed, or takes longer than `commandTimeout`; connecting goes on then */
   start(): Promise<void> {
     const { commandTimeout } = this.options;
     if (this.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.started = undefined;
         const cause = this.connection.deafness;
         const why = cause === undefined ? '' : `: ${cause.message}`;
-        reject(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
+        this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
       }, commandTimeout);
-      this.started = () => {
+      this.started = (error) => {
         clearTimeout(timer);
-        resolve();
+        this.started = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
       };
       this.connection.open();
     });
   }
 
   async close(): Promise<void> {
+    this.started?.(new LockStoreError('the locks were closed before Redis was reached'));
     this.connection.close();
   }
 
@@ -213,7 +216,6 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   subscribed(): void {
     this.started?.();
-    this.started = undefined;
     this.listener?.restored();
   }
 

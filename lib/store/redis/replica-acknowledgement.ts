@@ -44,6 +44,14 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     this.client?.disconnect();
   }
 
+  /** Ends a connection that leads elsewhere by now: to a server that has no replicas any more, or none that count. */
+  leave(isElsewhere: (client: Redis) => boolean): void {
+    const { client } = this;
+    if (client?.status !== 'ready' || !isElsewhere(client)) return;
+    this.client = undefined;
+    client.disconnect();
+  }
+
   confirm(state: string, id: string, min: number, timeout: number): Promise<number> {
     const until = performance.now() + timeout;
     return new Promise((resolve, reject) => {

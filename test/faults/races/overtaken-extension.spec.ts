@@ -27,3 +27,25 @@ it('C1 an extension that the server does not understand at first is not executed
   expect(lock.remainingTime()).toBeGreaterThan(15_000);
   expect(await lock.release()).toBe(true);
 });
+
+it('C2 a copy of an extension that arrives late, on the connection that was lost, does not end the lock under its holder', async () => {
+  const proxy = await bench.proxy();
+  const service = await bench.service({ connection: proxy.url });
+  const lock = await service.acquire('a', { expire: 20_000 });
+  const [lost] = proxy.openConnections.filter(({ isSubscriber }) => !isSubscriber);
+  proxy.holdRequests((connection) => connection === lost);
+  const isOnItsWay = proxy.seen({ names: ['eval'] });
+  const shorter = lock.extend(3_000);
+  await isOnItsWay;
+  // The client sends it again on the next connection; what the first one has taken is under way still.
+  proxy.endReplies((connection) => connection === lost);
+  await shorter;
+  await lock.extend(20_000);
+  proxy.heal();
+  await eventually(async () => (await service.inspect('a'))!.ttl <= 3_000);
+  expect(lock.remainingTime()).toBeLessThanOrEqual((await service.inspect('a'))!.ttl);
+  // It is still to be the whole lease, and is, as the holder asks for it.
+  await eventually(async () => (await service.inspect('a'))!.ttl > 15_000);
+  expect(lock.isHeld).toBe(true);
+  expect(await lock.release()).toBe(true);
+});

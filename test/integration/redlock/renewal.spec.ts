@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RedisLockModuleOptions } from '../../../lib/redis-lock.options.js';
 import { eventually } from '../../support/eventually.js';
+import { redisKey } from '../../support/fault-locks.js';
 import { aborted, record, timed } from '../../support/locks.js';
+import { RespProxy } from '../../support/resp-proxy.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
@@ -56,6 +59,59 @@ describe('a renewal by a majority', () => {
     expect(reason).toMatchObject({ code: 'LOCK_LOST' });
     expect(await lock.release()).toBe(false);
     await bench.untilNothingIsLeft();
+  });
+
+  describe('where one master has lost the hold and another is slow', () => {
+    // Slower than the grace that is given where nothing depends on it.
+    const slowness = 150;
+
+    /** One master has lost `lock`, one has it, and one takes its time; `other` is held by all, and renewed with it. */
+    async function undecided(options: RedisLockModuleOptions) {
+      const slow = bench.endLater(await RespProxy.start(bench.masters[2]!));
+      const connection = [bench.masters[0]!.url, bench.masters[1]!.url, slow.url];
+      const service = await bench.service({ ...options, connection });
+      const [lock, other] = await Promise.all([service.acquire('a'), service.acquire('b')]);
+      await eventually(async () => (await bench.holding('a')).every(Boolean));
+      await bench.masters[0]!.admin.del(redisKey('state', 'a'));
+      slow.delay({ reply: slowness });
+      return { lock, other, service };
+    }
+
+    it('waits for the slow one, in verify() and extend() too', async () => {
+      const { lock } = await undecided({});
+      expect((await timed(() => lock.verify())).took).toBeGreaterThanOrEqual(slowness - 5);
+      await lock.extend('20s');
+      expect(lock.remainingTime()).toBeGreaterThan(19_000);
+      expect(await lock.release()).toBe(true);
+    });
+
+    it('keeps the lock, renewal after renewal', async () => {
+      const { lock, service } = await undecided({ lockWatchdogTimeout: 900 });
+      const events = record(service);
+      const renewed = (): number => events.filter(({ type, key }) => type === 'renewed' && key === 'a').length;
+      await eventually(() => renewed() >= 4 || !lock.isHeld);
+      expect(lock.isHeld).toBe(true);
+      expect(await lock.release()).toBe(true);
+    });
+
+    it('does not keep another lock waiting until that is lost, too', async () => {
+      const { lock, other } = await undecided({ lockWatchdogTimeout: 1_000, commandTimeout: 10_000 });
+      await bench.masters[2]!.pause();
+      await aborted(lock.signal);
+      await sleep(1_000);
+      expect(other.isHeld).toBe(true);
+      await bench.masters[2]!.resume();
+      expect(await other.release()).toBe(true);
+    });
+
+    it('says that Redis failed, and not that the lock is lost, when the slow one does not answer at all', async () => {
+      const { lock } = await undecided({ commandTimeout: 500 });
+      await bench.masters[2]!.pause();
+      const { error, took } = await timed(() => lock.verify());
+      expect(error).toMatchObject({ code: 'LOCK_STORE' });
+      expect(took).toBeGreaterThan(400);
+      expect(lock.isHeld).toBe(true);
+    });
   });
 
   it('is tried again when a majority fails, and the lock is lost before its leases end', async () => {

@@ -40,7 +40,7 @@ afterEach(async () => {
 /** What the library does, beyond the scenario: everything that a service can be asked for. */
 async function useEverything(url: string): Promise<void> {
   const service = await locks.start(url, { commandTimeout: 1_000 });
-  await playLockScenario(locks, { url, key: 'a', observer: service });
+  await playLockScenario(locks, { connection: url, key: 'a', observer: service });
   await service.acquire('b');
   const given = service.acquire('b', { signal: AbortSignal.timeout(50), owner: 'x' });
   await given.catch(() => undefined);

@@ -62,6 +62,23 @@ describe('behind Sentinels', () => {
     await nothingLeftBehind(master);
   });
 
+  it('C13 C15 SENTINEL FAILOVER: replicas are asked for at the new master, while the old one still takes writes', async () => {
+    const service = await locks.start(sentinels.connection);
+    const lock = await service.acquire('a', { replicas: { min: 1, timeout: '2s' } });
+    const old = await sentinels.master();
+    await sentinels.failover();
+    const master = await sentinels.master();
+    await eventually(async () => (await master.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1, {
+      within: 10_000,
+    });
+    const atOld = (await old.commandStats())['wait'];
+    // Nobody follows the new master yet.
+    await service.acquire('b', { replicas: { min: 1, timeout: 100 } }).catch(() => undefined);
+    expect((await master.commandStats())['wait']).toBeGreaterThan(0);
+    expect((await old.commandStats())['wait']).toBe(atOld);
+    await lock.release();
+  });
+
   it('C13 C15 the master is killed before its replica knows of the holder: tokens keep growing', async () => {
     const options = { ...OUTAGE, lockWatchdogTimeout: 3_000 };
     const [one, other] = [

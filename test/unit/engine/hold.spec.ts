@@ -106,7 +106,7 @@ describe('a hold', () => {
     const { clock, hold } = setUp();
     const earlier = clock.now();
     clock.stall(10);
-    hold.resize(clock.now(), 1_000);
+    hold.resize(clock.now(), 1_000, 0);
     expect(hold.remaining).toBe(988);
     hold.confirm(earlier, 30_000); // a renewal that was on its way
     expect(hold.remaining).toBe(988);
@@ -117,10 +117,43 @@ describe('a hold', () => {
   it('grows by a longer lease only when that is confirmed', () => {
     const { clock, hold } = setUp({ terms: { lease: 1_000 } });
     const sent = clock.now();
-    hold.resize(sent, 60_000);
+    hold.resize(sent, 60_000, 0);
     expect(hold.remaining).toBe(988);
     hold.confirm(sent, 60_000);
     expect(hold.remaining).toBe(59_398);
+  });
+
+  it('is believed in for no longer than an extension leaves that may be carried out yet', () => {
+    const { clock, hold } = setUp();
+    const extension = hold.resize(clock.now(), 1_000, 10_000);
+    clock.stall(500);
+    hold.confirm(clock.now(), 30_000);
+    expect(hold.remaining).toBe(988);
+    hold.settled(extension);
+    expect(hold.remaining).toBe(988);
+    hold.confirm(clock.now(), 30_000);
+    expect(hold.remaining).toBe(29_698);
+  });
+
+  it('is believed in as before when an extension is too late to be carried out', () => {
+    const { clock, hold } = setUp();
+    hold.resize(clock.now(), 1_000, 600);
+    clock.stall(599);
+    const sent = clock.now();
+    clock.stall(10);
+    hold.confirm(sent, 30_000);
+    expect(hold.remaining).toBe(978);
+    hold.confirm(clock.now(), 30_000);
+    expect(hold.remaining).toBe(29_698);
+  });
+
+  it('is not passed on while an extension may be carried out yet', () => {
+    const { clock, hold } = setUp();
+    const { terms } = hold;
+    const extension = hold.resize(clock.now(), 20_000, 10_000);
+    expect(hold.lastsFor(terms, 3_000)).toBe(false);
+    hold.settled(extension);
+    expect(hold.lastsFor(terms, 3_000)).toBe(true);
   });
 
   it('misses a part of its lease after a pushed grant, counted from when it was granted', () => {

@@ -87,6 +87,18 @@ describe('a renewal over several masters', () => {
     await quorum.clock.pass(11);
     expect(answer.value).toEqual([900, expect.any(Error)]);
   });
+
+  it('waits for a slow master when that has to decide all of it', async () => {
+    const quorum = await quorumOf(3);
+    const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
+    quorum.members[0]!.renewals[0]!.answer.resolve(['gone']);
+    quorum.members[1]!.renewals[0]!.answer.resolve([900]);
+    await quorum.clock.pass(400);
+    expect(answer.value).toBeUndefined();
+    quorum.members[2]!.renewals[0]!.answer.resolve([500]);
+    await settled();
+    expect(answer.value).toEqual([500]);
+  });
 });
 
 describe('what the masters tell', () => {

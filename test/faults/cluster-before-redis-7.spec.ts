@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { SCRIPTS, type LuaScript } from '../../lib/store/redis/scripts.generated.js';
+import { ClusterBench } from '../support/cluster-bench.js';
+import { ClusterProxies } from '../support/cluster-proxies.js';
+
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+const SOON = 1_500;
+
+/**
+ * A server without sharded pub/sub, in two halves: the commands are unknown to these servers, and the scripts, which go by
+ * `redis.REDIS_VERSION_NUM`, are told that there is none. In all else the servers are as new as they are.
+ */
+const bench = new ClusterBench({
+  args: ['SSUBSCRIBE', 'SUNSUBSCRIBE', 'SPUBLISH'].flatMap((name) => ['--rename-command', name, '']),
+});
+for (const script of Object.values(SCRIPTS)) {
+  const source = script.source.replaceAll('redis.REDIS_VERSION_NUM ~= nil', 'false');
+  const sha1 = createHash('sha1').update(source).digest('hex');
+  Object.assign<LuaScript, Partial<LuaScript>>(script, { source, sha1 });
+}
+
+describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
+  it('C14 is one: nobody can subscribe in a slot, and the scripts do not try to', async () => {
+    const [node] = bench.cluster.nodes;
+    await expect(node!.admin.call('SSUBSCRIBE', 'x')).rejects.toThrow(/unknown command/i);
+    expect(Object.values(SCRIPTS).some(({ source }) => source.includes('TAG and false'))).toBe(true);
+    expect(Object.values(SCRIPTS).some(({ source }) => source.includes('REDIS_VERSION_NUM'))).toBe(false);
+  });
+
+  it('C14 a handoff goes over the bus, and is asked about: one round trip more', async () => {
+    const [one, ...others] = await bench.serviceList(3);
+    const lock = await one!.acquire('a');
+    const served: number[] = [];
+    const waiting: Array<Promise<void>> = [];
+    for (const [i, service] of others.entries()) {
+      waiting.push(service.run('a', () => void served.push(i)));
+      await bench.untilWaiting('a', i + 1);
+    }
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    await Promise.all(waiting);
+    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(served).toEqual([0, 1]);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('C6 C14 subscriptions that are cut are restored, and who waits is served soon', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('b');
+    const waiting = other!.acquire('b');
+    await bench.untilWaiting('b', 1);
+    for (const { admin } of bench.cluster.nodes) await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    expect(performance.now() - since).toBeLessThan(SOON);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A14 a client that is gone while it waits costs the others one grantTimeout', async () => {
+    const grantTimeout = 1_000;
+    await using proxies = await ClusterProxies.start(bench.cluster);
+    const [one, other] = await bench.serviceList(2, { grantTimeout });
+    const gone = await bench.service({ grantTimeout, commandTimeout: 500, connection: proxies.connection });
+    const lock = await one!.acquire('c');
+    const unserved = gone.acquire('c').catch(({ code }) => code);
+    await bench.untilWaiting('c', 1);
+    const waiting = other!.acquire('c');
+    await bench.untilWaiting('c', 2);
+    for (const proxy of proxies.all) {
+      proxy.refuse();
+      proxy.cutAll();
+    }
+    const since = performance.now();
+    expect(await lock.release()).toBe(true);
+    expect(await (await waiting).release()).toBe(true);
+    // Nobody can say who listens on the bus, so the one that is gone is granted the lock first.
+    expect(performance.now() - since).toBeGreaterThan(grantTimeout - 50);
+    expect(performance.now() - since).toBeLessThan(grantTimeout + SOON);
+    expect(await unserved).toBe('LOCK_STORE');
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ClusterBench } from '../support/cluster-bench.js';
+import { ClusterProxies } from '../support/cluster-proxies.js';
+import { eventually } from '../support/eventually.js';
+import { abortOf, FaultLocks, timed } from '../support/fault-locks.js';
+import { playLockScenario } from '../support/lock-scenario.js';
+import type { CommandSelector, Fault, RespProxy } from '../support/resp-proxy.js';
+
+/** Scenarios mostly wait, so several are played at once, each over proxies and on a key of its own. */
+const AT_ONCE = 8;
+/** What is said to the master of a key for its sake; the rest is about the Cluster. */
+const NAMES = ['evalsha', 'eval', 'ssubscribe'];
+const BOUND = 400;
+const LATE = 400;
+/** By how much a timer may be late in this process. */
+const LATE_TIMER = 100;
+
+const bench = new ClusterBench();
+const locks = new FaultLocks();
+afterEach(() => locks.closeAll());
+
+describe('a Cluster', () => {
+  it('C1 finds empty script caches in every command', async () => {
+    await using proxies = await ClusterProxies.start(bench.cluster);
+    const observer = await bench.service();
+    let [called, sentAsText] = [0, 0];
+    proxies.all.forEach((proxy, i) => {
+      // The flush goes out before the command: it is sent while the command still waits in the proxy.
+      proxy.delay({ request: 5 });
+      proxy.onCommand(({ name }) => {
+        if (name === 'eval') sentAsText += 1;
+        if (name !== 'evalsha') return;
+        called += 1;
+        void bench.cluster.nodes[i]!.admin.script('FLUSH', 'SYNC');
+      });
+    });
+    await playLockScenario(locks, { connection: proxies.connection, key: 'a', observer });
+    expect(called).toBeGreaterThanOrEqual(8);
+    // Only where two clients call the same script within milliseconds does the text that one sends serve the other.
+    expect(sentAsText).toBeGreaterThanOrEqual(called - 3);
+    await locks.closeAll();
+    await bench.untilNothingIsLeft();
+  });
+
+  const faults: Array<[string, (proxy: RespProxy, selector: CommandSelector) => Fault]> = [
+    ['the reply to the n-th command is lost', (proxy, selector) => proxy.cutAfterCommand(selector)],
+    ['the n-th command itself is lost', (proxy, selector) => proxy.cutBeforeCommand(selector)],
+  ];
+  it.each(faults)(
+    'C2 goes on as if nothing had happened when %s, for every n',
+    async (_what, faultOf) => {
+      const observer = await bench.service();
+      const play = async (key: string, nth: number) => {
+        await using proxies = await ClusterProxies.start(bench.cluster);
+        const proxy = proxies.of(await bench.cluster.masterOf(key));
+        const fault = faultOf(proxy, { nth, names: NAMES });
+        let hit: string | undefined;
+        void fault.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
+        const own = new FaultLocks();
+        const { error } = await timed(playLockScenario(own, { connection: proxies.connection, key, observer }));
+        fault.cancel();
+        await own.closeAll();
+        return { sent: proxy.commands.filter(({ name }) => NAMES.includes(name)).length, hit, error };
+      };
+      await play('plain:1', Infinity);
+      const { sent } = await play('plain:2', Infinity);
+      // The scripts of the scenario, and the subscriptions of two clients.
+      expect(sent).toBeGreaterThan(12);
+      const failures: string[] = [];
+      let missed = 0;
+      const left = Array.from({ length: sent }, (_, i) => i + 1);
+      const player = async (): Promise<void> => {
+        for (let n = left.shift(); n !== undefined; n = left.shift()) {
+          const { hit, error } = await play(`n:${n}`, n);
+          if (hit === undefined) missed += 1;
+          if (error !== undefined) failures.push(`command ${n} (${hit}): ${error.message}`);
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, player));
+      expect(failures).toEqual([]);
+      // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
+      expect(missed).toBeLessThanOrEqual(2);
+    },
+    60_000,
+  );
+
+  describe('of which the master of a key is heard no more (one-way partition)', () => {
+    const [KEY, ELSEWHERE] = ['a', 'b'];
+    let proxies: ClusterProxies;
+    let proxy: RespProxy;
+    beforeEach(async () => {
+      proxies = await ClusterProxies.start(bench.cluster);
+      proxy = proxies.of(await bench.cluster.masterOf(KEY));
+      expect(await bench.cluster.masterOf(ELSEWHERE)).not.toBe(await bench.cluster.masterOf(KEY));
+    });
+    afterEach(async () => {
+      await locks.closeAll();
+      await proxies[Symbol.asyncDispose]();
+    });
+
+    it('C16 an acquire fails in time, other slots go on, and what was taken unheard does not last', async () => {
+      const [far, near] = [await locks.start(proxies.connection, { commandTimeout: BOUND }), await bench.service()];
+      await (await far.acquire(KEY)).release();
+      proxy.dropReplies();
+      const acquired = timed(far.acquire(KEY, { expire: 30_000, waitTimeout: 5_000 }));
+      // Requests pass: Redis has given the lock to somebody who does not know.
+      await eventually(async () => (await near.inspect(KEY))?.holds === 1);
+      const next = timed(near.acquire(KEY));
+      expect(await (await far.acquire(ELSEWHERE)).release()).toBe(true);
+      const { error, took } = await acquired;
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(took).toBeLessThan(2 * BOUND + LATE);
+      const { value, took: waited } = await next;
+      expect(waited).toBeLessThan(2 * BOUND + 2 * LATE);
+      proxy.heal();
+      // What was said twice or late is without effect.
+      await eventually(async () => (await near.inspect(KEY))?.waiters.length === 0);
+      await value!.verify();
+      expect(await value!.release()).toBe(true);
+      expect(await (await far.acquire(KEY, { waitTimeout: 5_000 })).release()).toBe(true);
+      await bench.untilNothingIsLeft();
+    });
+
+    it('C16 a holder is told in time, although its renewals arrive', async () => {
+      const options = { commandTimeout: BOUND, lockWatchdogTimeout: 900 };
+      const [far, near] = [await locks.start(proxies.connection, options), await bench.service()];
+      const handle = await far.acquire(KEY);
+      const other = await far.acquire(ELSEWHERE);
+      const aborted = abortOf(handle.signal);
+      proxy.dropReplies();
+      const believedUntil = performance.now() + handle.remainingTime();
+      const next = near.acquire(KEY);
+      // Belief grows by answers only, so it ends with the lease that was answered last.
+      expect(await aborted).toBeLessThan(believedUntil + LATE_TIMER);
+      const lock = await next;
+      expect(lock.fencingToken).toBeGreaterThan(handle.fencingToken);
+      expect(other.isHeld).toBe(true);
+      proxy.heal();
+      expect(await handle.release()).toBe(false);
+      await lock.verify();
+      expect(await lock.release()).toBe(true);
+      expect(await other.release()).toBe(true);
+      await bench.untilNothingIsLeft();
+    });
+  });
+});

@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventuallyPasses } from '../../support/eventually.js';
+import { FaultLocks, timed } from '../../support/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+
+/** How often it is closed, after up to so many ms: each time in another moment, of which some are bad ones. */
+const CLOSINGS = 120;
+const LATEST = 8;
+
+let sentinels: RedisSentinels;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  sentinels = await startRedisSentinels();
+}, 60_000);
+afterAll(async () => {
+  await locks.closeAll();
+  await sentinels.stop();
+});
+
+it('B9 closed while it connects, it leaves no connection that listens to Sentinels, and no start that goes on', async () => {
+  const starts: Array<ReturnType<typeof timed<void>>> = [];
+  for (let i = 0; i < CLOSINGS; i++) {
+    const service = locks.make(sentinels.connection);
+    starts.push(timed(service.start()));
+    await sleep((i * LATEST) / CLOSINGS);
+    await service.close();
+  }
+  for (const { error, took } of await Promise.all(starts)) {
+    if (error !== undefined)
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('closed') });
+    expect(took).toBeLessThan(1_000);
+  }
+  await eventuallyPasses(async () => {
+    const clients = String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
+    expect(clients).toBe('');
+  });
+});
