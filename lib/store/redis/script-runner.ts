@@ -13,10 +13,14 @@ import { TimeLimit } from './time-limit.js';
  */
 const BY_TEXT: ReadonlySet<ScriptName> = new Set(['extend']);
 
+/** Enough that a write costs little for each, few enough that Redis begins while the others are made. */
+const COMMANDS_PER_WRITE = 16;
+
 /** Runs scripts by their hash, sends their text where the server does not know them, and bounds how long that takes. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
-  private corked = false;
+  private corked: Socket | undefined;
+  private gathered = 0;
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -33,7 +37,7 @@ export class ScriptRunner {
    */
   run(script: ScriptName, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
     const { sha1, source } = SCRIPTS[script];
-    this.cork();
+    this.gather();
     return new Promise((resolve, reject) => {
       const limited = this.limit.begin(() => reject(this.timedOut()));
       const answered = (reply: unknown): void => {
@@ -63,16 +67,23 @@ export class ScriptRunner {
       : client[call.command](...allArgs(call));
   }
 
-  /** What is sent within one turn of the event loop goes out in one write. */
-  private cork(): void {
-    const stream = (this.client as { stream?: Socket }).stream;
-    if (this.corked || stream === undefined) return;
-    this.corked = true;
-    stream.cork();
-    process.nextTick(() => {
-      this.corked = false;
+  /** What is sent within one turn of the event loop goes out in few writes. */
+  private gather(): void {
+    const { stream } = this.client as { stream?: Socket };
+    if (stream === undefined) return;
+    if (this.corked === undefined) {
+      this.corked = stream;
+      this.gathered = 1;
+      stream.cork();
+      process.nextTick(() => {
+        this.corked = undefined;
+        stream.uncork();
+      });
+    } else if (this.corked === stream && ++this.gathered > COMMANDS_PER_WRITE) {
+      this.gathered = 1;
       stream.uncork();
-    });
+      stream.cork();
+    }
   }
 
   private timedOut(): LockStoreError {
