@@ -248,7 +248,12 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
 
   disown(key: string, ids: readonly string[]): void {
     for (const id of ids) {
-      if (id.startsWith(`${this.store.clientId}:`) && !this.knows(id)) this.leave(key, id, 0);
+      if (!id.startsWith(`${this.store.clientId}:`) || this.knows(id)) continue;
+      // In a Cluster a leave may pass a release that was sent before it, which would then find nothing to give back.
+      const release = this.releases.underWay(id);
+      const again = (): void => this.disown(key, [id]);
+      if (release === undefined) this.leave(key, id, 0);
+      else release.then(again, again);
     }
   }
 

@@ -3,15 +3,17 @@ import { firstValueFrom } from 'rxjs';
 import { filter } from 'rxjs/operators';
 import type { LockEvent } from '../../lib/engine/lock-event.js';
 import type { LockConnectionOption } from '../../lib/redis-lock.connection.js';
+import type { LockHandle } from '../../lib/locks/lock-handle.js';
 import type { LockService } from '../../lib/lock.service.js';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
 import { eventually } from './eventually.js';
-import { FaultLocks, redisKey, timed } from './fault-locks.js';
+import { abortOf, FaultLocks, redisKey, timed } from './fault-locks.js';
 import type { RedisServer } from './redis-server.js';
 import { RespProxy } from './resp-proxy.js';
 
 /** Long enough for a renewal to come through a new connection, short enough for a test to see one. */
-const OPTIONS = { lockWatchdogTimeout: 900, commandTimeout: 2_000 };
+const LEASE = 900;
+const COMMAND_TIMEOUT = 2_000;
 /** Less than the time to the first renewal. */
 const SHORT_WAIT = 60;
 const KEPT = 120;
@@ -19,16 +21,31 @@ const KEPT = 120;
 const next = (service: LockService, type: LockEvent['type']): Promise<LockEvent> =>
   firstValueFrom(service.events.pipe(filter((event) => event.type === type)));
 
+/** Rejects when the lock is lost: what is waited for does not come then. */
+const lossOf = async ({ signal }: LockHandle): Promise<never> => {
+  throw await abortOf(signal).then(() => signal.reason as Error);
+};
+
+export interface LockScenario {
+  readonly connection: LockConnectionOption;
+  readonly key: string;
+  /** A client whose connection nothing happens to. */
+  readonly observer: LockService;
+  /** ms */
+  readonly lease?: number;
+}
+
 /**
  * Everything that an exclusive lock says to Redis, by two clients of `connection`: acquire, wait, give up waiting, renew,
  * extend, hand off, verify, keep for `holdAtLeast`, release. Whatever happens to the commands on the way, this is what
- * has to come of it. `observer` is a client whose connection nothing happens to.
+ * has to come of it.
  */
 export async function playLockScenario(
   locks: FaultLocks,
-  { connection, key, observer }: { connection: LockConnectionOption; key: string; observer: LockService },
+  { connection, key, observer, lease = LEASE }: LockScenario,
 ): Promise<void> {
-  const [one, other] = [await locks.start(connection, OPTIONS), await locks.start(connection, OPTIONS)];
+  const options = { lockWatchdogTimeout: lease, commandTimeout: COMMAND_TIMEOUT };
+  const [one, other] = [await locks.start(connection, options), await locks.start(connection, options)];
 
   const first = await one.acquire(key);
   const contended = next(other, 'contended');
@@ -46,7 +63,7 @@ export async function playLockScenario(
   expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(impatient.error?.code);
   expect(impatient.took).toBeLessThan(SHORT_WAIT + 400);
 
-  await renewed;
+  await Promise.race([renewed, lossOf(first)]);
   expect((await observer.inspect(key))?.holders.map(({ fencingToken }) => fencingToken)).toEqual([first.fencingToken]);
   await first.extend(1_000);
   first.assertHeld();
