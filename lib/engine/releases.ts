@@ -9,8 +9,7 @@ const AGAIN = 250;
 
 /** Sends releases and leaves, sees to it that they arrive, and knows which are still on their way. */
 export class Releases {
-  /** With the acquisition that each gives back. */
-  private readonly pending = new Map<Promise<unknown>, string>();
+  private readonly pending = new Set<Promise<unknown>>();
   private closing = false;
 
   constructor(
@@ -26,7 +25,7 @@ export class Releases {
    */
   send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
     const answer = this.store.release(request);
-    this.pending.set(answer, request.id);
+    this.pending.add(answer);
     answer.then(
       () => this.pending.delete(answer),
       (error: LockStoreError) => {
@@ -37,12 +36,6 @@ export class Releases {
     return answer;
   }
 
-  /** The release of an acquisition that has been sent and is not answered yet. */
-  underWay(id: string): Promise<unknown> | undefined {
-    for (const [answer, other] of this.pending) if (other === id) return answer;
-    return undefined;
-  }
-
   /** Resolves when all is answered, or after `timeout` ms; nothing is tried again from now on. */
   async settled(timeout: number): Promise<void> {
     this.closing = true;
@@ -51,7 +44,7 @@ export class Releases {
     const limit = new Promise<void>((resolve) => {
       timer = this.clock.setTimer(timeout, resolve);
     });
-    await Promise.race([Promise.allSettled(this.pending.keys()), limit]);
+    await Promise.race([Promise.allSettled([...this.pending]), limit]);
     this.clock.clearTimer(timer);
   }
 

@@ -53,6 +53,25 @@ describe('grants that nobody waits for', () => {
     expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', remember: 0, keep: 0, next: undefined });
   });
 
+  it('are given back behind a release of theirs that is under way, which would find nothing', async () => {
+    const { store, engine, acquire, left } = setUp();
+    const acquisition = acquire();
+    // The connection was lost: it is asked once more, and both questions are answered.
+    store.listener.restored();
+    await settled();
+    const [first, second] = store.acquires;
+    first!.answer.resolve(held(5, 30_000));
+    const hold = await acquisition;
+    const released = engine.release(hold);
+    second!.answer.resolve(held(5, 30_000));
+    await settled();
+    expect(left()).toEqual([hold.id]);
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    expect(await released).toBe(true);
+    await settled();
+    expect(left()).toEqual([hold.id, hold.id]);
+  });
+
   it('are given back when they come after the wait was given up', async () => {
     const { clock, store, acquire, left } = setUp();
     const waiting = acquire({}, { waitTimeout: 100 });
