@@ -8,6 +8,8 @@ export declare class Proxy {
   holdReplies(): void;
   /** Both ends of all connections see them end. */
   cut(): void;
+  /** No new connections, and none of those that are. */
+  refuse(): void;
   heal(): Promise<void>;
   close(): Promise<void>;
 }

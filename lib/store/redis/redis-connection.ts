@@ -11,7 +11,7 @@ import {
   SUBSCRIBER_OPTIONS,
 } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
-import { hushSentinels, leaveSentinels } from './failover-detector.js';
+import { askAgainAfterSilence, hushSentinels, leaveSentinels } from './failover-detector.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 
 /** How many ms after a refused subscription the next one is tried. */
@@ -121,6 +121,7 @@ export class RedisConnection implements Connection {
       this.downSince = undefined;
       this.recovered();
       hushSentinels(this.commands);
+      if (this.ownsCommands) askAgainAfterSilence(this.commands);
       this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, it } from '@jest/globals';
+import type { LockService } from '../../../lib/lock.service.js';
 import { Proxy } from '../../../chaos/harness/proxy.mjs';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks, redisKey } from '../../support/fault-locks.js';
@@ -25,6 +26,16 @@ afterEach(async () => {
   await sentinels.stop();
 });
 
+async function followsMaster(service: LockService): Promise<void> {
+  const master = await sentinels.master();
+  await eventually(async () => {
+    const lock = await service.acquire('a');
+    const isThere = await master.admin.exists(redisKey('state', 'a'));
+    await lock.release();
+    return isThere === 1;
+  }, TOLD);
+}
+
 it('C13 a Sentinel that was away for a while still tells us of another master', async () => {
   const service = await locks.start(sentinels.connection);
   const listening = async (): Promise<string> =>
@@ -35,13 +46,21 @@ it('C13 a Sentinel that was away for a while still tells us of another master', 
   await sentinels.watcher.start();
   await eventually(async () => (await listening()) !== '', TOLD);
   await sentinels.failover();
-  const master = await sentinels.master();
-  await eventually(async () => {
-    const lock = await service.acquire('a');
-    const isThere = await master.admin.exists(redisKey('state', 'a'));
-    await lock.release();
-    return isThere === 1;
-  }, TOLD);
+  await followsMaster(service);
+});
+
+it('C13 a client that could not hear the news of another master asks for it', async () => {
+  const { host, port } = sentinels.watcher;
+  proxy = await Proxy.start({ host, port });
+  const { sentinels: _, ...connection } = sentinels.connection;
+  const service = await locks.start({ ...connection, sentinels: [{ host, port: proxy.port }] });
+  const listening = async (): Promise<string> =>
+    String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
+  await eventually(async () => (await listening()) !== '');
+  proxy.refuse();
+  await sentinels.failover();
+  await proxy.heal();
+  await followsMaster(service);
 });
 
 it('C13 news of another master that arrive while a client is about to connect do not end it for good', async () => {
