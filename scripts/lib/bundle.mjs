@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { rollup } from 'rollup';
 import { ROOT } from './paths.mjs';
 
 /** What the tests, the benchmarks and the scripts of the repository import from the built library beside what users do. */
@@ -21,6 +20,8 @@ function entries(format) {
  */
 export async function bundle(modules, { format, directory }) {
   const input = Object.fromEntries(entries(format).map((name) => [name, join(modules, `${name}.js`)]));
+  // Whoever sets up a fresh machine reads this file before rollup is there.
+  const { rollup } = await import('rollup');
   const bundled = await rollup({
     input,
     external: (name) => !name.startsWith('.') && !name.startsWith(modules),
