@@ -30,5 +30,7 @@ export default {
   },
   reporters: ['default', '<rootDir>/scripts/lib/count-reporter.mjs'],
   maxWorkers: 2,
+  // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
+  workerIdleMemoryLimit: '500MB',
   testTimeout: 20_000,
 };

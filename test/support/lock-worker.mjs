@@ -1,8 +1,12 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Cluster, Redis } from 'ioredis';
 import { serve, tell } from './worker-kit.mjs';
 
 const now = () => process.hrtime.bigint();
-const silent = { debug() {}, log() {}, warn() {}, error() {} };
+/** What the services have warned of. */
+const warnings = [];
+const logger = { debug() {}, log() {}, error() {}, warn: (text) => void warnings.push(text) };
 
 /** The lock services of this process; most tests need one. */
 const services = [];
@@ -41,7 +45,7 @@ serve({
   async start(options, count = 1) {
     const { createLockService } = await import('../../dist/esm/redis-lock.composition.js');
     const { resolveModuleOptions } = await import('../../dist/esm/redis-lock.options.js');
-    const make = () => createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), silent);
+    const make = () => createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), logger);
     services.push(...Array.from({ length: count }, make));
     await Promise.all(services.map((service) => service.start()));
     const { cluster } = options.connection;
@@ -52,6 +56,19 @@ serve({
   async acquire(key, options) {
     return keep(await services[0].acquire(key, options));
   },
+
+  /** Acquires a key, and drops the handle. */
+  async forget(key, options) {
+    await services[0].acquire(key, options);
+  },
+
+  /** Collects the garbage of this process: a small one, which that does not stall as it does the test's. */
+  collectGarbage() {
+    setFlagsFromString('--expose-gc');
+    runInNewContext('gc')();
+  },
+
+  warnings: () => warnings,
 
   async tryAcquire(key, options) {
     return keep(await services[0].tryAcquire(key, options));

@@ -127,6 +127,20 @@ export class LockWorker {
     return this.process.call('tryAcquire', key, options);
   }
 
+  /** Acquires a key and drops the handle; resolves when the process has noticed that nobody can release it. */
+  async forget(key: string, options?: AcquireOptions): Promise<void> {
+    await this.process.call('forget', key, options);
+    const noticed = async (): Promise<boolean> => {
+      await this.process.call('collectGarbage');
+      return (await this.warnings()).some((text) => text.includes('dropped without release'));
+    };
+    await eventually(noticed, { what: 'a handle found dropped', every: 50 });
+  }
+
+  warnings(): Promise<string[]> {
+    return this.process.call('warnings');
+  }
+
   release({ number }: RemoteHandle): Promise<boolean> {
     return this.process.call('release', number);
   }
