@@ -1,4 +1,3 @@
-import { checkGenerated } from './generate-dashboard.mjs';
 import { CHROMIUM_VARIABLE, findChromium } from './lib/chromium.mjs';
 import { tell } from './lib/counts.mjs';
 import { runJest } from './lib/jest.mjs';
@@ -12,6 +11,8 @@ async function test(args) {
   checkNodeVersion();
   await ensureNodeModules();
   const { installation } = await ensureRedis();
+  // It needs what has been installed by now.
+  const { checkGenerated } = await import('./generate-dashboard.mjs');
   checkGenerated();
   const env = {
     [CHROMIUM_VARIABLE]: findChromium(),
