@@ -1,6 +1,7 @@
 import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
+import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Announcer } from './announcer.js';
@@ -29,7 +30,7 @@ export interface HoldOrigin {
 
 /** Keeps the holds of a client: has them renewed, asks the store about them, and sees to their end. */
 export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, WatchdogObserver {
-  private readonly holds = new Map<string, { readonly hold: Hold; readonly origin: Origin | undefined }>();
+  private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly origin: Origin | undefined }>();
   private readonly watchdog: Watchdog;
   private onIdle: (() => void) | undefined;
 
@@ -73,7 +74,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   }
 
   all(): Hold[] {
-    return [...this.holds.values()].map(({ hold }) => hold);
+    return this.holds.values().map(({ hold }) => hold);
   }
 
   /** Stops renewing a hold and forgets it; answers where it came from. */

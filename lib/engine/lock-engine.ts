@@ -2,6 +2,7 @@ import { orAborted } from '../common/abort.js';
 import { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
+import { TransientMap } from '../common/transient.js';
 import { LockConfigError, LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
 import type {
@@ -63,7 +64,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
 
   private readonly releases: Releases;
   /** Releases that have been sent and are not answered yet, by the acquisitions that they give back. */
-  private readonly givingBack = new Map<string, Promise<ReleaseReply>>();
+  private readonly givingBack = new TransientMap<string, Promise<ReleaseReply>>();
   private readonly waiting: WaitingRoom;
   private lastId = 0;
   private closing: LockStoreError | undefined;

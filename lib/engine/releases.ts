@@ -1,6 +1,7 @@
 import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
+import { TransientSet } from '../common/transient.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { LockStore, ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 
@@ -9,7 +10,7 @@ const AGAIN = 250;
 
 /** Sends releases and leaves, sees to it that they arrive, and knows which are still on their way. */
 export class Releases {
-  private readonly pending = new Set<Promise<unknown>>();
+  private readonly pending = new TransientSet<Promise<unknown>>();
   private closing = false;
 
   constructor(
@@ -44,7 +45,7 @@ export class Releases {
     const limit = new Promise<void>((resolve) => {
       timer = this.clock.setTimer(timeout, resolve);
     });
-    await Promise.race([Promise.allSettled([...this.pending]), limit]);
+    await Promise.race([Promise.allSettled(this.pending.values()), limit]);
     this.clock.clearTimer(timer);
   }
 

@@ -1,5 +1,6 @@
 import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
+import { TransientMap, TransientSet } from '../common/transient.js';
 import { LockTimeoutError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { RequestEnvironment } from './acquire-request.js';
@@ -36,10 +37,10 @@ export class WaitingRoom implements LocalQueueEnvironment {
   readonly localTurns: LocalTurns;
 
   private readonly holds: HoldKeeper<LocalQueue>;
-  private readonly tickets = new Map<string, Ticket>();
+  private readonly tickets = new TransientMap<string, Ticket>();
   /** Queues that acquisitions of a key share; those with an owner of their own, or one try, each have their own. */
-  private readonly sharedQueues = new Map<string, LocalQueue>();
-  private readonly ownQueues = new Set<LocalQueue>();
+  private readonly sharedQueues = new TransientMap<string, LocalQueue>();
+  private readonly ownQueues = new TransientSet<LocalQueue>();
 
   constructor(private readonly environment: WaitingRoomEnvironment) {
     this.store = environment.store;
@@ -78,12 +79,12 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   /** Everybody asks now. */
   askNow(): void {
-    for (const ticket of [...this.tickets.values()]) ticket.ask();
+    for (const ticket of this.tickets.values()) ticket.ask();
   }
 
   /** Everybody who waits is told `reason`. */
   dismissAll(reason: unknown): void {
-    for (const queue of [...this.sharedQueues.values(), ...this.ownQueues]) queue.dismissAll(reason);
+    for (const queue of [...this.sharedQueues.values(), ...this.ownQueues.values()]) queue.dismissAll(reason);
   }
 
   // What queues and tickets need.

@@ -1,3 +1,4 @@
+import { TransientMap } from '../common/transient.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 
@@ -18,7 +19,7 @@ const registry = new FinalizationRegistry<Guarded>(({ hold, engine }) => {
  * Handles that are too young to have been dropped. To be registered costs as much as all else that the client does for
  * an acquisition, and most are released before it comes to that.
  */
-let young = new Map<object, Guarded>();
+let young = new TransientMap<object, Guarded>();
 let timer: NodeJS.Timeout | undefined;
 
 /** Has it found out when `handle` is collected before it was released. */
@@ -33,7 +34,7 @@ export function unguard(handle: object): void {
 }
 
 function register(): void {
-  for (const [handle, guarded] of young) registry.register(handle, guarded, handle);
-  young = new Map();
+  for (const [handle, guarded] of young.entries()) registry.register(handle, guarded, handle);
+  young = new TransientMap();
   timer = undefined;
 }

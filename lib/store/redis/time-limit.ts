@@ -1,28 +1,35 @@
+import { LinkedList, type Linked } from '../../common/linked-list.js';
 import { outside } from '../../common/outside.js';
 
 /** Something that is to end within the limit. */
-export interface Limited {
-  readonly until: number;
-  readonly expired: () => void;
+export class Limited implements Linked<Limited> {
+  list: object | undefined;
+  before: Limited | undefined;
+  behind: Limited | undefined;
+
+  constructor(
+    readonly until: number,
+    readonly expired: () => void,
+  ) {}
 }
 
 /** One time limit for many things. They run out in the order in which they began, so one timer does for all of them. */
 export class TimeLimit {
-  private readonly running = new Set<Limited>();
+  private readonly running = new LinkedList<Limited>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly ms: number) {}
 
   /** Has `expired` called when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
-    const limited = { until: performance.now() + this.ms, expired };
-    this.running.add(limited);
+    const limited = new Limited(performance.now() + this.ms, expired);
+    this.running.append(limited);
     this.timer ??= this.wakeIn(this.ms);
     return limited;
   }
 
   end(limited: Limited): void {
-    this.running.delete(limited);
+    this.running.remove(limited);
   }
 
   /** What has arrived while the process was held up is read first: Node runs timers before it looks at sockets. */
@@ -33,12 +40,12 @@ export class TimeLimit {
   private expire(): void {
     this.timer = undefined;
     const now = performance.now();
-    for (const limited of this.running) {
+    for (let limited = this.running.first; limited !== undefined; limited = this.running.first) {
       if (limited.until > now) {
         this.timer = this.wakeIn(Math.ceil(limited.until - now));
         return;
       }
-      this.running.delete(limited);
+      this.running.remove(limited);
       limited.expired();
     }
   }

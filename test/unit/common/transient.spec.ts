@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { TransientMap, TransientSet } from '../../../lib/common/transient.js';
+
+describe('a transient map', () => {
+  it('is a map in the order in which things came, however many have come and gone', () => {
+    const map = new TransientMap<string, number>();
+    const model = new Map<string, number>();
+    for (let i = 0; i < 3_000; i++) {
+      map.set(`${i}`, i);
+      model.set(`${i}`, i);
+      const gone = `${i - 1 - ((i * 7) % 100)}`;
+      expect(map.delete(gone)).toBe(model.delete(gone));
+      expect(map.size).toBe(model.size);
+      expect(map.get(gone)).toBeUndefined();
+      expect(map.has(`${i}`)).toBe(true);
+    }
+    expect(map.entries()).toEqual([...model]);
+    expect(map.values()).toEqual([...model.values()]);
+  });
+
+  it('keeps the place of what is set anew', () => {
+    const map = new TransientMap<string, number>();
+    map.set('a', 1);
+    map.set('b', 2);
+    map.set('a', 3);
+    expect(map.entries()).toEqual([
+      ['a', 3],
+      ['b', 2],
+    ]);
+  });
+
+  it('can be emptied while its values are gone through', () => {
+    const set = new TransientSet<number>();
+    for (let i = 0; i < 1_000; i++) set.add(i);
+    const seen = set.values().filter((item) => set.delete(item));
+    expect(seen).toHaveLength(1_000);
+    expect(set.size).toBe(0);
+    expect(set.delete(1)).toBe(false);
+  });
+});
