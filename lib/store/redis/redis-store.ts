@@ -104,11 +104,13 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const { commandTimeout } = this.options;
     if (this.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const tooLate = (): void => {
         const cause = this.connection.deafness;
         const why = cause === undefined ? '' : `: ${cause.message}`;
         this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
-      }, commandTimeout);
+      };
+      // What has arrived while the process was held up is read first.
+      const timer = setTimeout(() => setImmediate(tooLate), commandTimeout);
       this.started = (error) => {
         clearTimeout(timer);
         this.started = undefined;
