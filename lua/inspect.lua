@@ -18,8 +18,7 @@ for _, hold in ipairs((read_holds())) do
 end
 
 local waiters = {}
-for _, id in ipairs(redis.call('ZRANGE', QUEUE, 0, tonumber(ARGV[1]) - 1)) do
-  local ticket = read_ticket(id)
-  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner, ticket.mode } end
+for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
+  if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
 return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }

@@ -64,15 +64,17 @@ local function ask(request)
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
 
-  local is_new = take_place(request)
+  local is_new, was_empty = take_place(request)
   if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
     owner = request.owner }
   write_ticket(ticket)
-  keep_queue_for(request.patience)
-  local more = settle(holds, ended, request.id, from)
+  keep_queue_for(request.patience, was_empty)
+  local more
+  -- Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already.
+  if place == 0 or #ended > 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if request.turns == 0 then

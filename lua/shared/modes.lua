@@ -6,6 +6,10 @@ local LIMIT_MEMORY = 604800000
 
 -- Gives a hold, a ticket or a request the parts of its mode.
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then -- the common case first
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)

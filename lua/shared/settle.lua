@@ -4,6 +4,8 @@
 
 -- No script looks at more tickets than this; the answer says where to go on.
 local MOST_TICKETS = 100
+-- So many are read at a time: mostly the first gets in, and the second becomes the head.
+local TICKETS_READ = 2
 -- A head that asks this long after the first lease before it ends need not be told.
 local HEAD_SLACK = 1000
 
@@ -21,11 +23,13 @@ local function settle(holds, ended, asker, from)
 
   local granted, head = {}, nil -- granted: the asker's hold, too
   local owners_may_follow = false
-  local place, looked, more = from, 0, nil
+  local place, looked, more = from, 0, nil -- place: of the next ticket, once those that are dropped have gone
+  local tickets = {}
 
   while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
+    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
     if looked == MOST_TICKETS then
       -- Who goes on from there would not know that somebody stops all behind it. Owners who may follow ask by themselves.
       if not head then more = place end
@@ -33,9 +37,9 @@ local function settle(holds, ended, asker, from)
     end
     looked = looked + 1
 
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.turns)
     elseif head and not reenters(holds, ticket) then
       place = place + 1 -- in turn
     elseif not admits(holds, ticket) then
@@ -49,7 +53,7 @@ local function settle(holds, ended, asker, from)
     elseif not is_there(id) then
       place = place + 1 -- keeps its place until it is stale: after a failover everybody is absent for a moment
     else
-      drop_ticket(id)
+      drop_ticket(id, ticket.turns)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
         ticket.turns)
       granted[#granted + 1] = hold

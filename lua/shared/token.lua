@@ -2,10 +2,15 @@
 -- has expired or the data are gone, and the key need not live for ever.
 local FENCE_MEMORY = 600000
 
+-- The last token of the lock in use, once it was read.
+local known, known_of
+
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 
 -- So many tokens go with a grant at most while the last one is ahead of the clock: what is not used does not add up. The
@@ -16,6 +21,7 @@ local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end

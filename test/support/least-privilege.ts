@@ -8,7 +8,21 @@
 const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info', 'wait'];
 
 const BY_SCRIPTS = [
-  ...['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hset', 'pexpire', 'pexpireat', 'pttl', 'publish'],
+  ...[
+    'del',
+    'exists',
+    'get',
+    'hdel',
+    'hexists',
+    'hget',
+    'hgetall',
+    'hmget',
+    'hset',
+    'pexpire',
+    'pexpireat',
+    'pttl',
+    'publish',
+  ],
   ...['pubsub|numsub', 'set', 'time', 'zadd', 'zcard', 'zrange', 'zrank', 'zrem', 'zremrangebyscore', 'zrevrange'],
   'zscore',
 ];

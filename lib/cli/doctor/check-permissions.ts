@@ -24,6 +24,7 @@ function attempts({ state: key, channel }: Trial): Attempt[] {
     ['HGET', key, 'a'],
     ['HEXISTS', key, 'a'],
     ['HGETALL', key],
+    ['HMGET', key, 'a'],
     ['HDEL', key, 'a'],
     ['ZADD', key, '1', 'a'],
     ['ZCARD', key],

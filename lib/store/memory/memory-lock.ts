@@ -190,8 +190,10 @@ export class MemoryLock implements Fading {
     const askAt = askTime(holds, before, request, now);
     const staleAt = now + request.patience;
     this.queue.write({ id, owner, mode, lease, grantTimeout, turns, fair, place, askAt, staleAt });
-    this.queue.keepUntil(staleAt);
-    const { turns: granted } = this.settle(holds, ended, id);
+    this.queue.keepFor(request.patience, now);
+    // Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already.
+    const mayGetIn = before === 0 || ended.length > 0 || !isClosed(holds);
+    const granted = mayGetIn ? this.settle(holds, ended, id).turns : 1;
     const mine = findHold(holds, id);
     if (mine !== undefined) return this.held(mine, granted);
     if (fair) this.tellToYield(holds);

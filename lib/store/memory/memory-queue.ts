@@ -81,8 +81,9 @@ export class MemoryQueue {
     return count;
   }
 
-  keepUntil(until: number): void {
-    this.until = Math.max(this.until, until);
+  /** For somewhat longer than it needs to: as in Redis, where few have to see to it then. */
+  keepFor(patience: number, now: number): void {
+    if (this.until < now + patience) this.until = now + Math.round(1.25 * patience);
   }
 
   /** Somebody came between others, or changed places. */

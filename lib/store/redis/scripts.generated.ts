@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '9858f318fba92b7e74b3024705ea37f1c1262e91',
+    sha1: '6215b750ae261204bb7912ac0e78f1db12279198',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -34,16 +34,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -54,6 +58,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -171,7 +179,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'b4442230b3aa2bced2442bbe1e51afb8b8e46b1e',
+    sha1: '5b7fdbc41966b8a135ad79c1bbb80edca7766fb7',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -193,16 +201,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -221,6 +233,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -355,17 +371,23 @@ local function tell_opened(client, latch)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
 end
 local function note_fair(id, is_new)
   redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
@@ -373,28 +395,29 @@ end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
-local function drop_ticket(id)
+local function drop_ticket(id, turns)
   redis.call('HDEL', WAITERS, id)
-  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  local is_new = not redis.call('ZSCORE', QUEUE, id)
-  if not is_new then redis.call('HDEL', WAITERS, id) end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
   if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-  elseif is_new then
-    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
-  return is_new
+  return added == 1, not last
 end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
 end
 local function ask_time(holds, place, request)
   local free = free_at(holds, request)
@@ -402,6 +425,7 @@ local function ask_time(holds, place, request)
   return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
+local TICKETS_READ = 2
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   drop_ended(ended)
@@ -414,17 +438,19 @@ local function settle(holds, ended, asker, from)
   local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
+  local tickets = {}
   while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
+    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
     if looked == MOST_TICKETS then
       if not head then more = place end
       break
     end
     looked = looked + 1
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.turns)
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -436,7 +462,7 @@ local function settle(holds, ended, asker, from)
     elseif not is_there(id) then
       place = place + 1
     else
-      drop_ticket(id)
+      drop_ticket(id, ticket.turns)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
         ticket.turns)
       granted[#granted + 1] = hold
@@ -508,15 +534,16 @@ local function ask(request)
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
-  local is_new = take_place(request)
+  local is_new, was_empty = take_place(request)
   if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
     owner = request.owner }
   write_ticket(ticket)
-  keep_queue_for(request.patience)
-  local more = settle(holds, ended, request.id, from)
+  keep_queue_for(request.patience, was_empty)
+  local more
+  if place == 0 or #ended > 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if request.turns == 0 then
@@ -538,7 +565,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '11a73a13ae2ca29fd065a2d683009687f8785efe',
+    sha1: '0a4e4581f868e18594e67c1f6d3a142434bb58d3',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -559,16 +586,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -579,6 +610,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -700,17 +735,23 @@ local function tell_opened(client, latch)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
 end
 local function note_fair(id, is_new)
   redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
@@ -718,28 +759,29 @@ end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
-local function drop_ticket(id)
+local function drop_ticket(id, turns)
   redis.call('HDEL', WAITERS, id)
-  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  local is_new = not redis.call('ZSCORE', QUEUE, id)
-  if not is_new then redis.call('HDEL', WAITERS, id) end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
   if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-  elseif is_new then
-    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
-  return is_new
+  return added == 1, not last
 end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
 end
 local function ask_time(holds, place, request)
   local free = free_at(holds, request)
@@ -747,6 +789,7 @@ local function ask_time(holds, place, request)
   return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
+local TICKETS_READ = 2
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   drop_ended(ended)
@@ -759,17 +802,19 @@ local function settle(holds, ended, asker, from)
   local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
+  local tickets = {}
   while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
+    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
     if looked == MOST_TICKETS then
       if not head then more = place end
       break
     end
     looked = looked + 1
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.turns)
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -781,7 +826,7 @@ local function settle(holds, ended, asker, from)
     elseif not is_there(id) then
       place = place + 1
     else
-      drop_ticket(id)
+      drop_ticket(id, ticket.turns)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
         ticket.turns)
       granted[#granted + 1] = hold
@@ -812,7 +857,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: 'f7a3fc8e3ca134fef72452489096ddc8e80ffe34',
+    sha1: 'af793cf88b6659e1e120d6eac2ebc8ebb85aca5a',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -833,16 +878,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -853,6 +902,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -949,7 +1002,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '0881bc31936512aad0ce856cecadc12c70172ca2',
+    sha1: '09939df23aa48bd8a2363e1620884c26d37f8018',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -970,16 +1023,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -990,6 +1047,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -1111,17 +1172,23 @@ local function tell_opened(client, latch)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
 end
 local function note_fair(id, is_new)
   redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
@@ -1129,28 +1196,29 @@ end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
-local function drop_ticket(id)
+local function drop_ticket(id, turns)
   redis.call('HDEL', WAITERS, id)
-  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  local is_new = not redis.call('ZSCORE', QUEUE, id)
-  if not is_new then redis.call('HDEL', WAITERS, id) end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
   if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-  elseif is_new then
-    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
-  return is_new
+  return added == 1, not last
 end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
 end
 local function ask_time(holds, place, request)
   local free = free_at(holds, request)
@@ -1158,6 +1226,7 @@ local function ask_time(holds, place, request)
   return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
+local TICKETS_READ = 2
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   drop_ended(ended)
@@ -1170,17 +1239,19 @@ local function settle(holds, ended, asker, from)
   local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
+  local tickets = {}
   while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
+    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
     if looked == MOST_TICKETS then
       if not head then more = place end
       break
     end
     looked = looked + 1
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.turns)
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1192,7 +1263,7 @@ local function settle(holds, ended, asker, from)
     elseif not is_there(id) then
       place = place + 1
     else
-      drop_ticket(id)
+      drop_ticket(id, ticket.turns)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
         ticket.turns)
       granted[#granted + 1] = hold
@@ -1224,7 +1295,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'ebc2ef2e5920bb5bed12723845854064ca582d39',
+    sha1: '588e32f957b4c627039e448e9a3f82d062844d84',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1245,16 +1316,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -1265,6 +1340,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -1347,17 +1426,23 @@ local function grant(holds, request, lease, turns)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
 end
 local function note_fair(id, is_new)
   redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
@@ -1365,28 +1450,29 @@ end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
-local function drop_ticket(id)
+local function drop_ticket(id, turns)
   redis.call('HDEL', WAITERS, id)
-  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  local is_new = not redis.call('ZSCORE', QUEUE, id)
-  if not is_new then redis.call('HDEL', WAITERS, id) end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
   if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-  elseif is_new then
-    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
-  return is_new
+  return added == 1, not last
 end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
 end
 local function ask_time(holds, place, request)
   local free = free_at(holds, request)
@@ -1398,9 +1484,8 @@ for _, hold in ipairs((read_holds())) do
   holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
 end
 local waiters = {}
-for _, id in ipairs(redis.call('ZRANGE', QUEUE, 0, tonumber(ARGV[1]) - 1)) do
-  local ticket = read_ticket(id)
-  if ticket and ticket.stale_at > now then waiters[#waiters + 1] = { id, ticket.owner, ticket.mode } end
+for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
+  if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
 return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }`,
   },
@@ -1572,7 +1657,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'af3e8b913b12941cfe26cc7f0bc5619c5c02b716',
+    sha1: 'd3afa19c055a587a88db171aed68e46f0e29d804',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1600,16 +1685,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -1620,6 +1709,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -1754,17 +1847,23 @@ local function tell_opened(client, latch)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
 end
 local function note_fair(id, is_new)
   redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
@@ -1772,28 +1871,29 @@ end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
-local function drop_ticket(id)
+local function drop_ticket(id, turns)
   redis.call('HDEL', WAITERS, id)
-  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  local is_new = not redis.call('ZSCORE', QUEUE, id)
-  if not is_new then redis.call('HDEL', WAITERS, id) end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
   if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-  elseif is_new then
-    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
-  return is_new
+  return added == 1, not last
 end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
 end
 local function ask_time(holds, place, request)
   local free = free_at(holds, request)
@@ -1801,6 +1901,7 @@ local function ask_time(holds, place, request)
   return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
+local TICKETS_READ = 2
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   drop_ended(ended)
@@ -1813,17 +1914,19 @@ local function settle(holds, ended, asker, from)
   local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
+  local tickets = {}
   while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
+    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
     if looked == MOST_TICKETS then
       if not head then more = place end
       break
     end
     looked = looked + 1
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.turns)
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1835,7 +1938,7 @@ local function settle(holds, ended, asker, from)
     elseif not is_there(id) then
       place = place + 1
     else
-      drop_ticket(id)
+      drop_ticket(id, ticket.turns)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
         ticket.turns)
       granted[#granted + 1] = hold
@@ -1907,15 +2010,16 @@ local function ask(request)
     end
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
-  local is_new = take_place(request)
+  local is_new, was_empty = take_place(request)
   if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
     owner = request.owner }
   write_ticket(ticket)
-  keep_queue_for(request.patience)
-  local more = settle(holds, ended, request.id, from)
+  keep_queue_for(request.patience, was_empty)
+  local more
+  if place == 0 or #ended > 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if request.turns == 0 then
@@ -1940,7 +2044,6 @@ local function leave()
 end
 if released == 0 or remember > 0 then leave() end
 if ARGV[4] then return { released, -1, unpack(ask(request_at(4))) } end
-if redis.call('EXISTS', STATE, QUEUE) == 0 then return { released, -1 } end
 local holds, ended = read_holds()
 set_state_ttl(holds)
 return { released, settle(holds, ended, nil, from) or -1 }`,
@@ -1979,7 +2082,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '57a2717c5441e1621350ad7efb85fb031c84f642',
+    sha1: '9671ed3ea248252f0e25a9d0b8b233b3db01e3ae',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -2000,16 +2103,20 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local known, known_of
 local function last_token()
+  if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
-  if not last then return 0 end
-  return tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
 end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  redis.call('SET', FENCE, integer(token + count - 1), 'PX', integer(FENCE_MEMORY + lease))
+  known = token + count - 1
+  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
 local EXCLUSIVE = 'exclusive'
@@ -2020,6 +2127,10 @@ end
 local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
@@ -2141,17 +2252,23 @@ local function tell_opened(client, latch)
 end
 local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, table.concat(
-    { ticket.mode, integer(ticket.ask_at), integer(ticket.stale_at), integer(ticket.lease),
-      integer(ticket.grant_timeout), integer(ticket.turns), ticket.owner }, ' '))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
-local function read_ticket(id)
-  local text = redis.call('HGET', WAITERS, id)
-  if not text then return nil end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
 end
 local function note_fair(id, is_new)
   redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
@@ -2159,28 +2276,29 @@ end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
-local function drop_ticket(id)
+local function drop_ticket(id, turns)
   redis.call('HDEL', WAITERS, id)
-  if redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
   return redis.call('ZREM', QUEUE, id)
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  redis.call('HEXISTS', WAITERS, id)
-  local is_new = not redis.call('ZSCORE', QUEUE, id)
-  if not is_new then redis.call('HDEL', WAITERS, id) end
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
   if age then
-    redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
-  elseif is_new then
-    local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    redis.call('ZADD', QUEUE, (tonumber(last[2]) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
-  return is_new
+  return added == 1, not last
 end
-local function keep_queue_for(patience)
-  for _, key in ipairs({ QUEUE, WAITERS }) do
-    redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), patience)))
-  end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
 end
 local function ask_time(holds, place, request)
   local free = free_at(holds, request)
@@ -2188,6 +2306,7 @@ local function ask_time(holds, place, request)
   return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
 end
 local MOST_TICKETS = 100
+local TICKETS_READ = 2
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
   drop_ended(ended)
@@ -2200,17 +2319,19 @@ local function settle(holds, ended, asker, from)
   local granted, head = {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
+  local tickets = {}
   while true do
-    local id = redis.call('ZRANGE', QUEUE, place, place)[1]
-    if not id then break end
+    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
     if looked == MOST_TICKETS then
       if not head then more = place end
       break
     end
     looked = looked + 1
-    local ticket = read_ticket(id)
-    if not ticket or ticket.stale_at <= now or find_hold(holds, id) then
-      drop_ticket(id)
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.turns)
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -2222,7 +2343,7 @@ local function settle(holds, ended, asker, from)
     elseif not is_there(id) then
       place = place + 1
     else
-      drop_ticket(id)
+      drop_ticket(id, ticket.turns)
       local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
         ticket.turns)
       granted[#granted + 1] = hold
