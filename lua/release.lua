@@ -50,7 +50,7 @@ local function leave()
 end
 if released == 0 or remember > 0 then leave() end
 
-if ARGV[4] then return { released, -1, unpack(ask(request_at(4))) } end
+if ARGV[4] then return { released, -1, unpack(ask(request_at(4), true)) } end
 local holds, ended = read_holds()
 set_state_ttl(holds)
 return { released, settle(holds, ended, nil, from) or -1 }

@@ -32,7 +32,8 @@ end
 -- lib/store/lock-store.ts.
 local TURNS_ALONE = 1000
 
-local function ask(request)
+-- `gives_back`: the same script has just given back a hold, so others may come in, or sooner than they think.
+local function ask(request, gives_back)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
@@ -73,8 +74,10 @@ local function ask(request)
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
-  -- Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already.
-  if place == 0 or #ended > 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
+  -- Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already;
+  -- but for what this script has given back, and a place that an age has changed.
+  local changed = gives_back or request.age or #ended > 0
+  if changed or place == 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if request.turns == 0 then

@@ -91,7 +91,7 @@ export class MemoryLock implements Fading {
       this.holds.keepAsLongAs(this.holds.read(now).holds);
     }
     if (!released || remember > 0) this.leave(id, remember);
-    if (next !== undefined) return { released, next: this.ask(requestOf(next)) };
+    if (next !== undefined) return { released, next: this.ask(requestOf(next), true) };
     const { holds, ended } = this.holds.read(now);
     this.holds.keepAsLongAs(holds);
     this.settle(holds, ended);
@@ -147,7 +147,7 @@ export class MemoryLock implements Fading {
   }
 
   /** Asking for the lock: the first time, again while waiting, and for the next local waiter in the step that releases. */
-  private ask(request: Request): AcquireReply {
+  private ask(request: Request, givesBack = false): AcquireReply {
     const { now } = this.server;
     const { holds, ended } = this.holds.read(now);
     const mine = findHold(holds, request.id);
@@ -168,7 +168,7 @@ export class MemoryLock implements Fading {
       this.queue.drop(request.id);
       return this.grantNow(holds, request);
     }
-    return request.waits ? this.wait(request, holds, ended) : this.tryOnce(request, holds, ended);
+    return request.waits ? this.wait(request, holds, ended, givesBack) : this.tryOnce(request, holds, ended);
   }
 
   private tryOnce(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
@@ -180,7 +180,7 @@ export class MemoryLock implements Fading {
     return this.notHeld('busy', holds, askTime(holds, 0, request, this.server.now));
   }
 
-  private wait(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
+  private wait(request: Request, holds: MemoryHold[], ended: readonly string[], givesBack: boolean): AcquireReply {
     const { now } = this.server;
     const { id, owner, mode, lease, grantTimeout, turns, fair } = request;
     const came = request.age === undefined ? undefined : this.server.micros - request.age * 1_000;
@@ -191,9 +191,11 @@ export class MemoryLock implements Fading {
     const staleAt = now + request.patience;
     this.queue.write({ id, owner, mode, lease, grantTimeout, turns, fair, place, askAt, staleAt });
     this.queue.keepFor(request.patience, now);
-    // Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already.
-    const mayGetIn = before === 0 || ended.length > 0 || !isClosed(holds);
-    const granted = mayGetIn ? this.settle(holds, ended, id).turns : 1;
+    // Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already;
+    // but for what has just been given back, and a place that an age has changed.
+    const changed = givesBack || request.age !== undefined || ended.length > 0;
+    const settles = changed || before === 0 || !isClosed(holds);
+    const granted = settles ? this.settle(holds, ended, id).turns : 1;
     const mine = findHold(holds, id);
     if (mine !== undefined) return this.held(mine, granted);
     if (fair) this.tellToYield(holds);

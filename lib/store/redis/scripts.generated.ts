@@ -179,7 +179,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '5b7fdbc41966b8a135ad79c1bbb80edca7766fb7',
+    sha1: 'dda55caa7d2a55e56a65dfbbfcc8f08a68297a0e',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -505,7 +505,7 @@ local function not_held(code, holds, delay, more)
   return reply
 end
 local TURNS_ALONE = 1000
-local function ask(request)
+local function ask(request, gives_back)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
@@ -543,7 +543,8 @@ local function ask(request)
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
-  if place == 0 or #ended > 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
+  local changed = gives_back or request.age or #ended > 0
+  if changed or place == 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if request.turns == 0 then
@@ -1657,7 +1658,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'd3afa19c055a587a88db171aed68e46f0e29d804',
+    sha1: '70688581c85886402677ba8dea15f6c7d12b1292',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1981,7 +1982,7 @@ local function not_held(code, holds, delay, more)
   return reply
 end
 local TURNS_ALONE = 1000
-local function ask(request)
+local function ask(request, gives_back)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
@@ -2019,7 +2020,8 @@ local function ask(request)
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
-  if place == 0 or #ended > 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
+  local changed = gives_back or request.age or #ended > 0
+  if changed or place == 0 or not is_closed(holds) then more = settle(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if request.turns == 0 then
@@ -2043,7 +2045,7 @@ local function leave()
   redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), remember)))
 end
 if released == 0 or remember > 0 then leave() end
-if ARGV[4] then return { released, -1, unpack(ask(request_at(4))) } end
+if ARGV[4] then return { released, -1, unpack(ask(request_at(4), true)) } end
 local holds, ended = read_holds()
 set_state_ttl(holds)
 return { released, settle(holds, ended, nil, from) or -1 }`,

@@ -80,6 +80,23 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
+  'A5 whoever waits hears when a kept key becomes free, also when the same step asks for the next one': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const [first, second, next] = [store.request(key), other.request(key), store.request(key)];
+    await stage.outcome(store.port.acquire(first));
+    await stage.outcome(other.port.acquire(second));
+    const release = { key, id: first.id, remember: 0, keep: 600, next };
+    const reply = await stage.outcome(store.port.release(release));
+    assert.deepEqual([reply.released, reply.next?.outcome], [true, 'queued']);
+    // Long before the time at which it would ask by itself.
+    await stage.until('word of it', () => other.isToAsk(second));
+    await stage.outcome(store.release(key, next.id));
+    await stage.until('the end of what was kept', async () => (await stage.holders(key)).length === 0);
+    assert.equal((await stage.outcome(other.port.acquire(second))).outcome, 'held');
+    await stage.outcome(other.release(key, second.id));
+  },
+
   'E1 a leave that comes late ends the grant that came before it': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();

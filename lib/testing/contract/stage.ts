@@ -165,6 +165,11 @@ export class StagedStore {
     return this.toAsk.delete(request.id) && (await this.port.acquire(request)).outcome === 'held';
   }
 
+  /** Whether somebody who waits has been told to ask again. */
+  isToAsk({ id }: AcquireRequest): boolean {
+    return this.toAsk.has(id);
+  }
+
   async release(key: string, id: string, remember = 0): Promise<boolean> {
     return (await this.port.release({ key, id, remember, keep: 0, next: undefined })).released;
   }
