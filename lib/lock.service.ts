@@ -14,7 +14,6 @@ import { LeaderElectionObject, type ElectionEnvironment } from './locks/leader-e
 import type { LeaderElection, LeaderElectionOptions } from './locks/leader-election.js';
 import type { LockHandle } from './locks/lock-handle.js';
 import type { LockHealth, LockHealthOptions } from './locks/lock-health.js';
-import type { OwnHandle } from './locks/own-handle.js';
 import type { LockInfo } from './locks/lock-info.js';
 import { readLockHealth } from './locks/read-lock-health.js';
 import { readLockInfo } from './locks/read-lock-info.js';
@@ -78,7 +77,7 @@ export class LockService {
    */
   acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
     const again = this.taker.takeAgain(key, options);
-    return again === undefined ? this.taker.take(key, options).then(guarded) : Promise.resolve(guarded(again));
+    return again === undefined ? this.taker.takeGuarded(key, options) : Promise.resolve(again.guardAgainstDropping());
   }
 
   /**
@@ -145,7 +144,7 @@ export class LockService {
     refuseUnknownOptions('getSemaphore', options, ['permits', 'pattern']);
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
-      acquire: async (name, terms, units) => (await this.taker.take(name, terms, units)).guardAgainstDropping(),
+      acquire: (name, terms, units) => this.taker.takeGuarded(name, terms, units),
       tryAcquire: (name, terms, units) => nullOnTimeout(service.acquire(name, terms, units)),
       run: (name, task, terms, units) => this.runWith(name, task, terms, units),
       inspect: (name) => this.engine.inspect(name),
@@ -303,8 +302,6 @@ function withoutOnLost(options: RunOptions): AcquireOptions {
   const { onLost: _, ...acquisition } = options;
   return acquisition;
 }
-
-const guarded = (handle: OwnHandle): LockHandle => handle.guardAgainstDropping();
 
 async function nullOnTimeout(acquisition: Promise<LockHandle>): Promise<LockHandle | null> {
   try {

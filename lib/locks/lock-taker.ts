@@ -41,22 +41,13 @@ export class LockTaker {
    * @param units how many permits, where `options.permits` says that there are some
    * @throws LockKeyError, LockConfigError, and whatever the engine throws
    */
-  async take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
-    const terms = this.termsOf(options, units);
-    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
-    terms.signal?.throwIfAborted();
-    const reentrant = options.reentrant !== false;
-    const lock =
-      typeof names === 'string'
-        ? await this.takeOne(this.stepFor(names, terms, reentrant), terms)
-        : await this.takeSeveral(
-            names.map((key) => this.stepFor(key, terms, reentrant)),
-            terms,
-          );
-    if (options.onLost !== undefined) lock.onLost(options.onLost);
-    if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
-    return lock;
+  take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
+    return this.taken(keys, options, units, (lock) => lock);
+  }
+
+  /** As `take`, with a handle that is found out when it is dropped: for those who release it themselves. */
+  takeGuarded(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
+    return this.taken(keys, options, units, (lock) => lock.guardAgainstDropping());
   }
 
   /**
@@ -78,6 +69,32 @@ export class LockTaker {
       const same = lock.keys.length === keys.length && keys.every((name) => lock.part(name)?.engine === this.engine);
       return same && lock.isHeld && lock.type === type ? lock : undefined;
     });
+  }
+
+  /** Not an `async` function: what one keeps while it is waited for is a quarter of what a waiter costs. */
+  private taken(
+    keys: string | readonly string[],
+    options: AcquireOptions,
+    units: number,
+    made: (lock: OwnHandle) => OwnHandle,
+  ): Promise<OwnHandle> {
+    try {
+      const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
+      const terms = this.termsOf(options, units);
+      if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
+      terms.signal?.throwIfAborted();
+      const reentrant = options.reentrant !== false;
+      const finish = (lock: OwnHandle): OwnHandle => {
+        if (options.onLost !== undefined) lock.onLost(options.onLost);
+        if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
+        return made(lock);
+      };
+      if (typeof names === 'string') return this.takeOne(this.stepFor(names, terms, reentrant), terms, finish);
+      const steps = names.map((key) => this.stepFor(key, terms, reentrant));
+      return this.takeSeveral(steps, terms).then(finish);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   private termsOf(options: AcquireOptions, units: number): AcquireTerms {
@@ -110,10 +127,10 @@ export class LockTaker {
   }
 
   /** What is re-entered alone is not told. */
-  private takeOne(step: Step, terms: AcquireTerms): OwnHandle | Promise<OwnHandle> {
-    if (step.again !== undefined) return step.again.reenter();
+  private takeOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
+    if (step.again !== undefined) return Promise.resolve(finish(step.again.reenter()));
     return this.observed([step], terms, () =>
-      this.engine.acquire(holdTerms(step, terms), terms).then((hold) => new HeldLock(hold, this.engine)),
+      this.engine.acquire(holdTerms(step, terms), terms).then((hold) => finish(new HeldLock(hold, this.engine))),
     );
   }
 
