@@ -27,18 +27,18 @@ const failover = ({ strike, force, heal, ...kind }) => ({
     const old = pair.master;
     await strike?.(pair);
     return async () => {
-      await replaced(pair, old, () => force?.(world, pair));
+      await replaced(world, pair, old, () => force?.(world, pair));
       await heal?.(pair);
     };
   },
 });
 
-async function replaced(pair, old, force) {
+async function replaced({ topology }, pair, old, force) {
   for (let attempt = 1; pair.master === old; attempt++) {
     // The replica may be the master by now.
     await force()?.catch((error) => error.name === 'ReplyError' || Promise.reject(error));
-    await eventually(() => pair.master !== old, ELECTED).catch((error) => {
-      if (attempt === ATTEMPTS) throw error;
+    await eventually(() => pair.master !== old, ELECTED).catch(async (error) => {
+      if (attempt === ATTEMPTS) throw new Error(`${error.message}: ${await topology.state()}`);
     });
   }
 }

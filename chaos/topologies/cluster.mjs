@@ -5,6 +5,7 @@ import { EVERYWHERE } from '../faults/index.mjs';
 import { FailoverNotes } from './failovers.mjs';
 import { Networks } from './networks.mjs';
 import { Pair } from './pair.mjs';
+import { said } from './said.mjs';
 import { Server } from './server.mjs';
 
 const MASTERS = 3;
@@ -38,6 +39,11 @@ export async function start({ installation, clients, keys }) {
         : { cluster: addresses(networks.of(client)), options: { natMap: networks.detours(client) } },
     keysLeft: async () => (await Promise.all(pairs.map(({ master }) => master.keysWithTtl()))).flat(),
     untilWhole: () => untilClusterIsWhole(nodes),
+    /** For whoever has to find out why a failover did not come about. */
+    async state() {
+      const told = nodes.map(({ admin }) => said(() => admin.cluster('NODES')));
+      return (await Promise.all([...told, ...pairs.map((pair) => pair.roles())])).flat().join('\n');
+    },
     watch(history, now) {
       const notes = new FailoverNotes(history);
       pairs.forEach((pair, server) => {

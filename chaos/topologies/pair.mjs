@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { said } from './said.mjs';
 
 /** How often, in ms, servers are asked for their roles. */
 const EVERY = 25;
@@ -54,6 +55,13 @@ export class Pair {
     for (const server of this.#servers) {
       if ((await server.admin.info('replication')).includes('role:master')) this.lead(server);
     }
+  }
+
+  /** What each says of its replication. */
+  roles() {
+    return Promise.all(
+      this.#servers.map(async ({ admin, port }) => `${port}: ${await said(() => admin.info('replication'))}`),
+    );
   }
 
   pause() {

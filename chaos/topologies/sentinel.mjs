@@ -10,6 +10,7 @@ import { BEHIND_SENTINELS } from '../faults/sentinel.mjs';
 import { FailoverNotes } from './failovers.mjs';
 import { Networks } from './networks.mjs';
 import { Pair } from './pair.mjs';
+import { said } from './said.mjs';
 import { Server } from './server.mjs';
 
 /** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
@@ -57,6 +58,8 @@ export async function start({ installation, clients }) {
     },
     keysLeft: () => pair.master.keysWithTtl(),
     untilWhole: () => untilSentinelSeesAll(sentinel.server, pair.servers),
+    /** For whoever has to find out why a failover did not come about. */
+    state: async () => [await sentinel.state(), ...(await pair.roles())].join('\n'),
     async watch(history, now) {
       const notes = new FailoverNotes(history);
       pair.watch(now);
@@ -104,6 +107,13 @@ class Sentinel {
     for (const [name, ms] of Object.entries(IMPATIENCE)) {
       await this.admin.call('SENTINEL', 'DEBUG', name, ms).catch(() => undefined);
     }
+  }
+
+  async state() {
+    const questions = ['MASTER', 'REPLICAS'].map((about) =>
+      said(() => this.admin.call('SENTINEL', about, MASTER_NAME)),
+    );
+    return (await Promise.all([said(() => this.admin.info('sentinel')), ...questions])).join('\n');
   }
 
   /** Those that listen for another master. */
