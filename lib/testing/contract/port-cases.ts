@@ -80,7 +80,9 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'A5 whoever waits hears when a kept key becomes free, also when the same step asks for the next one': async (stage) => {
+  'A5 whoever waits hears when a kept key becomes free, also when the same step asks for the next one': async (
+    stage,
+  ) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, next] = [store.request(key), other.request(key), store.request(key)];
