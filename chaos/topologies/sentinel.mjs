@@ -95,11 +95,27 @@ class Sentinel {
 
   /** Calls `switched` with the port of each new master. */
   async watch(switched) {
+    let known = await this.#masterPort();
+    const tell = (port) => {
+      if (port === known) return;
+      known = port;
+      switched(port);
+    };
     this.#listener = this.admin.duplicate();
     this.#listener.on('error', () => undefined);
     // The name, then host and port of the old master, and of the new one.
-    this.#listener.on('message', (_channel, text) => switched(Number(text.split(' ')[4])));
-    await this.#listener.subscribe('+switch-master');
+    this.#listener.on('message', (_channel, text) => tell(Number(text.split(' ')[4])));
+    // What is told while this connection is cut, as others are, is missed.
+    const listen = async () => {
+      await this.#listener.subscribe('+switch-master');
+      tell(await this.#masterPort());
+    };
+    this.#listener.on('ready', () => listen().catch(() => undefined));
+    await listen();
+  }
+
+  async #masterPort() {
+    return Number((await this.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME))[1]);
   }
 
   /** Redis before 7 lets nobody change these: there failovers wait for each other. */

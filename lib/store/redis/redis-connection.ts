@@ -117,10 +117,11 @@ export class RedisConnection implements Connection {
       this.downSince ??= performance.now();
       this.epoch += 1;
     });
+    // They are asked to tell from then on.
+    this.on(this.commands, 'connect', () => hushSentinels(this.commands));
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
-      hushSentinels(this.commands);
       if (this.ownsCommands) askAgainAfterSilence(this.commands);
       this.followMaster();
       if (lost) this.observer.reconnected();
