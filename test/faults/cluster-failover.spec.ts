@@ -18,7 +18,7 @@ describe('a master that is killed', () => {
     const waiting = other!.acquire('a', { waitTimeout: '30s' });
     await bench.untilWaiting('a', 1);
     const old = await bench.cluster.masterOf('a');
-    await old.admin.wait(1, 1_000);
+    await old.replicated();
     const elsewhere = (await bench.cluster.keysOnAllMasters('k', 3)).slice(0, 3);
     const masters = await Promise.all(elsewhere.map((key) => bench.cluster.masterOf(key)));
     await old.kill();
@@ -83,7 +83,7 @@ describe('replicas of a Cluster', () => {
     const before = await one!.acquire('c', { replicas: { min: 1 } });
     expect(await before.release()).toBe(true);
     const old = await bench.cluster.masterOf('c');
-    await old.admin.wait(1, 1_000);
+    await old.replicated();
     const replica = await bench.cluster.replicaOf(old);
     // It does not come back before its master is gone, and what is in no buffer does not arrive.
     await replica.pause();
@@ -115,7 +115,7 @@ describe.each(['FAILOVER', 'TAKEOVER'])('a master that gives way (CLUSTER FAILOV
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);
     // Or else the replica may not know yet who waits.
-    await old.admin.wait(1, 1_000);
+    await old.replicated();
     await replica.admin.call('CLUSTER', 'FAILOVER', ...(how === 'TAKEOVER' ? [how] : []));
     await eventually(async () => (await bench.cluster.masterOf('a')) === replica);
     await lock.verify();

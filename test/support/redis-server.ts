@@ -80,6 +80,13 @@ export class RedisServer implements AsyncDisposable {
     await this.admin.config('RESETSTAT');
   }
 
+  /** Resolves when a replica has all that has been written here so far. */
+  async replicated(): Promise<void> {
+    // WAIT speaks of what had been written when the last command of its own connection came.
+    await this.admin.ping();
+    if ((await this.admin.wait(1, 10_000)) === 0) throw new Error('no replica has it after 10 s');
+  }
+
   /** Stalls the server: connections stay open and nothing is answered. */
   pause(): Promise<void> {
     return this.process.signal('SIGSTOP');

@@ -27,7 +27,7 @@ const waitersOf = async (key: string): Promise<number> =>
   (await sentinels.master()).admin.zcard(redisKey('queue', key));
 
 /** What has been written so far will be known after a failover. */
-const replicated = async (): Promise<unknown> => (await sentinels.master()).admin.wait(1, 2_000);
+const replicated = async (): Promise<void> => (await sentinels.master()).replicated();
 
 describe('behind Sentinels', () => {
   it('C13 a lock is taken and handed over, and replicas can be waited for', async () => {

@@ -86,7 +86,7 @@ describe('behind Sentinels', () => {
     const { fencingToken } = before;
     await before.release();
     const old = await sentinels.master();
-    await old.admin.wait(1, 2_000);
+    await old.replicated();
     const replica = sentinels.servers.find((server) => server !== old)!;
     await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: what follows is not known there
     const refused = one.acquire('a', { replicas: { min: 1, timeout: 300 } });
