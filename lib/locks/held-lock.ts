@@ -6,10 +6,14 @@ import type { Hold, LossListener } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockLostListener } from './acquire-options.js';
-import { guardAgainstDropping, unguard } from './dropped-handles.js';
+import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
 import type { LockHandle } from './lock-handle.js';
 import { readLease } from './option-readers.js';
 import type { KeyHandle } from './own-handle.js';
+
+/** What became of a share: made outside of all scopes, so that nobody's context is kept. */
+const HELD = outside(() => Promise.resolve(true));
+const NOT_HELD = outside(() => Promise.resolve(false));
 
 /**
  * The handle of one hold. Several share it by re-entry, and the last one to be released releases it. The engine never
@@ -20,6 +24,7 @@ export class HeldLock implements KeyHandle {
   onReleased: (() => void) | undefined;
   private released: Promise<boolean> | undefined;
   private listeners: LossListener[] | undefined;
+  private guard: Guard | undefined;
   private over = false;
 
   constructor(
@@ -93,13 +98,16 @@ export class HeldLock implements KeyHandle {
 
   release(): Promise<boolean> {
     // A promise keeps the async context in which it was made, and the handle keeps this one: with what its user had in it.
-    this.released ??= outside(() => this.giveBack());
-    return this.released;
+    if (!this.releaseShare()) this.released ??= outside(() => this.giveBack());
+    return this.released as Promise<boolean>;
   }
 
   releaseShare(): boolean {
     if (this.released !== undefined || this.hold.handles === 1) return false;
-    this.released = outside(() => this.giveBack());
+    this.end();
+    // The hold lives on with its other handles, and what becomes of it does not concern this one any more.
+    for (const listener of this.listeners ?? []) this.hold.offLost(listener);
+    this.released = this.hold.isHeld ? HELD : NOT_HELD;
     return true;
   }
 
@@ -123,7 +131,7 @@ export class HeldLock implements KeyHandle {
 
   /** Has a handle that nobody releases found out when it is collected. */
   guardAgainstDropping(): this {
-    guardAgainstDropping(this, { hold: this.hold, engine: this.engine });
+    this.guard ??= guardAgainstDropping(this, this.hold, this.engine);
     return this;
   }
 
@@ -155,14 +163,15 @@ export class HeldLock implements KeyHandle {
   }
 
   private giveBack(): Promise<boolean> {
+    this.end();
+    return this.engine.release(this.hold);
+  }
+
+  private end(): void {
     this.over = true;
-    unguard(this);
+    if (this.guard !== undefined) unguard(this.guard);
     this.onReleased?.();
     this.hold.handles -= 1;
-    if (this.hold.handles === 0) return this.engine.release(this.hold);
-    // The hold lives on with its other handles, and what becomes of it does not concern this one any more.
-    for (const listener of this.listeners ?? []) this.hold.offLost(listener);
-    return Promise.resolve(this.hold.isHeld);
   }
 
   private refuseReleased(): void {

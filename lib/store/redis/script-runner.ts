@@ -67,10 +67,10 @@ export class ScriptRunner {
       : client[call.command](...allArgs(call));
   }
 
-  /** What is sent within one turn of the event loop goes out in few writes. */
+  /** What is sent within one turn of the event loop goes out in few writes; what is alone under way, at once. */
   private gather(): void {
     const { stream } = this.client as { stream?: Socket };
-    if (stream === undefined) return;
+    if (stream === undefined || this.limit.isIdle) return;
     if (this.corked === undefined) {
       this.corked = stream;
       this.gathered = 1;

@@ -20,6 +20,11 @@ export class TimeLimit {
 
   constructor(private readonly ms: number) {}
 
+  /** Nothing is to end. */
+  get isIdle(): boolean {
+    return this.running.first === undefined;
+  }
+
   /** Has `expired` called when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
     const limited = new Limited(performance.now() + this.ms, expired);
