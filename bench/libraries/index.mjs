@@ -1,6 +1,7 @@
 /** The libraries in the order in which tables and charts show them. Each is a file of this directory, by its name. */
 export const LIBRARIES = [
   'raw',
+  'scripts',
   'ours',
   'redlock',
   'sesamecare-redlock',

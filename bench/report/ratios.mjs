@@ -1,7 +1,7 @@
 import { median } from '../harness/statistics.mjs';
 
 /**
- * Ours against the floor and against the others, as ratios: those of each round, in which they took turns, and of these
+ * Ours against the floors and against the others, as ratios: those of each round, in which they took turns, and of these
  * the median. `{ measure, value }`, value as text.
  */
 export function ratios(scenarios) {
@@ -10,10 +10,12 @@ export function ratios(scenarios) {
     ...compare(of['sequential'], (field) => [
       ['Sequential: median latency against raw', field.against(field.raw, 'p50')],
       ['Sequential: mean latency against raw', field.against(field.raw, 'mean')],
+      ['Sequential: mean latency against its scripts alone', field.against(field.scripts, 'mean')],
       ['Sequential: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
     ]),
     ...compare(of['concurrent'], (field) => [
       ['64 concurrent: throughput against raw', field.against(field.raw, 'throughput')],
+      ['64 concurrent: throughput against its scripts alone', field.against(field.scripts, 'throughput')],
       ['64 concurrent: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
     ]),
     ...['hot-1x64', 'hot-4x16', 'hot-16x1', 'slow-network'].flatMap((name) => compare(of[name], contended)),
@@ -24,6 +26,7 @@ function contended(field) {
   const fair = field.best('throughput', ({ medians }) => medians.jain >= 0.95);
   const { title } = field;
   return [
+    [`${title}: throughput against its scripts alone`, field.against(field.scripts, 'throughput')],
     [`${title}: throughput against the fastest peer`, field.against(field.best('throughput'), 'throughput')],
     [`${title}: throughput against the fastest peer with Jain ≥ 0.95`, field.against(fair, 'throughput')],
     [`${title}: p99 of the wait against the lowest of a peer`, field.against(field.best('p99'), 'p99')],
@@ -39,9 +42,11 @@ class Field {
   constructor({ title, results }) {
     this.title = title;
     const measured = results.filter(({ rounds }) => rounds.length > 0);
-    this.ours = measured.find(({ library }) => library === 'ours');
-    this.raw = measured.find(({ library }) => library === 'raw');
-    this.peers = measured.filter((result) => result !== this.ours && result !== this.raw);
+    const find = (name) => measured.find(({ library }) => library === name);
+    this.ours = find('ours');
+    this.raw = find('raw');
+    this.scripts = find('scripts');
+    this.peers = measured.filter((result) => ![this.ours, this.raw, this.scripts].includes(result));
   }
 
   /** The peer with the most throughput, or with the least of anything else. */
