@@ -111,7 +111,7 @@ export interface AcquireRequest {
   readonly fair: boolean;
   /**
    * For how many ms it has been wanted: it gets the place of somebody who came so long ago, which is the same one with
-   * several servers. Left out: it comes last.
+   * several servers, and when it asks again no later one than it has. Left out: it comes last.
    */
   readonly age?: number;
 }

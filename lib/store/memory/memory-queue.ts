@@ -43,7 +43,9 @@ export class MemoryQueue {
   /** The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given. */
   placeFor(id: string, micros: number | undefined, now: number): number {
     const empty = !this.exists(now);
-    return micros ?? this.tickets.get(id)?.place ?? (empty ? 1 : this.last + 1);
+    const place = this.tickets.get(id)?.place;
+    if (micros !== undefined) return Math.min(micros, place ?? Infinity);
+    return place ?? (empty ? 1 : this.last + 1);
   }
 
   write(ticket: MemoryTicket): void {

@@ -179,7 +179,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'dda55caa7d2a55e56a65dfbbfcc8f08a68297a0e',
+    sha1: 'e149f13595bf1ee0f94711820de394ba970f5d78',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -406,7 +406,7 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -566,7 +566,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '0a4e4581f868e18594e67c1f6d3a142434bb58d3',
+    sha1: 'df28f44cbf4171ca873ae9418406dcbd87d8fc9f',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -771,7 +771,7 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -1003,7 +1003,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '09939df23aa48bd8a2363e1620884c26d37f8018',
+    sha1: '343956cb5eab5959f168c7919aedf7f9d3ce8cce',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1208,7 +1208,7 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -1296,7 +1296,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '588e32f957b4c627039e448e9a3f82d062844d84',
+    sha1: 'c98d5b648648f22e02a9d5848d8245476c705b76',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1462,7 +1462,7 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -1658,7 +1658,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '70688581c85886402677ba8dea15f6c7d12b1292',
+    sha1: 'e3366ec40a0df5d75cd1abdc39f3e49ca83e69a1',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1883,7 +1883,7 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -2084,7 +2084,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '9671ed3ea248252f0e25a9d0b8b233b3db01e3ae',
+    sha1: 'fbb17113bcf4dac445481015fceca52b49cc24ab',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -2289,7 +2289,7 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, integer(now_micros - age * 1000), id)
+    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end

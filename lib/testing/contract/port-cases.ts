@@ -39,6 +39,27 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(other.release(key, second.id));
   },
 
+  'A5 who came so long ago keeps its place when it asks again, however long that takes on its way': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const key = stage.key();
+    const held = store.request(key);
+    const [first, second] = [other.request(key, { age: 0 }), store.request(key, { age: 0 })];
+    await stage.outcome(store.port.acquire(held));
+    await stage.outcome(other.port.acquire(first));
+    await stage.sleep(5);
+    await stage.outcome(store.port.acquire(second));
+    await stage.sleep(5);
+    await stage.outcome(other.port.acquire(first));
+    assert.deepEqual((await stage.truth(key)).waiting, [first.id, second.id]);
+    for (const [from, { id }] of [
+      [store, second],
+      [other, first],
+      [store, held],
+    ] as const) {
+      await stage.outcome(from.release(key, id));
+    }
+  },
+
   'E1 an acquire that comes after its own leave takes nothing': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
