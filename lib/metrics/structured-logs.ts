@@ -38,5 +38,6 @@ function lineOf({ type, ...facts }: LockDiagnostics): object {
   return { event: `lock.${type}`, ...Object.fromEntries(known.map(([name, value]) => [name, rounded(value)])) };
 }
 
-/** Microseconds are enough. */
-const rounded = (value: unknown): unknown => (typeof value === 'number' ? Math.round(value * 1_000) / 1_000 : value);
+/** Microseconds are enough. Tokens are whole, and so large that rounding would change them. */
+const rounded = (value: unknown): unknown =>
+  typeof value !== 'number' || Number.isInteger(value) ? value : Math.round(value * 1_000) / 1_000;

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { structuredLogs, type StructuredLogOptions } from 'nestjs-redis-locks/metrics';
@@ -39,6 +40,12 @@ describe('structuredLogs', () => {
     stops.splice(0).forEach((stop) => stop());
     await service.run('a', () => undefined);
     expect(lines.map(([, line]) => line)).toMatchObject([{ event: 'lock.released' }]);
+  });
+
+  it('writes fencing tokens as they are, and times in whole microseconds', () => {
+    const lines = logged();
+    channel('nestjs-redis-locks:released').publish({ type: 'released', fencingToken: 1795331623844496, held: 1.23456 });
+    expect(lines).toEqual([['debug', { event: 'lock.released', fencingToken: 1795331623844496, held: 1.235 }]]);
   });
 
   it("takes Nest's logger", () => {
