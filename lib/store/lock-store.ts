@@ -114,6 +114,8 @@ export interface AcquireRequest {
    * several servers, and when it asks again no later one than it has. Left out: it comes last.
    */
   readonly age?: number;
+  /** Whether it has made itself younger than it is, to part from those who came at the same moment: it may fall behind then. */
+  readonly younger?: boolean;
 }
 
 export interface HeldReply {

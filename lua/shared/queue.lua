@@ -46,8 +46,9 @@ end
 
 -- Takes a place at the end, or keeps the one that it has. A request with an age takes the place of somebody who came so
 -- long ago, so that several masters have the same order; asking again it keeps the one that it has, as the way may have
--- taken longer this time. Its old ticket goes first: a write that Redis takes also when its memory is full, and then it
--- takes the new one. Where foreign data stand in the way nothing has been written yet.
+-- taken longer this time, but for one that has made itself younger. Its old ticket goes first: a write that Redis takes
+-- also when its memory is full, and then it takes the new one. Where foreign data stand in the way nothing has been
+-- written yet.
 -- Answers whether it had none, and whether nobody had one.
 local function take_place(request)
   local id, age = request.id, request.age
@@ -55,7 +56,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end

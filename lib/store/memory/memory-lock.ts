@@ -185,7 +185,7 @@ export class MemoryLock implements Fading {
     const { id, owner, mode, lease, grantTimeout, turns, fair } = request;
     const came = request.age === undefined ? undefined : this.server.micros - request.age * 1_000;
     const isNew = !this.queue.has(id, now);
-    const place = this.queue.placeFor(id, came, now);
+    const place = this.queue.placeFor(id, came, request.younger, now);
     const before = this.queue.before(place);
     const askAt = askTime(holds, before, request, now);
     const staleAt = now + request.patience;

@@ -40,11 +40,14 @@ export class MemoryQueue {
     return this.exists(now) && this.tickets.has(id);
   }
 
-  /** The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given. */
-  placeFor(id: string, micros: number | undefined, now: number): number {
+  /**
+   * The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given: a later
+   * one than it has only if it is `younger`.
+   */
+  placeFor(id: string, micros: number | undefined, younger: boolean | undefined, now: number): number {
     const empty = !this.exists(now);
     const place = this.tickets.get(id)?.place;
-    if (micros !== undefined) return Math.min(micros, place ?? Infinity);
+    if (micros !== undefined) return younger === true ? micros : Math.min(micros, place ?? Infinity);
     return place ?? (empty ? 1 : this.last + 1);
   }
 

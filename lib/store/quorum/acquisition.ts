@@ -80,10 +80,18 @@ export class Acquisition {
   /** What the next master is asked. The age puts it at the same place in every queue, whatever clocks say. */
   requestFor({ store }: Member): AcquireRequest {
     const { request } = this;
-    const age = Math.max(0, this.environment.clock.now() - this.since - this.splits.handicap);
+    const { handicap } = this.splits;
+    const age = Math.max(0, this.environment.clock.now() - this.since - handicap);
     // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
     const turns = Math.min(request.turns, 2);
-    return { ...request, waits: request.waits && store.listening, turns, turnsAlone: turns, age };
+    return {
+      ...request,
+      waits: request.waits && store.listening,
+      turns,
+      turnsAlone: turns,
+      age,
+      younger: handicap > 0,
+    };
   }
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */

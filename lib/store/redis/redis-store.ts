@@ -293,7 +293,8 @@ export const newClientId = (): string => randomBytes(16).toString('hex');
 
 /** In the order of lua/shared/request.lua. */
 function requestArgs(request: AcquireRequest, from = 0): Array<string | number> {
-  const { id, mode, owner, lease, turns, turnsAlone, fair, waits, period, patience, grantTimeout, age } = request;
-  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${fair ? 0 : turns} ${age ?? ''}`;
+  const { id, mode, owner, lease, turns, turnsAlone, fair, waits, period, patience, grantTimeout, age, younger } =
+    request;
+  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${fair ? 0 : turns} ${age ?? ''}${younger === true ? ' younger' : ''}`;
   return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : turnsAlone, rest];
 }

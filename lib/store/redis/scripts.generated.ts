@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '6215b750ae261204bb7912ac0e78f1db12279198',
+    sha1: '2523ad561f0c8d921ec10d9ff3a3d7d1a39844f8',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -145,12 +145,12 @@ end
 local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, turns, age =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(.*)$')
+  local from, waits, period, patience, grant_timeout, turns, age, younger =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
     turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
-    age = tonumber(age) }, ARGV[at + 1])
+    age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
@@ -179,7 +179,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'e149f13595bf1ee0f94711820de394ba970f5d78',
+    sha1: '9ea1db2a6ef8055c1eb5b3a6dbf6f85cedf8fd25',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -320,12 +320,12 @@ end
 local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, turns, age =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(.*)$')
+  local from, waits, period, patience, grant_timeout, turns, age, younger =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
     turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
-    age = tonumber(age) }, ARGV[at + 1])
+    age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
@@ -406,7 +406,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -566,7 +567,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: 'df28f44cbf4171ca873ae9418406dcbd87d8fc9f',
+    sha1: '1643b8ec8ee3e79015c151c92a5c6d72af0b9f2c',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -771,7 +772,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -1003,7 +1005,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '343956cb5eab5959f168c7919aedf7f9d3ce8cce',
+    sha1: '96f06af0464a4a6a28c665ff1b8a8ab7c0bf72bb',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1208,7 +1210,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -1296,7 +1299,7 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'c98d5b648648f22e02a9d5848d8245476c705b76',
+    sha1: '4aa25bdad745a39aa66b06afc431815ec8b8f239',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1462,7 +1465,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -1658,7 +1662,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'e3366ec40a0df5d75cd1abdc39f3e49ca83e69a1',
+    sha1: '73fcb70fbb75631c052493e90bc2b1d6a60e52f3',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -1797,12 +1801,12 @@ end
 local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, turns, age =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(.*)$')
+  local from, waits, period, patience, grant_timeout, turns, age, younger =
+    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
     turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
-    age = tonumber(age) }, ARGV[at + 1])
+    age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
@@ -1883,7 +1887,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end
@@ -2084,7 +2089,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'fbb17113bcf4dac445481015fceca52b49cc24ab',
+    sha1: 'dd96e80327841c7c59a28dfde6fc08603bd94bfe',
     source: `local STATE
 local QUEUE
 local WAITERS
@@ -2289,7 +2294,8 @@ local function take_place(request)
   if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
   local added
   if age then
-    added = redis.call('ZADD', QUEUE, 'LT', integer(now_micros - age * 1000), id)
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
   end

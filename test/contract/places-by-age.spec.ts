@@ -1,0 +1,49 @@
+import { expect, it } from '@jest/globals';
+import { type LockStoreHarness } from 'nestjs-redis-locks/testing';
+import { memoryHarness, redisHarness } from './harnesses.js';
+
+/** What the masters of a Redlock do with a request that says how long ago it came. */
+it.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
+  ['one Redis', redisHarness],
+  ['the memory store', memoryHarness],
+])('%s lets who asks again fall behind only if it has made itself younger', async (_name, start) => {
+  const harness = await start();
+  const store = await harness.store();
+  const ask = async (name: string, details: { age?: number; younger?: boolean }) => {
+    const reply = store.acquire({
+      key: 'k',
+      id: `${store.clientId}:${name}`,
+      mode: { kind: 'exclusive' },
+      owner: undefined,
+      lease: 30_000,
+      waits: true,
+      period: 10_000,
+      patience: 25_000,
+      grantTimeout: 3_000,
+      turns: 1,
+      turnsAlone: 1,
+      fair: false,
+      ...details,
+    });
+    await harness.sleep(5);
+    return (await reply).outcome;
+  };
+  const waiting = async () => (await harness.truth('k')).waiting.map((id) => id.slice(33));
+  try {
+    expect(await ask('holder', {})).toBe('held');
+    await ask('first', { age: 100 });
+    await ask('second', { age: 95 });
+    expect(await waiting()).toEqual(['first', 'second']);
+    // The way took long.
+    await ask('first', { age: 0 });
+    expect(await waiting()).toEqual(['first', 'second']);
+    await ask('first', { age: 50, younger: true });
+    expect(await waiting()).toEqual(['second', 'first']);
+    // It was older than had been thought.
+    await ask('first', { age: 200, younger: true });
+    expect(await waiting()).toEqual(['first', 'second']);
+  } finally {
+    await store.close();
+    await harness.stop();
+  }
+});
