@@ -10,10 +10,14 @@
 --- @include "shared/replies"
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"
+
+-- What follows is about the lock whose keys are the `place`-th six.
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
 
 local locks = {}
 for place = 1, #KEYS / 6 do

@@ -9,7 +9,6 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 

@@ -7,7 +7,6 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/queue"

@@ -24,7 +24,6 @@ remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
 --- @include "shared/replies"
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/hold-record"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"

@@ -39,11 +39,6 @@ export class TransientMap<K, V> {
   }
 
   /** As they are now, in the order in which they came. */
-  entries(): Array<[K, V]> {
-    return [...this.map];
-  }
-
-  /** As they are now, in the order in which they came. */
   values(): V[] {
     return [...this.map.values()];
   }

@@ -1,7 +1,7 @@
 import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { TransientSet } from '../common/transient.js';
+import { TransientMap } from '../common/transient.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { LockStore, ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 
@@ -10,7 +10,8 @@ const AGAIN = 250;
 
 /** Sends releases and leaves, sees to it that they arrive, and knows which are still on their way. */
 export class Releases {
-  private readonly pending = new TransientSet<Promise<unknown>>();
+  /** Those that are not answered yet, by the acquisitions that they give back; of several for one, the last. */
+  private readonly pending = new TransientMap<string, Promise<ReleaseReply>>();
   private closing = false;
 
   constructor(
@@ -26,15 +27,20 @@ export class Releases {
    */
   send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
     const answer = this.store.release(request);
-    this.pending.add(answer);
+    this.pending.set(request.id, answer);
     answer.then(
-      () => this.pending.delete(answer),
+      () => this.forget(request.id, answer),
       (error: LockStoreError) => {
-        this.pending.delete(answer);
+        this.forget(request.id, answer);
         this.sendLater({ ...request, next: undefined }, until, error);
       },
     );
     return answer;
+  }
+
+  /** The release of an acquisition that is on its way, if there is one. */
+  underWay(id: string): Promise<ReleaseReply> | undefined {
+    return this.pending.get(id);
   }
 
   /** Resolves when all is answered, or after `timeout` ms; nothing is tried again from now on. */
@@ -47,6 +53,10 @@ export class Releases {
     });
     await Promise.race([Promise.allSettled(this.pending.values()), limit]);
     this.clock.clearTimer(timer);
+  }
+
+  private forget(id: string, answer: Promise<ReleaseReply>): void {
+    if (this.pending.get(id) === answer) this.pending.delete(id);
   }
 
   private sendLater(request: ReleaseRequest, until: number, error: LockStoreError): void {

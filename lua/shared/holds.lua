@@ -5,6 +5,11 @@ local function read_hold(id, text)
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+end
+
 -- The holds whose leases have not ended, and the ids of those whose leases have.
 local function read_holds()
   local holds, ended = {}, {}

@@ -1,6 +1,6 @@
 -- Modes: in which way a lock is held. 'exclusive': alone. 'read': together with other readers. 'permits:2/5': as two of
 -- five permits. With 'kept:' before it: given back already, and kept for the rest of its holdAtLeast.
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 -- A number of permits that was set at run time is forgotten when nobody has had one in so many ms: a week.
 local LIMIT_MEMORY = 604800000
 

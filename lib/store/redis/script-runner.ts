@@ -13,14 +13,15 @@ import { TimeLimit } from './time-limit.js';
  */
 const BY_TEXT: ReadonlySet<ScriptName> = new Set(['extend']);
 
-/** Enough that a write costs little for each, few enough that Redis begins while the others are made. */
+/** Enough that a write costs little for each; the first few go out sooner, so that Redis begins while the others are made. */
 const COMMANDS_PER_WRITE = 16;
+const COMMANDS_AT_FIRST = 4;
 
 /** Runs scripts by their hash, sends their text where the server does not know them, and bounds how long that takes. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
   private corked: Socket | undefined;
-  private gathered = 0;
+  private toGather = 0;
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -73,14 +74,14 @@ export class ScriptRunner {
     if (stream === undefined || this.limit.isIdle) return;
     if (this.corked === undefined) {
       this.corked = stream;
-      this.gathered = 1;
+      this.toGather = COMMANDS_AT_FIRST;
       stream.cork();
       process.nextTick(() => {
         this.corked = undefined;
         stream.uncork();
       });
-    } else if (this.corked === stream && ++this.gathered > COMMANDS_PER_WRITE) {
-      this.gathered = 1;
+    } else if (this.corked === stream && --this.toGather === 0) {
+      this.toGather = COMMANDS_PER_WRITE;
       stream.uncork();
       stream.cork();
     }

@@ -12,17 +12,13 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '2523ad561f0c8d921ec10d9ff3a3d7d1a39844f8',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: 'a612e4b2b6459ca3b3ee88e4e7aec024a7a71384',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
 local function server_time()
   local time = redis.call('TIME')
@@ -50,12 +46,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -103,6 +94,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -155,6 +150,9 @@ end
 local function held(hold)
   return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
+local function use_lock(place)
+  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+end
 local locks = {}
 for place = 1, #KEYS / 6 do
   use_lock(place)
@@ -179,17 +177,27 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '9ea1db2a6ef8055c1eb5b3a6dbf6f85cedf8fd25',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
+    sha1: '6d1c8a182706c32f7494ef8ea826fa90cb27d081',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
+local there = ARGV[3] == 'exclusive' and redis.call('EXISTS', STATE, QUEUE, GONE, FENCE)
+local last = there == 1 and redis.call('GET', FENCE)
+if there == 0 or last then
+  local time = redis.call('TIME')
+  local token = time[1] .. string.sub('00000' .. time[2], -6)
+  if not last or (tonumber(last) or math.huge) < tonumber(token) then
+    local id, lease, turns, now = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6]), string.sub(token, 1, -4)
+    local owner = ARGV[4] == '' and id or ARGV[4]
+    redis.call('SET', FENCE, string.format('%.0f', token + turns - 1), 'PX', 600000 + lease)
+    redis.call('HSET', STATE, id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
+    redis.call('PEXPIRE', STATE, lease)
+    return { 1, now, token, lease, turns }
+  end
 end
-use_lock(1)
 local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
 local function server_time()
   local time = redis.call('TIME')
@@ -217,20 +225,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-if ARGV[3] == EXCLUSIVE and redis.call('EXISTS', STATE, QUEUE, GONE) == 0 then
-  local id, lease = ARGV[2], tonumber(ARGV[5])
-  local token, turns = next_token(lease, math.max(1, ARGV[6]))
-  write_hold({ id = id, mode = EXCLUSIVE, ends = now + lease, token = token, since = now,
-    owner = ARGV[4] == '' and id or ARGV[4] })
-  redis.call('PEXPIRE', STATE, ARGV[5])
-  return { HELD, now, token, lease, turns }
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -278,6 +273,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -567,17 +566,13 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '1643b8ec8ee3e79015c151c92a5c6d72af0b9f2c',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: '61fecd9ecb2c4b6227fb27859aff267c50d23187',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -604,12 +599,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -657,6 +647,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -860,17 +854,13 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: 'af793cf88b6659e1e120d6eac2ebc8ebb85aca5a',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: '5b48d1848f4b0563baf8a3e35517ce3b5ceb1d6e',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -897,12 +887,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -950,6 +935,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -1005,17 +994,13 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '96f06af0464a4a6a28c665ff1b8a8ab7c0bf72bb',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: 'f9c0eddfad302ded20c13b7f76d9ac8b718793db',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1042,12 +1027,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -1095,6 +1075,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -1299,17 +1283,13 @@ return { #holds, told, more or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '4aa25bdad745a39aa66b06afc431815ec8b8f239',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: 'ff40d2c5b29496f2ddf78697712eae86b176cbf9',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1336,12 +1316,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -1389,6 +1364,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -1662,17 +1641,13 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '73fcb70fbb75631c052493e90bc2b1d6a60e52f3',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: 'bcf9cf3c2927e4cfa38ef0eb24bbd8f863efea78',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local id, plainly = ARGV[2], ARGV[3] == '0 0 0'
 local kept = not plainly and redis.call('HGET', STATE, id)
 local released = redis.call('HDEL', STATE, id)
@@ -1706,12 +1681,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -1759,6 +1729,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -2089,17 +2063,13 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'dd96e80327841c7c59a28dfde6fc08603bd94bfe',
-    source: `local STATE
-local QUEUE
-local WAITERS
-local FENCE
-local GONE
-local LIMIT
-local function use_lock(place)
-  STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
-end
-use_lock(1)
+    sha1: 'f55e7310f18ec5834c1ffd67adb2fac6ed47fa81',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -2126,12 +2096,7 @@ local function next_token(lease, count)
   redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
   return token, count
 end
-local EXCLUSIVE = 'exclusive'
-local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-end
-local READ, PERMITS, KEPT = 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
@@ -2179,6 +2144,10 @@ local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then error('WRONGTYPE the state key holds something that is no lock') end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}

@@ -14,7 +14,6 @@ describe('a transient map', () => {
       expect(map.get(gone)).toBeUndefined();
       expect(map.has(`${i}`)).toBe(true);
     }
-    expect(map.entries()).toEqual([...model]);
     expect(map.values()).toEqual([...model.values()]);
   });
 
@@ -23,10 +22,7 @@ describe('a transient map', () => {
     map.set('a', 1);
     map.set('b', 2);
     map.set('a', 3);
-    expect(map.entries()).toEqual([
-      ['a', 3],
-      ['b', 2],
-    ]);
+    expect(map.values()).toEqual([3, 2]);
   });
 
   it('can be emptied while its values are gone through', () => {
