@@ -2,6 +2,7 @@ import { orAborted } from '../common/abort.js';
 import { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
+import { TransientMap } from '../common/transient.js';
 import { LockConfigError, LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
 import type {
@@ -62,6 +63,8 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   readonly askedAtOnce = new Set<string>();
 
   private readonly releases: Releases;
+  /** Releases that have been sent and are not answered yet, by the acquisitions that they give back. */
+  private readonly givingBack = new TransientMap<string, Promise<ReleaseReply>>();
   private readonly waiting: WaitingRoom;
   private lastId = 0;
   private closing: LockStoreError | undefined;
@@ -250,7 +253,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     for (const id of ids) {
       if (!id.startsWith(`${this.store.clientId}:`) || this.knows(id)) continue;
       // In a Cluster a leave may pass a release that was sent before it, which would then find nothing to give back.
-      const release = this.releases.underWay(id);
+      const release = this.givingBack.get(id);
       const again = (): void => this.disown(key, [id]);
       if (release === undefined) this.leave(key, id, 0);
       else release.then(again, again);
@@ -322,11 +325,14 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       epoch,
     );
     let reply: ReleaseReply;
+    this.givingBack.set(id, answer);
     try {
       reply = await answer;
     } catch (error) {
       this.announcer.unreleased(hold, (error as Error).message);
       throw error;
+    } finally {
+      this.givingBack.delete(id);
     }
     // A release whose reply was lost is sent again, and finds nothing the second time.
     if (!reply.released && store.epoch === epoch) {

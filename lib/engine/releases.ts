@@ -1,7 +1,7 @@
 import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { TransientMap } from '../common/transient.js';
+import { TransientSet } from '../common/transient.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { LockStore, ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 
@@ -10,8 +10,7 @@ const AGAIN = 250;
 
 /** Sends releases and leaves, sees to it that they arrive, and knows which are still on their way. */
 export class Releases {
-  /** Those that are not answered yet, by the acquisitions that they give back; of several for one, the last. */
-  private readonly pending = new TransientMap<string, Promise<ReleaseReply>>();
+  private readonly pending = new TransientSet<Promise<unknown>>();
   private closing = false;
 
   constructor(
@@ -27,20 +26,15 @@ export class Releases {
    */
   send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
     const answer = this.store.release(request);
-    this.pending.set(request.id, answer);
+    this.pending.add(answer);
     answer.then(
-      () => this.forget(request.id, answer),
+      () => this.pending.delete(answer),
       (error: LockStoreError) => {
-        this.forget(request.id, answer);
+        this.pending.delete(answer);
         this.sendLater({ ...request, next: undefined }, until, error);
       },
     );
     return answer;
-  }
-
-  /** The release of an acquisition that is on its way, if there is one. */
-  underWay(id: string): Promise<ReleaseReply> | undefined {
-    return this.pending.get(id);
   }
 
   /** Resolves when all is answered, or after `timeout` ms; nothing is tried again from now on. */
@@ -53,10 +47,6 @@ export class Releases {
     });
     await Promise.race([Promise.allSettled(this.pending.values()), limit]);
     this.clock.clearTimer(timer);
-  }
-
-  private forget(id: string, answer: Promise<ReleaseReply>): void {
-    if (this.pending.get(id) === answer) this.pending.delete(id);
   }
 
   private sendLater(request: ReleaseRequest, until: number, error: LockStoreError): void {
