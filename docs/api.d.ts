@@ -507,6 +507,7 @@ export interface AcquireRequest {
     readonly turnsAlone: number;
     readonly fair: boolean;
     readonly age?: number;
+    readonly younger?: boolean;
 }
 
 export interface ContendedReply {
