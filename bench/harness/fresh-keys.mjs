@@ -1,6 +1,9 @@
 import { measure } from './measurement.mjs';
 import { Histogram } from './statistics.mjs';
 
+/** Into so many short turns the time of each round is cut: these differ by less than a machine does from second to second. */
+const TURNS = 5;
+
 /** A scenario in which one process takes and gives back keys that nobody else wants, `callers` at a time. */
 export function freshKeys({ name, title, callers, ...rest }) {
   return {
@@ -17,7 +20,9 @@ export function freshKeys({ name, title, callers, ...rest }) {
     charts: ['throughput'],
     // How a library waits does not matter here, and settings for that are not measured again.
     includes: ({ isForWaiting }) => !isForWaiting,
-    async measure(context, { library, variant }, timing) {
+    rounds: ({ rounds, isQuick }) => (isQuick ? rounds : TURNS * rounds),
+    async measure(context, { library, variant }, { isQuick, ...whole }) {
+      const timing = isQuick ? whole : { warmUp: whole.warmUp / TURNS, window: whole.window / TURNS };
       const measured = await measure(context, { library, variant, loop: 'cycle', terms: { callers }, timing });
       const cycles = Histogram.merged(measured.parts.map((part) => part.cycles));
       return {
