@@ -8,7 +8,8 @@
 --- @include "shared/keys"
 
 -- The common case first, before the rest of the script is even looked at: nobody has it, nobody waits, and the last token
--- is behind the clock. What `grant` does is written out here: calling it would take a seventh longer.
+-- is behind the clock. What `grant`, `next_token` and `write_hold` do is written out here, as calling them would take a
+-- seventh longer; who changes them changes this. 600000: FENCE_MEMORY.
 local there = ARGV[3] == 'exclusive' and redis.call('EXISTS', STATE, QUEUE, GONE, FENCE)
 local last = there == 1 and redis.call('GET', FENCE)
 if there == 0 or last then

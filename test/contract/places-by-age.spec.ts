@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { type LockStoreHarness } from 'nestjs-redis-locks/testing';
+import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
+import { StagedStore } from '../../lib/testing/contract/stage.js';
 import { memoryHarness, redisHarness } from './harnesses.js';
 
 /** What the masters of a Redlock do with a request that says how long ago it came. */
@@ -8,23 +9,9 @@ it.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
   ['the memory store', memoryHarness],
 ])('%s lets who asks again fall behind only if it has made itself younger', async (_name, start) => {
   const harness = await start();
-  const store = await harness.store();
+  const store = new StagedStore(await harness.store());
   const ask = async (name: string, details: { age?: number; younger?: boolean }) => {
-    const reply = store.acquire({
-      key: 'k',
-      id: `${store.clientId}:${name}`,
-      mode: { kind: 'exclusive' },
-      owner: undefined,
-      lease: 30_000,
-      waits: true,
-      period: 10_000,
-      patience: 25_000,
-      grantTimeout: 3_000,
-      turns: 1,
-      turnsAlone: 1,
-      fair: false,
-      ...details,
-    });
+    const reply = store.port.acquire({ ...store.request('k', details), id: `${store.port.clientId}:${name}` });
     await harness.sleep(5);
     return (await reply).outcome;
   };
@@ -43,7 +30,7 @@ it.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
     await ask('first', { age: 200, younger: true });
     expect(await waiting()).toEqual(['first', 'second']);
   } finally {
-    await store.close();
+    await store.port.close();
     await harness.stop();
   }
 });

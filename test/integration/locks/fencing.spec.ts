@@ -3,6 +3,9 @@ import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
 import { LockBench } from '../../support/locks.js';
 
 const bench = new LockBench();
+/** What `TIME` says, in microseconds. */
+const micros = ([seconds, rest]: ReadonlyArray<number | string>): number => Number(seconds) * 1_000_000 + Number(rest);
+
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
 describe('fencing tokens', () => {
@@ -40,6 +43,35 @@ describe('fencing tokens', () => {
       last = lock.fencingToken;
     }
   });
+
+  it('A19 grow while the last one is ahead of the clock, on a key that nobody has', async () => {
+    const service = await bench.service();
+    const ahead = (Date.now() + 3_600_000) * 1_000;
+    await bench.redis.admin.set('lock:fence:{a}', ahead, 'PX', 600_000);
+    let last = ahead;
+    for (let i = 0; i < 3; i += 1) {
+      const lock = await service.acquire('a');
+      expect(lock.fencingToken).toBeGreaterThan(last);
+      last = lock.fencingToken;
+      await lock.release();
+    }
+    expect(last - ahead).toBeLessThan(1_000);
+    expect(Number(await bench.redis.admin.get('lock:fence:{a}'))).toBeGreaterThanOrEqual(last);
+  });
+
+  it('follow the clock of the server on a key that nobody has had', async () => {
+    const service = await bench.service();
+    // In the first ms of a second, too, of whose microseconds TIME leaves out the zeros.
+    const early = new Set<number>();
+    for (let i = 0; early.size < 2; i += 1) {
+      const before = micros(await bench.redis.admin.time());
+      const { fencingToken } = await service.acquire(`fresh-${i}`);
+      const after = micros(await bench.redis.admin.time());
+      expect(fencingToken).toBeGreaterThanOrEqual(before);
+      expect(fencingToken).toBeLessThanOrEqual(after);
+      if (fencingToken % 1_000_000 < 10_000) early.add(Math.floor(fencingToken / 1_000_000));
+    }
+  }, 30_000);
 
   it('are the same for re-entry, and larger for every other hold of an owner', async () => {
     const service = await bench.service();
