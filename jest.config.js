@@ -1,6 +1,12 @@
 /** @type {import('jest').Config} */
 export default {
-  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app', '<rootDir>/examples/fencing-postgres'],
+  roots: [
+    '<rootDir>/lib',
+    '<rootDir>/test',
+    '<rootDir>/testbed',
+    '<rootDir>/sample-app',
+    '<rootDir>/examples/fencing-postgres',
+  ],
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
   // They want a browser: npm run test:browser.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/'],
