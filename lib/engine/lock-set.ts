@@ -50,6 +50,7 @@ async function takeInOrder(
   deadline: number,
 ): Promise<Hold[]> {
   const held = new Map<string, Hold>();
+  let owner: string | undefined;
   try {
     for (const terms of [...set].sort(byKey)) {
       const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
@@ -59,8 +60,11 @@ async function takeInOrder(
         throw new LockTimeoutError(message, { key: terms.key });
       }
       // Renewed while the others are waited for, and not kept if they are waited for in vain.
-      const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), signal }));
+      const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
+      const hold = await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), signal });
+      held.set(terms.key, hold);
+      // The first one waits as nobody in particular, so that it takes turns with the others of this client.
+      owner ??= hold.owner;
     }
     await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
     held.forEach(refuseLost); // the last answer may have come late for the others
@@ -75,11 +79,14 @@ async function takeInOrder(
   return set.map(({ key }) => held.get(key)!);
 }
 
+/** Whoever names no owner has one for all keys nevertheless: the one under which the first of them is held. */
+const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({ ...terms, owner: terms.owner ?? owner });
+
 const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 
 /** The last one has been taken, so a lease that is fixed or counted begins now. */
 async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
-  hold.terms = { ...terms, holdAtLeast: 0 };
+  hold.terms = { ...terms, owner: hold.terms.owner, holdAtLeast: 0 };
   hold.renewals = 0;
   refuseLost(hold);
   if (!terms.renews || terms.maxRenewTimes > 0) await environment.extend(hold, terms.lease);
@@ -105,6 +112,7 @@ function takeAtOnce(
   return new Promise((resolve, reject) => {
     let over = false;
     const ids = set.map(() => environment.nextId());
+    const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
     for (const id of ids) environment.askedAtOnce.add(id);
     const sent = clock.now();
     const { epoch } = store;
@@ -136,7 +144,7 @@ function takeAtOnce(
       finish(() => {
         const late = replies.some(({ lease }) => validUntil(sent, lease) <= clock.now());
         if (late) leaveAll(0);
-        resolve(late ? undefined : set.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
+        resolve(late ? undefined : owned.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
       });
     };
     const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({
@@ -148,7 +156,7 @@ function takeAtOnce(
 
     store
       .acquireAll(
-        set.map((terms, i) =>
+        owned.map((terms, i) =>
           acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1, turnsAlone: 1 }),
         ),
       )

@@ -245,6 +245,34 @@ describe('several keys', () => {
     expect(await held('a', 'b', 'c')).toEqual([]);
   });
 
+  it.each(['at once', 'one by one'])('A15 have one owner when they are taken %s', async (how) => {
+    const [one, other] = await bench.serviceList(2);
+    const first = await one!.acquire(['b', 'a']);
+    const waiting = how === 'at once' ? [] : [one!, one!, other!].map((service) => service.acquire(['a', 'b', 'c']));
+    if (waiting.length > 0) await bench.untilWaiting('a', 2);
+    const look = async (held: LockHandle): Promise<void> => {
+      const owners = held.keys.map(async (key) => (await other!.inspect(key))!.owner);
+      expect(new Set([held.owner, ...(await Promise.all(owners))]).size).toBe(1);
+      expect(await other!.getMultiLock(held.keys).isHeldBy(held.owner)).toBe(true);
+      await held.release();
+      for (const key of held.keys) expect(await other!.getLock(key).isHeldBy(held.owner)).toBe(false);
+    };
+    await Promise.all([look(first), ...waiting.map((set) => set.then(look))]);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 have owners of their own in siblings of a scope, which then wait for each other', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      const first = await service.acquire(['a', 'b', 'c']);
+      expect(await service.tryAcquire(['a', 'b', 'c'])).toBeNull();
+      const [b, c] = await Promise.all(['b', 'c'].map(async (key) => (await service.inspect(key))!.owner));
+      expect(b).toBe(c);
+      await first.release();
+    });
+    await bench.untilNothingIsLeft();
+  });
+
   it('A15 as readers are shared', async () => {
     const [one, other] = await bench.serviceList(2);
     const sets = await Promise.all([
