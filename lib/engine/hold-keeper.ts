@@ -87,8 +87,8 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   }
 
   /** Nobody can release this hold any more: it ends with its lease. */
-  abandon(hold: Hold): void {
-    this.watchdog.abandon(hold);
+  abandon(hold: Hold, why?: string): void {
+    this.watchdog.abandon(hold, why);
   }
 
   /** How often the owner of a hold has its key in this client, in the same way. */

@@ -85,6 +85,8 @@ export class Hold {
   state: 'held' | 'released' | 'lost' = 'held';
   /** Handles that share this hold by re-entry. */
   handles = 0;
+  /** Those of them that nobody is going to release. */
+  forgottenHandles = 0;
   renewals = 0;
   /** Nobody can release it any more: it is not renewed, and ends with its lease. */
   abandoned = false;

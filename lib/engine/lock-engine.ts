@@ -135,9 +135,9 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     return this.holds.extend(hold, lease);
   }
 
-  /** Nobody can release this hold any more: it ends with its lease. */
-  abandon(hold: Hold): void {
-    this.holds.abandon(hold);
+  /** Nobody is going to release this hold: it ends with its lease. `why` is what is told of that, in words that begin with the key. */
+  abandon(hold: Hold, why?: string): void {
+    this.holds.abandon(hold, why);
   }
 
   /** How often the owner of a hold has its key in this client. */

@@ -53,14 +53,12 @@ export class Watchdog {
   }
 
   /** Nobody can release this hold any more: it may end with its lease. */
-  abandon(hold: Hold): void {
-    if (hold.appointment === undefined) return;
+  abandon(hold: Hold, why = `the handle of '${hold.key}' was dropped without release()`): void {
+    if (hold.appointment === undefined || hold.abandoned) return;
     hold.abandoned = true;
     // Watched to its end all the same, or those who wait behind it in this client would never be asked for.
     this.reschedule(hold);
-    this.logger.warn(
-      `the handle of '${hold.key}' was dropped without release(): the lock is not renewed any more and ends with its lease`,
-    );
+    this.logger.warn(`${why}: the lock is not renewed any more and ends with its lease`);
   }
 
   /** Asks the store about some holds out of turn. */
