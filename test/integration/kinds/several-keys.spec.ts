@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { AT_ONCE, between, LockBench, record, timed } from '../../support/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();
@@ -271,6 +272,27 @@ describe('several keys', () => {
       await first.release();
     });
     await bench.untilNothingIsLeft();
+  });
+
+  it('A15 do not let the next caller in beside one of them that is still held', async () => {
+    const service = await bench.service();
+    const events = record(service);
+    const first = await service.acquire('a');
+    const [begun, end] = [deferred(), deferred()];
+    let child: Promise<void> | undefined;
+    const one = service.run(['a', 'b'], async () => {
+      // It has re-entered one of the keys, and outlives the rest.
+      child = service.run('b', async () => (begun.resolve(), end));
+      await begun;
+    });
+    const other = service.acquire(['a', 'b']);
+    await eventually(() => events.filter(({ type }) => type === 'contended').length === 2);
+    await first.release();
+    await one;
+    await bench.untilWaiting('b', 1);
+    end.resolve();
+    await child;
+    await (await other).release();
   });
 
   it('A15 as readers are shared', async () => {

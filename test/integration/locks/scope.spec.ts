@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { deferred } from '../../support/deferred.js';
+import { currentLock } from 'nestjs-redis-locks';
 import { deferred } from '../../support/deferred.js';
 import { LockBench } from '../../support/locks.js';
 
