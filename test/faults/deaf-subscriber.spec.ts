@@ -14,7 +14,7 @@ const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */
 const NORMAL_WITHIN = 15_000;
 /** What a client that is served in turn does many times over in `WINDOW` ms, and one that is not does not. */
-const SECTIONS = 10;
+const SECTIONS = 5;
 const WINDOW = 500;
 /** A subscriber that has been silent for so long would have been found out, in ms. */
 const LONGEST_SILENCE = 8_000;
@@ -62,6 +62,17 @@ const topologies: Record<string, () => Promise<Topology>> = {
         return { connection: proxies.connection, proxies: proxies.all };
       },
       stop: () => cluster.stop(),
+    };
+  },
+  'masters of a Redlock': async () => {
+    const masters = await Promise.all([startRedis(), startRedis(), startRedis()]);
+    return {
+      near: masters.map(({ url }) => url),
+      far: async () => {
+        const proxies = await Promise.all(masters.map((master) => RespProxy.start(master)));
+        return { connection: proxies.map(({ url }) => url), proxies };
+      },
+      stop: () => Promise.all(masters.map((master) => master.stop())),
     };
   },
 };

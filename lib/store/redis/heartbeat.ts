@@ -75,6 +75,8 @@ export class Heartbeat {
   private end(): void {
     this.exchange = undefined;
     clearTimeout(this.timer);
+    // One that has gone off already and waits for the sockets to be read is not to go on either.
+    this.timer = undefined;
   }
 
   private async judge(exchange: object): Promise<void> {
