@@ -545,6 +545,7 @@ export type LockMode = {
 export interface LockStore {
     readonly clientId: string;
     readonly listening: boolean;
+    readonly hearsAll?: boolean;
     readonly epoch: number;
     readonly unreachable: LockStoreError | undefined;
     readonly keepsPermits: boolean;
