@@ -136,13 +136,6 @@ export const MUTATIONS = [
     to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
-    name: 'belief-never-shrinks',
-    what: 'an answer that less is left does not lower belief',
-    file: BELIEF,
-    from: 'isContradicted || isAnotherServer ? certain',
-    to: 'false ? certain',
-  },
-  {
     name: 'no-renewal',
     what: 'leases are not renewed',
     file: WATCHDOG,
