@@ -171,7 +171,7 @@ function takeAtOnce(
       });
     };
     const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({
-      ...{ id, token, lease, epoch },
+      ...{ id, token, lease, epoch, restsOn: epoch },
       longest: lease,
       turns: 1,
       from: sent,
