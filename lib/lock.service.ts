@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import type { Observable } from 'rxjs';
 import { describe } from './common/describe.js';
 import type { ListReply, ListRequest, LockEngine } from './engine/lock-engine.js';
@@ -249,6 +250,16 @@ export class LockService {
   close(): Promise<void> {
     this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout);
+  }
+
+  /** @internal What a log shows of it. */
+  toJSON(): { name: string; client: string } {
+    return { name: this.name, client: this.clientId };
+  }
+
+  /** @internal */
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `LockService ${inspect(this.toJSON(), options)}`;
   }
 
   private async runWith<T>(

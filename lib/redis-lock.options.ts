@@ -1,5 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import type { Clock } from './common/clock.js';
+import { Concealed } from './common/concealed.js';
 import { describe, quote } from './common/describe.js';
 import type { Duration } from './common/duration.js';
 import type { LockLogger } from './common/logger.js';
@@ -101,7 +102,8 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 /** The options as they are used: complete, checked, in milliseconds. */
 export interface ResolvedModuleOptions {
   readonly name: string;
-  readonly connection: LockConnectionOption;
+  /** Nest keeps the options where others find them, and passwords are among them. */
+  readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
   readonly lockWatchdogTimeout: number;
@@ -126,7 +128,7 @@ export interface ResolvedLockDefaults {
 }
 
 /** All defaults of the library. */
-export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
+export const DEFAULTS: Omit<ResolvedModuleOptions, 'connection'> & { readonly connection: string } = Object.freeze({
   name: DEFAULT_INSTANCE,
   connection: 'redis://127.0.0.1:6379',
   store: 'redis',
@@ -183,7 +185,7 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
   }
   return Object.freeze({
     name: readInstanceName(written.name),
-    connection,
+    connection: new Concealed(connection),
     store: readStore(written.store),
     keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
     lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
