@@ -1,4 +1,6 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { isRedisUrl } from './common/credentials.js';
+import { quote } from './common/describe.js';
 import { isLockConfigError, LockConfigError } from './errors/index.js';
 
 /** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
@@ -9,8 +11,6 @@ export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: Cl
 
 /** Where the locks are: one Redis, a Cluster, or several independent masters. */
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
-
-const REDIS_URL = /^rediss?:\/\//i;
 
 /** Fewer masters do not survive the loss of one. */
 const FEWEST_MASTERS = 3;
@@ -104,6 +104,7 @@ function readClusterAddress({
       "connection.cluster must be a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379'].",
     );
   }
+  for (const node of cluster as unknown[]) if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
   if (options !== undefined && !isObject(options)) {
     throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
   }
@@ -122,13 +123,13 @@ function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
   const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
   if (!prefix.includes('{')) return;
   throw new LockConfigError(
-    `the keyPrefix of the Cluster's client is '${prefix}', which would put all locks in one slot: leave the braces out.`,
+    `the keyPrefix of the Cluster's client is ${quote(prefix)}, which would put all locks in one slot: leave the braces out.`,
   );
 }
 
 /** Passwords stay out of messages, so the URL itself is not repeated. */
 function readConnectionUrl(url: string): string {
-  if (!REDIS_URL.test(url)) {
+  if (!isRedisUrl(url)) {
     throw new LockConfigError(
       "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; " +
         "for a socket write { path: '/tmp/redis.sock' }.",
@@ -137,6 +138,14 @@ function readConnectionUrl(url: string): string {
   if (!URL.canParse(url)) {
     throw new LockConfigError(
       "connection is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded.",
+    );
+  }
+  const { pathname, search, hash } = new URL(url);
+  // Where a password is not encoded a URL ends too early: the rest of it would be a port, a path or a host, and be printed.
+  if (`${pathname}${search}${hash}`.includes('@')) {
+    throw new LockConfigError(
+      'connection is a URL with an @ behind its host: percent-encode what is special in user and password, such as ' +
+        '%40 for @, %2F for /, %3F for ? and %23 for #.',
     );
   }
   return url;

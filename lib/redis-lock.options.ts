@@ -18,6 +18,7 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
+  refuseUrls,
 } from './locks/option-readers.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
@@ -260,6 +261,7 @@ function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
 
 /** The name of an instance, `'default'` when none is given. */
 export function readInstanceName(name: unknown = DEFAULT_INSTANCE): string {
+  refuseUrls('name', name);
   if (typeof name === 'string' && name.trim() !== '') return name;
   throw new LockConfigError("name must be a text such as 'jobs'; leave it out for the only or the main instance.");
 }

@@ -12,6 +12,7 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
+  refuseUrls,
 } from '../locks/option-readers.js';
 import { DEFAULT_INSTANCE } from '../redis-lock.tokens.js';
 import type { OnContended } from '../locks/acquire-options.js';
@@ -83,6 +84,7 @@ export function declareLock(
   if (typeof connection !== 'string' || connection === '') {
     throw new LockConfigError(`${label}: connection must be the name of a RedisLockModule, such as 'jobs'.`);
   }
+  refuseUrls(`${label}: connection`, connection);
   const keyOf = compileKey(label, site, written.key);
   return {
     site: label,

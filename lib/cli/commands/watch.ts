@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
+import { foreignError } from '../../store/redis/foreign-error.js';
 import { findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
 import { CLEAR, type Terminal } from '../output/terminal.js';
+import { safe } from '../output/texts.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
@@ -43,6 +45,6 @@ async function look(
     );
   } catch (error) {
     // A question that is cut short by the end has not failed.
-    if (!stopped.aborted) terminal.complain(`${(error as Error).message}\n`);
+    if (!stopped.aborted) terminal.complain(`${safe(foreignError(error).message)}\n`);
   }
 }

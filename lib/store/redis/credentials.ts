@@ -52,9 +52,9 @@ function* knownSecrets(): Iterable<string> {
 
 /** The secrets among options as they are now: those of a client may have been exchanged. */
 function* secretsIn(options: unknown): Iterable<string> {
-  if (typeof options === 'string') return yield* secretsInUrl(options);
+  if (typeof options === 'string') yield* secretsInUrl(options);
   if (Array.isArray(options)) {
-    for (const each of options) yield* secretsIn(each);
+    for (const each of options as unknown[]) yield* secretsIn(each);
     return;
   }
   if (typeof options !== 'object' || options === null || ArrayBuffer.isView(options)) return;
@@ -68,7 +68,9 @@ function* secretsIn(options: unknown): Iterable<string> {
 function* secretsInUrl(text: string): Iterable<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return;
-  if (url.password !== '') yield decoded(url.password);
+  // A password alone is often written where the user belongs.
+  const secret = url.password || url.username;
+  if (secret !== '') yield decoded(secret);
   for (const name of SECRET_FIELDS) yield* url.searchParams.getAll(name);
 }
 

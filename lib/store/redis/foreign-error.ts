@@ -80,7 +80,7 @@ function secretArguments({ command }: Foreign): string[] {
   const name = String(command?.name).toLowerCase();
   const auth = args.findIndex((each) => String(each).toLowerCase() === 'auth');
   const secret = name === 'auth' ? args.at(-1) : name === 'hello' && auth >= 0 ? args[auth + 2] : undefined;
-  return secret === undefined ? [] : [String(secret)];
+  return typeof secret === 'string' && secret !== '' ? [secret] : [];
 }
 
 /** Node shows the value that it cannot use, which may be a passphrase. */
