@@ -25,7 +25,7 @@ import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 import { readOwner, readPattern, type AcquireDefaults } from './locks/resolve-acquire-options.js';
 import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
 import type { Semaphore, SemaphoreOptions } from './locks/semaphore.js';
-import { readChoice, readCount, refuseAllButObjects, refuseUnknownOptions } from './locks/option-readers.js';
+import { readChoice, readCount, refuseUnknownOptions } from './locks/option-readers.js';
 
 /** What applies where a call or a decorator does not say otherwise. */
 export interface LockServiceDefaults extends AcquireDefaults {
@@ -86,7 +86,7 @@ export class LockService {
    * @throws as `acquire` does, but for the LockTimeoutError
    */
   async tryAcquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle | null> {
-    refuseAllButObjects('tryAcquire', options);
+    this.taker.check('tryAcquire', options);
     return nullOnTimeout(this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 }));
   }
 
@@ -170,7 +170,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new CountDownLatchObject(latches, assertKey(key));
+    return new CountDownLatchObject(latches, assertKey(key), this.taker.doubts);
   }
 
   /**
@@ -269,7 +269,7 @@ export class LockService {
     units: number,
   ): Promise<T> {
     refuseAllButTasks(task, options);
-    refuseAllButObjects('run', options);
+    this.taker.check('run', options);
     const { onLost = this.defaults.onLost } = options;
     if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
     const acquisition = withoutOnLost(options);

@@ -28,6 +28,7 @@ export function createLockService(
 ): LockService {
   const logger = singleLine(log);
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
+  for (const doubt of options.doubts) logger.warn(doubt);
   const events = new Subject<LockEvent>();
   const engine = makeEngine({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),

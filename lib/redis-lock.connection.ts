@@ -1,6 +1,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from './common/credentials.js';
 import { quote } from './common/describe.js';
+import { refuseHiddenOptions, refuseHoles } from './locks/own-options.js';
 import { isLockConfigError, LockConfigError } from './errors/index.js';
 
 /** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
@@ -23,6 +24,7 @@ export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterClient(connection)) return readClusterClient(connection);
   if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);
+  refuseHoles('connection', connection);
   const masters = connection.map((each, i) => readMaster(each, i));
   if (masters.length < FEWEST_MASTERS) {
     throw new LockConfigError(
@@ -71,7 +73,14 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
+  if (!('duplicate' in connection)) refuseHidden('connection', connection);
   return connection;
+}
+
+/** @throws LockConfigError for what ioredis would not see: it copies its options */
+function refuseHidden(label: string, options: object): void {
+  if (options instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
+  refuseHiddenOptions(label, options);
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -82,14 +91,9 @@ const isClusterClient = (connection: unknown): connection is Cluster =>
 const isClusterAddress = (connection: unknown): connection is { cluster: unknown; options?: unknown } =>
   isObject(connection) && 'cluster' in connection && !('duplicate' in connection);
 
-function readClusterAddress({
-  cluster,
-  options,
-  ...rest
-}: {
-  cluster: unknown;
-  options?: unknown;
-}): RedisClusterOption {
+function readClusterAddress(written: { cluster: unknown; options?: unknown }): RedisClusterOption {
+  refuseHidden('connection', written);
+  const { cluster, options, ...rest } = written;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new LockConfigError(
@@ -99,16 +103,22 @@ function readClusterAddress({
   }
   const isNode = (node: unknown): node is ClusterNode =>
     ['string', 'number', 'object'].includes(typeof node) && node !== null;
+  if (Array.isArray(cluster)) refuseHoles('connection.cluster', cluster);
   if (!Array.isArray(cluster) || cluster.length === 0 || !cluster.every(isNode)) {
     throw new LockConfigError(
       "connection.cluster must be a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379'].",
     );
   }
-  for (const node of cluster as unknown[]) if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
+  cluster.forEach((node: ClusterNode, i) => {
+    if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
+    if (isObject(node)) refuseHidden(`connection.cluster[${i}]`, node);
+  });
   if (options !== undefined && !isObject(options)) {
     throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
   }
   const read = (options ?? {}) as ClusterOptions;
+  refuseHidden('connection.options', read);
+  if (isObject(read.redisOptions)) refuseHidden('connection.options.redisOptions', read.redisOptions);
   refuseSlotPrefix(read);
   return { cluster, options: read };
 }

@@ -1,6 +1,7 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from './common/describe.js';
+import { refuseHiddenOptions } from './locks/own-options.js';
 import { LockConfigError } from './errors/index.js';
 import { LockService } from './lock.service.js';
 import { createLockService } from './redis-lock.composition.js';
@@ -12,6 +13,7 @@ import {
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
 import {
+  MODULE_OPTIONS,
   readInstanceName,
   readIsGlobal,
   resolveModuleOptions,
@@ -154,6 +156,7 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
+  refuseHiddenOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(

@@ -6,6 +6,7 @@ import type { Duration } from './common/duration.js';
 import type { LockLogger } from './common/logger.js';
 import type { ReplicaTerms } from './engine/hold.js';
 import type { OnContended, OnLost, ReplicaOptions } from './locks/acquire-options.js';
+import { doubtsAbout } from './locks/option-doubts.js';
 import { readReplicas } from './locks/resolve-acquire-options.js';
 import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
@@ -114,6 +115,8 @@ export interface ResolvedModuleOptions {
   readonly localHandoffs: number;
   readonly localHandoffTime: number;
   readonly defaults: ResolvedLockDefaults;
+  /** What to warn of: defaults that are allowed and probably mistakes. */
+  readonly doubts: readonly string[];
 }
 
 /** What applies where an acquisition or a decorated method does not say otherwise. */
@@ -149,6 +152,7 @@ export const DEFAULTS: Omit<ResolvedModuleOptions, 'connection'> & { readonly co
     onLost: 'throw',
     methodWaitTimeout: 10_000,
   }),
+  doubts: Object.freeze([]),
 });
 
 /** The names of all options. */
@@ -196,6 +200,7 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     localHandoffs: readHandoffs(written.localHandoffs ?? DEFAULTS.localHandoffs),
     localHandoffTime: readDuration('localHandoffTime', written.localHandoffTime ?? DEFAULTS.localHandoffTime),
     defaults: resolveLockDefaults(written.defaults ?? {}),
+    doubts: doubtsAbout('defaults', written.defaults ?? {}),
   });
 }
 
