@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import type { Observable } from 'rxjs';
 import { describe } from './common/describe.js';
 import type { ListReply, ListRequest, LockEngine } from './engine/lock-engine.js';
@@ -24,7 +25,7 @@ import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 import { readOwner, readPattern, type AcquireDefaults } from './locks/resolve-acquire-options.js';
 import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
 import type { Semaphore, SemaphoreOptions } from './locks/semaphore.js';
-import { readChoice, readCount, refuseAllButObjects, refuseUnknownOptions } from './locks/option-readers.js';
+import { readChoice, readCount, refuseUnknownOptions } from './locks/option-readers.js';
 
 /** What applies where a call or a decorator does not say otherwise. */
 export interface LockServiceDefaults extends AcquireDefaults {
@@ -85,7 +86,7 @@ export class LockService {
    * @throws as `acquire` does, but for the LockTimeoutError
    */
   async tryAcquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle | null> {
-    refuseAllButObjects('tryAcquire', options);
+    this.taker.check('tryAcquire', options);
     return nullOnTimeout(this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 }));
   }
 
@@ -169,7 +170,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new CountDownLatchObject(latches, assertKey(key));
+    return new CountDownLatchObject(latches, assertKey(key), this.taker.doubts);
   }
 
   /**
@@ -251,6 +252,16 @@ export class LockService {
     return this.engine.close(this.options.shutdownTimeout);
   }
 
+  /** @internal What a log shows of it. */
+  toJSON(): { name: string; client: string } {
+    return { name: this.name, client: this.clientId };
+  }
+
+  /** @internal */
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `LockService ${inspect(this.toJSON(), options)}`;
+  }
+
   private async runWith<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
@@ -258,7 +269,7 @@ export class LockService {
     units: number,
   ): Promise<T> {
     refuseAllButTasks(task, options);
-    refuseAllButObjects('run', options);
+    this.taker.check('run', options);
     const { onLost = this.defaults.onLost } = options;
     if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
     const acquisition = withoutOnLost(options);

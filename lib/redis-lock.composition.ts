@@ -6,7 +6,7 @@ import { LockEngine, type LockEngineParts } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
 import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from './lock.service.js';
-import type { RedisConnectionOption } from './redis-lock.connection.js';
+import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
 import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStore } from './store/lock-store.js';
 import { sharedBackend } from './store/memory/memory-backend.js';
@@ -29,6 +29,7 @@ export function createLockService(
 ): LockService {
   const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
+  for (const doubt of options.doubts) logger.warn(doubt);
   const events = new Subject<LockEvent>();
   const engine = makeEngine({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
@@ -59,9 +60,10 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): Loc
   return new MemoryStore(sharedBackend(parts.keyPrefix));
 }
 
-function createRedisStore({ connection, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+function createRedisStore({ keyPrefix, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
   const { clock, logger, commandTimeout } = parts;
-  if (!isSeveral(connection)) return new RedisStore({ ...options, connection }, logger);
+  const connection = options.connection.reveal();
+  if (!isSeveral(connection)) return new RedisStore({ connection, keyPrefix, commandTimeout }, logger);
   if (connection.length % 2 === 0) {
     logger.warn(
       `connection names ${connection.length} masters, an even number: ` +
@@ -70,10 +72,11 @@ function createRedisStore({ connection, ...options }: ResolvedModuleOptions, par
   }
   const clientId = newClientId();
   const members = connection.map(
-    (each, i) => new RedisStore({ ...options, connection: each, clientId }, labelled(logger, `master ${i + 1}`)),
+    (each, i) =>
+      new RedisStore({ connection: each, keyPrefix, commandTimeout, clientId }, labelled(logger, `master ${i + 1}`)),
   );
   return new QuorumStore({ members, commandTimeout, logger, clock });
 }
 
-const isSeveral = (connection: ResolvedModuleOptions['connection']): connection is readonly RedisConnectionOption[] =>
+const isSeveral = (connection: LockConnectionOption): connection is readonly RedisConnectionOption[] =>
   Array.isArray(connection);

@@ -1,6 +1,7 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from './common/describe.js';
+import { refuseHiddenOptions } from './locks/own-options.js';
 import { LockConfigError } from './errors/index.js';
 import { RequestContextInterceptor } from './interceptors/request-context.interceptor.js';
 import { LockService } from './lock.service.js';
@@ -13,6 +14,7 @@ import {
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
 import {
+  MODULE_OPTIONS,
   readInstanceName,
   readIsGlobal,
   resolveModuleOptions,
@@ -156,6 +158,7 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
+  refuseHiddenOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(

@@ -355,6 +355,15 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.clock.now()));
   }
 
+  /** What a log shows of it, and of everything that refers to it. */
+  toJSON(): { client: string; held: number } {
+    return { client: this.store.clientId, held: this.holds.all().length };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return this.toJSON();
+  }
+
   /** Sends a release that nobody waits for. */
   private send(request: ReleaseRequest): void {
     this.releases.send(request, this.clock.now() + 2 * this.commandTimeout).catch(() => undefined);

@@ -1,6 +1,7 @@
 import type { Duration } from '../common/duration.js';
 import type { Latches } from '../engine/latches.js';
 import type { CountDownLatch, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
+import type { Doubts } from './option-doubts.js';
 import { readCount, readLease, readSignal, readWaitTimeout, refuseUnknownOptions } from './option-readers.js';
 
 /** For how long a latch stays closed when nobody counts it down, in ms. */
@@ -14,6 +15,7 @@ export class CountDownLatchObject implements CountDownLatch {
   constructor(
     private readonly latches: Latches,
     readonly key: string,
+    private readonly doubts: Doubts,
   ) {}
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
@@ -33,6 +35,7 @@ export class CountDownLatchObject implements CountDownLatch {
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
     refuseUnknownOptions('await', options, WAIT_OPTIONS);
+    this.doubts.about('await', options);
     const { waitTimeout = Infinity, signal } = options;
     return this.latches.wait(this.key, {
       waitTimeout: readWaitTimeout('waitTimeout', waitTimeout),

@@ -73,7 +73,9 @@ export async function checkPermissions(trial: Trial): Promise<Finding[]> {
   const missing = OPTIONAL.map(async ({ command, without }) =>
     (await refusalOf(client, command)) === undefined ? [] : [optionalMissing(nameOf(command), without)],
   );
-  const user = client.options.username || 'default';
+  const { username, password } = client.options;
+  // Without a password ioredis does not log in, whatever a URL has before its host: that may be the password.
+  const user = (password && username) || 'default';
   return [summary(user, trial.prefix, refusals), ...(await Promise.all(missing)).flat()];
 }
 

@@ -19,15 +19,17 @@ export interface RedisLatchesOptions {
 /** Count-down latches on one Redis server. */
 export class RedisLatches implements LatchStore {
   private readonly memory: number;
+  readonly #scripts: ScriptRunner;
   private lastName = 0;
 
   constructor(
-    private readonly scripts: ScriptRunner,
+    scripts: ScriptRunner,
     /** What stands before a client's id in the name of its channel for a key. */
     private readonly channels: (key: string) => string,
     private readonly clientId: string,
     private readonly options: RedisLatchesOptions,
   ) {
+    this.#scripts = scripts;
     this.memory = MEMORY * options.commandTimeout;
   }
 
@@ -35,17 +37,17 @@ export class RedisLatches implements LatchStore {
     this.lastName += 1;
     // Apart from the ids of acquisitions and count-downs, which the engine makes.
     const name = `${this.clientId}:latch:${this.lastName}`;
-    return Number(await this.scripts.run('latchSet', this.keysOf(key), [name, count, lifetime, this.memory])) === 1;
+    return Number(await this.#scripts.run('latchSet', this.keysOf(key), [name, count, lifetime, this.memory])) === 1;
   }
 
   async countDown(key: string, id: string): Promise<number> {
     return Number(
-      await this.scripts.run('latchCountDown', this.keysOf(key), [address(this.channels(key), key), id, this.memory]),
+      await this.#scripts.run('latchCountDown', this.keysOf(key), [address(this.channels(key), key), id, this.memory]),
     );
   }
 
   async count(key: string, patience: number): Promise<LatchCount> {
-    const reply = await this.scripts.run('latchCount', this.keysOf(key), [this.clientId, patience]);
+    const reply = await this.#scripts.run('latchCount', this.keysOf(key), [this.clientId, patience]);
     const [left, latch] = reply as [number, string];
     return { left: Number(left), latch };
   }

@@ -19,6 +19,7 @@ import type {
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import { guardCredentials } from './credentials.js';
 import { HearingEvidence } from './hearing-evidence.js';
 import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
@@ -56,45 +57,47 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
-  private readonly connection: Connection;
-  private readonly scripts: ScriptRunner;
+  // What knows the password is private to the engine, too: nobody who prints a lock or a service gets to it.
+  readonly #options: RedisStoreOptions;
+  readonly #connection: Connection;
+  readonly #scripts: ScriptRunner;
+  readonly #renewals: LeaseRenewals;
+  readonly #names: KeyScan;
   private readonly keys: LockKeys;
-  private readonly renewals: LeaseRenewals;
-  private readonly names: KeyScan;
   private readonly evidence = new HearingEvidence();
   private listener: LockStoreListener | undefined;
   /** Ends a start that is under way, well or with an error. */
   private started: ((error?: LockStoreError) => void) | undefined;
 
-  constructor(
-    private readonly options: RedisStoreOptions,
-    logger: LockLogger,
-  ) {
+  constructor(options: RedisStoreOptions, logger: LockLogger) {
+    this.#options = options;
+    guardCredentials(this, options.connection);
     this.clientId = options.clientId ?? newClientId();
-    this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
-    this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+    this.#connection = connect({ ...options, clientId: this.clientId }, logger, this);
+    this.#scripts = new ScriptRunner(this.#connection.commands, options.commandTimeout, () => this.#connection.trouble);
     this.keys = new LockKeys(options.keyPrefix);
-    this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
-    this.names = new KeyScan(this.connection.commands, options);
-    const channels = (key: string): string => this.connection.channels(key);
-    this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
+    this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
+    this.#names = new KeyScan(this.#connection.commands, options);
+    const { keyPrefix, commandTimeout } = options;
+    const channels = (key: string): string => this.#connection.channels(key);
+    this.latches = new RedisLatches(this.#scripts, channels, this.clientId, { keyPrefix, commandTimeout });
   }
 
   get listening(): boolean {
-    return this.connection.listening;
+    return this.#connection.listening;
   }
 
   get hearsAll(): boolean {
-    return this.connection.hearsAll;
+    return this.#connection.hearsAll;
   }
 
   get epoch(): number {
-    return this.connection.epoch;
+    return this.#connection.epoch;
   }
 
   get unreachable(): LockStoreError | undefined {
-    const { downFor, trouble: cause } = this.connection;
-    if (downFor < this.options.commandTimeout) return undefined;
+    const { downFor, trouble: cause } = this.#connection;
+    if (downFor < this.#options.commandTimeout) return undefined;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis has been out of reach for ${Math.round(downFor)} ms${why}`, {
       cause,
@@ -108,11 +111,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** @throws LockStoreError when it is closed, or takes longer than `commandTimeout`; connecting goes on then */
   start(): Promise<void> {
-    const { commandTimeout } = this.options;
+    const { commandTimeout } = this.#options;
     if (this.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const tooLate = (): void => {
-        const cause = this.connection.deafness;
+        const cause = this.#connection.deafness;
         const why = cause === undefined ? '' : `: ${cause.message}`;
         this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
       };
@@ -124,13 +127,13 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
         if (error === undefined) resolve();
         else reject(error);
       };
-      this.connection.open();
+      this.#connection.open();
     });
   }
 
   async close(): Promise<void> {
     this.started?.(new LockStoreError('the locks were closed before Redis was reached'));
-    this.connection.close();
+    this.#connection.close();
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -152,10 +155,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
     // One script speaks of one slot.
-    if (this.connection.group(requests).length > 1) return undefined;
+    if (this.#connection.group(requests).length > 1) return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     return readAcquireAllReply(
-      (await this.scripts.run(
+      (await this.#scripts.run(
         'acquireAll',
         keys,
         requests.flatMap((request) => requestArgs(request)),
@@ -168,11 +171,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.connection.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
+    return this.#connection.replicas.confirm(redisKeys(this.#options.keyPrefix, key).state, id, min, timeout);
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    return this.renewals.renew(requests);
+    return this.#renewals.renew(requests);
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
@@ -186,7 +189,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async fence({ key, id, token, turns }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.scripts.run('fence', this.keys.of(key), [id, token, turns])) as number[];
+    const reply = (await this.#scripts.run('fence', this.keys.of(key), [id, token, turns])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
@@ -194,11 +197,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** @throws LockStoreError when the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    return readServerIdentity(this.connection.commands, this.options.commandTimeout);
+    return readServerIdentity(this.#connection.commands, this.#options.commandTimeout);
   }
 
   async inspect(key: string): Promise<StoredLock> {
-    const reply = await this.scripts.run('inspect', this.keys.of(key), [MOST_WAITERS]);
+    const reply = await this.#scripts.run('inspect', this.keys.of(key), [MOST_WAITERS]);
     const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
     return {
       lastToken: Number(lastToken),
@@ -220,7 +223,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   list(request: ListRequest): Promise<ListReply> {
-    return this.names.list(request);
+    return this.#names.list(request);
   }
 
   subscribed(): void {
@@ -250,7 +253,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** Only whoever would hear of its grant may have a place in the queue. */
   private audible(request: AcquireRequest): AcquireRequest {
-    const waits = request.waits && this.connection.hears(request.key, request.patience);
+    const waits = request.waits && this.#connection.hears(request.key, request.patience);
     return waits === request.waits ? request : { ...request, waits };
   }
 
@@ -259,7 +262,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * question, so this may take a part of it only.
    */
   private hear({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+    return this.#connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   private giveBack({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
@@ -288,7 +291,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** Takes down what is known while a question is sent, to be weighed against its answer: whether the client hears. */
   private weighing({ key, id, lease, waits }: AcquireRequest): ((answer: AcquireAnswer) => void) | undefined {
-    const subscription = waits ? this.connection.subscription(key) : undefined;
+    const subscription = waits ? this.#connection.subscription(key) : undefined;
     if (subscription === undefined) return undefined;
     const sent = performance.now();
     return ({ sign, reply }) => {
@@ -310,7 +313,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<unknown> {
-    return this.scripts.run(script, this.keys.of(key), [address(this.connection.channels(key), key), ...args]);
+    return this.#scripts.run(script, this.keys.of(key), [address(this.#connection.channels(key), key), ...args]);
   }
 }
 
