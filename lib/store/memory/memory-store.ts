@@ -7,6 +7,7 @@ import type {
   AcquireRequest,
   ForceReleaseReply,
   HeldReply,
+  HoldName,
   LockStore,
   LockStoreListener,
   ReleaseReply,
@@ -100,7 +101,12 @@ export class MemoryStore implements LockStore {
   }
 
   forceRelease(key: string): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.forceRelease());
+    return this.withLock(key, (lock) => lock.endHolds());
+  }
+
+  /** As `QuorumMember.endHolds`. */
+  endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.endHolds(holds));
   }
 
   inspect(key: string): Promise<StoredLock> {

@@ -5,6 +5,7 @@ const QUEUED = 0;
 const HELD = 1;
 const BUSY = 2;
 const UPGRADE = 4;
+const TOO_MANY = 5;
 /** Of how many elements a reply consists that says 'held'. */
 const HELD_PARTS = 5;
 
@@ -30,6 +31,7 @@ export function readAcquireReply(raw: readonly unknown[]): Partial<AcquireReply>
       more: placeToGoOn(more),
     };
   }
+  if (code === TOO_MANY) return { reply: { outcome: 'too many', time, limit: Number(raw[2]) }, more: undefined };
   return { reply: { outcome: code === UPGRADE ? 'upgrade' : 'left', time }, more: undefined };
 }
 

@@ -7,19 +7,19 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: 'a612e4b2b6459ca3b3ee88e4e7aec024a7a71384',
+    sha1: '4d0e7263f4c9f6e277dbacab18c257f6502ec92f',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
 local FENCE = KEYS[4]
 local GONE = KEYS[5]
 local LIMIT = KEYS[6]
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, TOO_MANY = 0, 1, 2, 3, 4, 5
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -71,8 +71,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -177,7 +186,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '6d1c8a182706c32f7494ef8ea826fa90cb27d081',
+    sha1: 'c8b08b0c8fc4714a534a7cebc7b32a1d212a1bf0',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -198,7 +207,7 @@ if there == 0 or last then
     return { 1, now, token, lease, turns }
   end
 end
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, TOO_MANY = 0, 1, 2, 3, 4, 5
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -250,8 +259,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -435,7 +453,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -451,6 +469,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -474,6 +495,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -517,6 +539,10 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
@@ -566,7 +592,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '61fecd9ecb2c4b6227fb27859aff267c50d23187',
+    sha1: '509789f7cbe98eaaa2de4663bd74d97d809b122f',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -624,8 +650,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -796,7 +831,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -812,6 +847,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -835,6 +873,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -854,7 +893,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '5b48d1848f4b0563baf8a3e35517ce3b5ceb1d6e',
+    sha1: '78e669d2b6e2928211b56e23ff60619d371b24dd',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -912,8 +951,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -994,7 +1042,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'f9c0eddfad302ded20c13b7f76d9ac8b718793db',
+    sha1: '09cbf0a4a61dbd36472148277a733d42b9e0fd64',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1052,8 +1100,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1224,7 +1281,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -1240,6 +1297,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1263,6 +1323,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1271,19 +1332,26 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
+local granted_at = {}
+for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local holds, ended = read_holds()
-if #holds + #ended > 0 then redis.call('DEL', STATE) end
-local told = 0
+local kept, count, told = {}, 0, 0
 for _, hold in ipairs(holds) do
-  if hears_of_end(hold.id) then told = told + 1 end
-  tell_revoked(hold)
+  if granted_at[hold.id] == hold.since then
+    redis.call('HDEL', STATE, hold.id)
+    count = count + 1
+    if hears_of_end(hold.id) then told = told + 1 end
+    tell_revoked(hold)
+  else
+    kept[#kept + 1] = hold
+  end
 end
-local more = settle({}, {}, nil, 0)
-return { #holds, told, more or -1 }`,
+if count > 0 then set_state_ttl(kept) end
+return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'ff40d2c5b29496f2ddf78697712eae86b176cbf9',
+    sha1: '8c7df79595cc695971edea935e59959e0761808b',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1341,8 +1409,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1471,7 +1548,7 @@ local waiters = {}
 for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
-return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }`,
+return { last_token(), holders, waiters, limit_set() or -1 }`,
   },
   latchCountDown: {
     name: 'latch-count-down',
@@ -1639,9 +1716,74 @@ redis.call('PEXPIRE', LATCH, lifetime)
 remember(id, math.max(memory, tonumber(lifetime)))
 return 1`,
   },
+  limit: {
+    name: 'limit',
+    sha1: 'b8a2cb0a5ab2df073a472d9c3843489e457193a0',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
+local function limit_for(request)
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local _, version = limit_set()
+return version`,
+  },
   release: {
     name: 'release',
-    sha1: 'bcf9cf3c2927e4cfa38ef0eb24bbd8f863efea78',
+    sha1: '90d5c5617eeb6532217aa6b25b1d68c336db905f',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1654,7 +1796,7 @@ local released = redis.call('HDEL', STATE, id)
 if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', STATE, QUEUE) == 0 then return 1 end
 local remember, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, TOO_MANY = 0, 1, 2, 3, 4, 5
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1706,8 +1848,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1891,7 +2042,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -1907,6 +2058,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1930,6 +2084,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1973,6 +2128,10 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
@@ -2063,7 +2222,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'f55e7310f18ec5834c1ffd67adb2fac6ed47fa81',
+    sha1: '9c2cfc13c77423b70b5ccaad0d6a7c6c05d324bc',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2121,8 +2280,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -2293,7 +2461,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -2309,6 +2477,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -2332,6 +2503,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -2340,9 +2512,13 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
-redis.call('SET', LIMIT, ARGV[3], 'PX', LIMIT_MEMORY)
+local permits, seen = ARGV[2], tonumber(ARGV[3])
+local _, version = limit_set()
+version = tonumber(version)
+if version <= seen then
+  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_MEMORY)
+end
 local holds, ended = read_holds()
-local more = settle(holds, ended, nil, tonumber(ARGV[2]))
-return more or -1`,
+return settle(holds, ended, nil, 0) or -1`,
   },
 };
