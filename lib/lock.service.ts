@@ -169,7 +169,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new CountDownLatchObject(latches, assertKey(key));
+    return new CountDownLatchObject(latches, assertKey(key), this.defaults);
   }
 
   /**

@@ -1,6 +1,9 @@
 import type { LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
+import type { ReplicateRequest } from './replicate-request.js';
+
+export type { ReplicateRequest };
 
 /**
  * What the engine asks of a store: the port behind which Redis, or anything else, keeps the locks.
@@ -181,14 +184,6 @@ export interface RenewRequest {
   readonly id: string;
   /** Lease in ms from now on; 0 only looks. */
   readonly lease: number;
-}
-
-export interface ReplicateRequest {
-  readonly key: string;
-  readonly id: string;
-  readonly min: number;
-  /** ms */
-  readonly timeout: number;
 }
 
 /** ms of lease left, `'gone'` when there is no such hold, or why it is not known. */

@@ -29,11 +29,11 @@ export class MemoryStore implements LockStore {
   readonly unreachable = undefined;
   readonly keepsPermits = true;
   readonly latches: LatchStore = {
-    setCount: (key, count, lifetime) => this.withLatch(key, (latch) => latch.set(this.latchName(), count, lifetime)),
+    setCount: ({ key, id, count, lifetime }) => this.withLatch(key, (latch) => latch.set(id, count, lifetime)),
     countDown: (key, id) => this.withLatch(key, (latch) => latch.countDown(id)),
-    count: (key, patience) => this.withLatch(key, (latch) => latch.count(this.clientId, patience)),
+    count: (key, patience, seen) => this.withLatch(key, (latch) => latch.count(this.clientId, patience, seen)),
+    replicate: async ({ min }) => min, // nothing can fail over
   };
-  private lastLatch = 0;
   private hears = false;
   private closed = false;
   private listener: LockStoreListener | undefined;
@@ -129,11 +129,6 @@ export class MemoryStore implements LockStore {
 
   private withLatch<Reply>(key: string, script: (latch: MemoryLatch) => Reply): Promise<Reply> {
     return this.execute(() => this.backend.withLatch(key, script));
-  }
-
-  private latchName(): string {
-    this.lastLatch += 1;
-    return `${this.clientId}:latch:${this.lastLatch}`;
   }
 
   private async execute<Reply>(script: () => Reply): Promise<Reply> {

@@ -77,7 +77,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
     this.names = new KeyScan(this.connection.commands, options);
     const channels = (key: string): string => this.connection.channels(key);
-    this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
+    this.latches = new RedisLatches(this.scripts, this.connection.replicas, channels, this.clientId, options);
   }
 
   get listening(): boolean {

@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
@@ -1550,9 +1550,16 @@ for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
 end
 return { last_token(), holders, waiters, limit_set() or -1 }`,
   },
+  latchConfirm: {
+    name: 'latch-confirm',
+    sha1: '2b082f05205d89ed1071d877b4731aa56f7920a8',
+    source: `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
+return 1`,
+  },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: '7a3a4e08f8399176e6e8950c292503e8554ac736',
+    sha1: '8c84b5e77ff81a2ba38ed0aafd327355f1d74695',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1565,6 +1572,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1575,6 +1583,9 @@ local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
 end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
+end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
   redis.call('ZADD', COUNTED, integer(now + memory), id)
@@ -1582,12 +1593,15 @@ local function remember(id, memory)
 end
 local id, memory = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
-if has_counted(id) or left == 0 then return left end
-remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
+if has_counted(id) then return { left, 1 } end
+if left == 0 then return { 0, 0 } end
+local lifetime = redis.call('HGET', LATCH, 'lifetime')
+memory = math.max(memory, tonumber(lifetime))
+remember(id, memory)
 if left > 1 then
   redis.call('HSET', LATCH, 'count', integer(left - 1))
-  redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
-  return left - 1
+  redis.call('PEXPIRE', LATCH, lifetime)
+  return { left - 1, 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -1631,15 +1645,16 @@ end
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
 redis.call('DEL', LATCH)
+remember('opened:' .. name, math.max(memory, OPENED_MEMORY))
 for i = 1, #fields, 2 do
   local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
   if client and waits_until > now then tell_opened(client, name) end
 end
-return 0`,
+return { 0, 1 }`,
   },
   latchCount: {
     name: 'latch-count',
-    sha1: 'a530712ea2528485e0d1abea317abda9a5e4665f',
+    sha1: 'c89964a760170fc203b5bb026ad0719d066af2d3',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1652,6 +1667,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1661,6 +1677,9 @@ end
 local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
+end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
 end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
@@ -1668,18 +1687,21 @@ local function remember(id, memory)
   redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
 end
 local left = count_left()
-if left == 0 then return { 0, '' } end
+local reply = { left, left > 0 and redis.call('HGET', LATCH, 'name') or '' }
+for i = 3, #ARGV do
+  if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+end
 local patience = tonumber(ARGV[2])
-if patience > 0 then
+if left > 0 and patience > 0 then
   local field = 'client:' .. ARGV[1]
   redis.call('HDEL', LATCH, field)
   redis.call('HSET', LATCH, field, integer(now + patience))
 end
-return { left, redis.call('HGET', LATCH, 'name') }`,
+return reply`,
   },
   latchSet: {
     name: 'latch-set',
-    sha1: '0a1e182f2698c21130c0ed78a66454cbde3ce795',
+    sha1: '67c9d75a1e188081ec90fadcf5877b7026239c7a',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1692,6 +1714,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1701,6 +1724,9 @@ end
 local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
+end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
 end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
