@@ -309,6 +309,7 @@ export interface LeaderElection extends AsyncDisposable {
 export interface LeaderElectionOptions {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
+    finishTimeout?: Duration;
     replicas?: ReplicaOptions;
     pattern?: string;
 }

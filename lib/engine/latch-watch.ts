@@ -93,7 +93,8 @@ export class LatchWatch {
   /** Why `waiter` cannot be told that the latch is closed; `undefined`: it is. */
   troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
     if (this.lastError !== undefined || latch !== undefined) return this.lastError;
-    return new LockStoreError(`Redis has not answered yet whether the latch '${this.key}' is open`, { key: this.key });
+    const message = `Redis has not answered yet whether the latch '${this.key}' is open`;
+    return new LockStoreError(message, { key: this.key, transient: true });
   }
 
   /** The store told of its own accord that a latch has come to 0. */
