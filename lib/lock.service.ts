@@ -170,7 +170,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new CountDownLatchObject(latches, assertKey(key), this.taker.doubts);
+    return new CountDownLatchObject(latches, assertKey(key), this.defaults, this.taker.doubts);
   }
 
   /**
@@ -198,8 +198,9 @@ export class LockService {
 
   /**
    * Frees a key, whoever holds it, and gives it to the next who waits. The holder's `signal` aborts as soon as it hears
-   * of it; until then both may believe, so fence what must not be touched twice. `true`: it was held.
-   * @throws LockStoreError when Redis fails
+   * of it; until then both may believe, so fence what must not be touched twice. `true`: it was held. Only holds that the
+   * call has found are ended: one that is granted later stays, whatever the network repeats or delays.
+   * @throws LockStoreError when Redis fails: the key may have been freed all the same
    */
   async forceRelease(key: string): Promise<boolean> {
     return (await this.engine.forceRelease(assertKey(key))).holds > 0;

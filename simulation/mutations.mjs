@@ -195,8 +195,8 @@ export const MUTATIONS = [
     name: 'one-permit-more',
     what: 'one permit more than there are',
     file: 'lib/store/memory/memory-modes.ts',
-    from: 'return used + mode.units <= (limit ?? mode.limit);',
-    to: 'return used + mode.units <= (limit ?? mode.limit) + 1;',
+    from: 'return used + mode.units <= limitFor(mode, limit);',
+    to: 'return used + mode.units <= limitFor(mode, limit) + 1;',
   },
   {
     name: 'readers-beside',

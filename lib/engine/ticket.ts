@@ -4,6 +4,7 @@ import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
 import { acquireRequest, type RequestEnvironment, type TicketTerms } from './acquire-request.js';
 import type { Grant } from './hold.js';
+import { tooManyPermits } from './too-many-permits.js';
 import { upgradeRefused } from './upgrade.js';
 import { elapsedSince, validUntil } from './validity.js';
 
@@ -187,6 +188,9 @@ export class Ticket {
         break;
       case 'upgrade':
         this.refused(upgradeRefused(this.terms.key));
+        break;
+      case 'too many':
+        this.refused(tooManyPermits(this.terms, reply.limit));
         break;
       case 'queued':
       case 'busy':

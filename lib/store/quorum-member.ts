@@ -1,4 +1,4 @@
-import type { LockStore } from './lock-store.js';
+import type { ForceReleaseReply, HoldName, LockStore } from './lock-store.js';
 
 /** What is asked of a store that is one of several, none of which knows of the others. */
 export interface QuorumMember extends LockStore {
@@ -6,6 +6,8 @@ export interface QuorumMember extends LockStore {
   readonly listening: boolean;
   /** Raises the fencing token of a hold. */
   fence(request: FenceRequest): Promise<FenceReply>;
+  /** Ends the named holds of a key. May arrive twice or late: all others stay. */
+  endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply>;
   /** Tells which server it is; `undefined`: we may not ask. */
   identify(): Promise<ServerIdentity | undefined>;
 }

@@ -47,6 +47,11 @@ local function ask(request, gives_back)
     settle(holds, ended, nil, from)
     return { LEFT, now }
   end
+  if exceeds_limit(request) then
+    -- It may wait already, from before the number of permits was lowered.
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
+  end
   if upgrades(holds, request) then
     -- It may wait already, from before its own reader got in.
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end

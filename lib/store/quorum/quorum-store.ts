@@ -17,6 +17,7 @@ import type {
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
+import { forceReleaseEverywhere } from './force-release.js';
 import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
@@ -186,12 +187,8 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  async forceRelease(key: string): Promise<ForceReleaseReply> {
-    const replies = await this.askMajority((store) => store.forceRelease(key));
-    return {
-      holds: Math.max(...replies.map(({ holds }) => holds)),
-      told: Math.max(...replies.map(({ told }) => told)),
-    };
+  forceRelease(key: string): Promise<ForceReleaseReply> {
+    return forceReleaseEverywhere(this, key);
   }
 
   async inspect(key: string): Promise<StoredLock> {

@@ -48,8 +48,14 @@ export interface Connection {
   group<T extends { readonly key: string }>(items: readonly T[]): T[][];
 }
 
-/** Learns how many replicas have what was written of a hold. */
+/** A script that writes something once more as it is: what stands under an id in one key. Answers 0 if there is no such thing. */
+export type ConfirmingScript = 'confirm' | 'latchConfirm';
+
+/** Learns how many replicas have what was written of a hold, or of a latch. */
 export interface ReplicaConfirmation {
-  /** @throws LockStoreError when the server refuses or does not answer in time */
-  confirm(state: string, id: string, min: number, timeout: number): Promise<number>;
+  /**
+   * `script`: by default that of holds.
+   * @throws LockStoreError when the server refuses or does not answer in time
+   */
+  confirm(key: string, id: string, min: number, timeout: number, script?: ConfirmingScript): Promise<number>;
 }

@@ -8,6 +8,7 @@ import type {
   AcquireRequest,
   ForceReleaseReply,
   HeldReply,
+  HoldName,
   LockStoreListener,
   ReleaseReply,
   ReleaseRequest,
@@ -42,6 +43,8 @@ import { readServerIdentity } from './server-identity.js';
 const LONGEST_HEARING = 250;
 /** How many waiters `inspect` tells at most. */
 const MOST_WAITERS = 1_000;
+/** How many holds one command ends at most, so that it does not keep the server for long. */
+const HOLDS_PER_COMMAND = 500;
 
 export interface RedisStoreOptions {
   readonly connection: ConnectionTarget;
@@ -80,7 +83,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#names = new KeyScan(this.#connection.commands, options);
     const { keyPrefix, commandTimeout } = options;
     const channels = (key: string): string => this.#connection.channels(key);
-    this.latches = new RedisLatches(this.#scripts, channels, this.clientId, { keyPrefix, commandTimeout });
+    const { replicas } = this.#connection;
+    this.latches = new RedisLatches(this.#scripts, replicas, channels, this.clientId, { keyPrefix, commandTimeout });
   }
 
   get listening(): boolean {
@@ -167,7 +171,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async setLimit(key: string, permits: number): Promise<void> {
-    for (let from = 0; from >= 0;) from = Number(await this.run('setLimit', key, [from, permits]));
+    const version = (await this.#scripts.run('limit', this.keys.of(key), [])) as string;
+    await this.settle(key, Number(await this.run('setLimit', key, [permits, version])));
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
@@ -183,9 +188,26 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async forceRelease(key: string): Promise<ForceReleaseReply> {
-    const [holds, told, more] = (await this.run('forceRelease', key, [])) as [number, number, number];
-    if (Number(more) >= 0) await this.settle(key, `${this.clientId}:0`, Number(more));
-    return { holds: Number(holds), told: Number(told) };
+    const { holds } = await this.inspect(key);
+    return this.endHolds(key, holds);
+  }
+
+  async endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply> {
+    const { epoch } = this;
+    let ended = 0;
+    let told = 0;
+    let place = 0;
+    // Once at least: where nothing is held somebody may wait all the same.
+    do {
+      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
+      const args = named.flatMap(({ id, since }) => [id, since]);
+      const [count, heard, more] = ((await this.run('forceRelease', key, args)) as number[]).map(Number);
+      ended += count!;
+      told += heard!;
+      await this.settle(key, more!);
+    } while (place < holds.length);
+    // A command whose reply was lost is sent again, and finds nothing the second time.
+    return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 
   async fence({ key, id, token, turns }: FenceRequest): Promise<FenceReply> {
@@ -272,7 +294,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.run('release', key, args).then((raw) => {
       const { reply, more, asked } = readReleaseReply(raw);
       if (asked !== undefined) weigh?.(asked);
-      if (more !== undefined) return this.settle(key, id, more).then(() => reply);
+      if (more !== undefined) return this.settle(key, more, id).then(() => reply);
       if (next === undefined || asked?.more === undefined) return reply;
       return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
     });
@@ -301,9 +323,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     };
   }
 
-  /** The queue is longer than one script looks at: the rest is seen to by giving back again what has been already. */
-  private async settle(key: string, id: string, place: number): Promise<void> {
-    for (let from: number | undefined = place; from !== undefined;) {
+  /**
+   * The queue is longer than one script looks at: the rest is seen to by giving back again what has been already, or what
+   * nobody has. `place`: where to go on, negative: all has been looked at.
+   */
+  private async settle(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
+    for (let from: number | undefined = place; from !== undefined && from >= 0;) {
       from = readReleaseReply(await this.run('release', key, [id, `0 0 ${from}`])).more;
     }
   }

@@ -8,6 +8,7 @@ const BUSY = 2;
 const UPGRADE = 4;
 const UNHEARD = 5;
 const FOUND = 6;
+const TOO_MANY = 7;
 /** Of how many elements a reply consists that says 'held'. */
 const HELD_PARTS = 5;
 
@@ -39,6 +40,7 @@ export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
       sign: code === UNHEARD ? 'unheard' : undefined,
     };
   }
+  if (code === TOO_MANY) return { reply: { outcome: 'too many', time, limit: Number(raw[2]) }, more: undefined };
   return { reply: { outcome: code === UPGRADE ? 'upgrade' : 'left', time }, more: undefined };
 }
 

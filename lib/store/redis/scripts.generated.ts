@@ -7,19 +7,19 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '5fc7eabd812273fba1065fa5c0291a988c7c107f',
+    sha1: 'e768ef9999d44e864388c9e8132bcf30c1755cad',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
 local FENCE = KEYS[4]
 local GONE = KEYS[5]
 local LIMIT = KEYS[6]
-local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND = 0, 1, 2, 3, 4, 5, 6
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -71,8 +71,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -177,7 +186,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'd553ed991027b30ca09761f2880b6c37d3f343c2',
+    sha1: '734413903ec2f561a0d8324aef804f1f52e21adc',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -198,7 +207,7 @@ if there == 0 or last then
     return { 1, now, token, lease, turns }
   end
 end
-local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND = 0, 1, 2, 3, 4, 5, 6
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -250,8 +259,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -435,7 +453,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -451,6 +469,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -474,6 +495,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -518,6 +540,10 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
@@ -567,7 +593,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '61fecd9ecb2c4b6227fb27859aff267c50d23187',
+    sha1: '509789f7cbe98eaaa2de4663bd74d97d809b122f',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -625,8 +651,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -797,7 +832,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -813,6 +848,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -836,6 +874,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -855,7 +894,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '5b48d1848f4b0563baf8a3e35517ce3b5ceb1d6e',
+    sha1: '78e669d2b6e2928211b56e23ff60619d371b24dd',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -913,8 +952,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -995,7 +1043,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'f9c0eddfad302ded20c13b7f76d9ac8b718793db',
+    sha1: '09cbf0a4a61dbd36472148277a733d42b9e0fd64',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1053,8 +1101,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1225,7 +1282,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -1241,6 +1298,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1264,6 +1324,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1272,19 +1333,26 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
+local granted_at = {}
+for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local holds, ended = read_holds()
-if #holds + #ended > 0 then redis.call('DEL', STATE) end
-local told = 0
+local kept, count, told = {}, 0, 0
 for _, hold in ipairs(holds) do
-  if hears_of_end(hold.id) then told = told + 1 end
-  tell_revoked(hold)
+  if granted_at[hold.id] == hold.since then
+    redis.call('HDEL', STATE, hold.id)
+    count = count + 1
+    if hears_of_end(hold.id) then told = told + 1 end
+    tell_revoked(hold)
+  else
+    kept[#kept + 1] = hold
+  end
 end
-local more = settle({}, {}, nil, 0)
-return { #holds, told, more or -1 }`,
+if count > 0 then set_state_ttl(kept) end
+return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'ff40d2c5b29496f2ddf78697712eae86b176cbf9',
+    sha1: '8c7df79595cc695971edea935e59959e0761808b',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1342,8 +1410,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1472,11 +1549,18 @@ local waiters = {}
 for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
-return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }`,
+return { last_token(), holders, waiters, limit_set() or -1 }`,
+  },
+  latchConfirm: {
+    name: 'latch-confirm',
+    sha1: '2b082f05205d89ed1071d877b4731aa56f7920a8',
+    source: `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
+return 1`,
   },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: '7a3a4e08f8399176e6e8950c292503e8554ac736',
+    sha1: '8c84b5e77ff81a2ba38ed0aafd327355f1d74695',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1489,6 +1573,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1499,6 +1584,9 @@ local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
 end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
+end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
   redis.call('ZADD', COUNTED, integer(now + memory), id)
@@ -1506,12 +1594,15 @@ local function remember(id, memory)
 end
 local id, memory = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
-if has_counted(id) or left == 0 then return left end
-remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
+if has_counted(id) then return { left, 1 } end
+if left == 0 then return { 0, 0 } end
+local lifetime = redis.call('HGET', LATCH, 'lifetime')
+memory = math.max(memory, tonumber(lifetime))
+remember(id, memory)
 if left > 1 then
   redis.call('HSET', LATCH, 'count', integer(left - 1))
-  redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
-  return left - 1
+  redis.call('PEXPIRE', LATCH, lifetime)
+  return { left - 1, 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -1555,15 +1646,16 @@ end
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
 redis.call('DEL', LATCH)
+remember('opened:' .. name, math.max(memory, OPENED_MEMORY))
 for i = 1, #fields, 2 do
   local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
   if client and waits_until > now then tell_opened(client, name) end
 end
-return 0`,
+return { 0, 1 }`,
   },
   latchCount: {
     name: 'latch-count',
-    sha1: 'a530712ea2528485e0d1abea317abda9a5e4665f',
+    sha1: 'c89964a760170fc203b5bb026ad0719d066af2d3',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1576,6 +1668,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1585,6 +1678,9 @@ end
 local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
+end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
 end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
@@ -1592,18 +1688,21 @@ local function remember(id, memory)
   redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
 end
 local left = count_left()
-if left == 0 then return { 0, '' } end
+local reply = { left, left > 0 and redis.call('HGET', LATCH, 'name') or '' }
+for i = 3, #ARGV do
+  if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+end
 local patience = tonumber(ARGV[2])
-if patience > 0 then
+if left > 0 and patience > 0 then
   local field = 'client:' .. ARGV[1]
   redis.call('HDEL', LATCH, field)
   redis.call('HSET', LATCH, field, integer(now + patience))
 end
-return { left, redis.call('HGET', LATCH, 'name') }`,
+return reply`,
   },
   latchSet: {
     name: 'latch-set',
-    sha1: '0a1e182f2698c21130c0ed78a66454cbde3ce795',
+    sha1: '67c9d75a1e188081ec90fadcf5877b7026239c7a',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1616,6 +1715,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1625,6 +1725,9 @@ end
 local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
+end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
 end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
@@ -1640,9 +1743,74 @@ redis.call('PEXPIRE', LATCH, lifetime)
 remember(id, math.max(memory, tonumber(lifetime)))
 return 1`,
   },
+  limit: {
+    name: 'limit',
+    sha1: 'b8a2cb0a5ab2df073a472d9c3843489e457193a0',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
+local function limit_for(request)
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local _, version = limit_set()
+return version`,
+  },
   release: {
     name: 'release',
-    sha1: '019018ddb7a45cdf371f3b957c67321420aa4925',
+    sha1: 'b5278064aa94f93dd7a0da4d6ab77e6163b5696c',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1655,7 +1823,7 @@ local released = redis.call('HDEL', STATE, id)
 if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', STATE, QUEUE) == 0 then return 1 end
 local remember, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
-local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND = 0, 1, 2, 3, 4, 5, 6
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1707,8 +1875,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1892,7 +2069,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -1908,6 +2085,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1931,6 +2111,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1975,6 +2156,10 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
@@ -2065,7 +2250,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'f55e7310f18ec5834c1ffd67adb2fac6ed47fa81',
+    sha1: '9c2cfc13c77423b70b5ccaad0d6a7c6c05d324bc',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2123,8 +2308,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -2295,7 +2489,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -2311,6 +2505,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -2334,6 +2531,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -2342,9 +2540,13 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
-redis.call('SET', LIMIT, ARGV[3], 'PX', LIMIT_MEMORY)
+local permits, seen = ARGV[2], tonumber(ARGV[3])
+local _, version = limit_set()
+version = tonumber(version)
+if version <= seen then
+  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_MEMORY)
+end
 local holds, ended = read_holds()
-local more = settle(holds, ended, nil, tonumber(ARGV[2]))
-return more or -1`,
+return settle(holds, ended, nil, 0) or -1`,
   },
 };

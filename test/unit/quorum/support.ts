@@ -3,6 +3,7 @@ import type {
   AcquireReply,
   AcquireRequest,
   ContendedReply,
+  ForceReleaseReply,
   LockStoreListener,
   ReleaseReply,
 } from '../../../lib/store/lock-store.js';
@@ -20,6 +21,10 @@ export class FakeMember extends FakeStore implements QuorumMember {
   fence(request: FenceRequest): Promise<FenceReply> {
     this.fences.push(request);
     return this.fenceReply(request);
+  }
+
+  async endHolds(): Promise<ForceReleaseReply> {
+    return { holds: 0, told: 0 };
   }
 
   identify(): Promise<ServerIdentity | undefined> {
