@@ -1,6 +1,6 @@
 // The public API; npm run generate:api writes it, and a test compares it with what is built.
 
-export declare function prometheusMetrics(client: PrometheusClient, { registry, buckets }?: PrometheusOptions): () => void;
+export declare function prometheusMetrics(client: PrometheusClient, options?: PrometheusOptions): () => void;
 
 export interface PrometheusClient {
     readonly register: PrometheusRegistry;
@@ -57,7 +57,7 @@ export interface LockMetricOptions {
     };
 }
 
-export declare function openTelemetrySpans(tracer: LockTracer, { keys }?: LockSpanOptions): () => void;
+export declare function openTelemetrySpans(tracer: LockTracer, options?: LockSpanOptions): () => void;
 
 export interface LockSpan {
     setAttribute(name: string, value: string): unknown;
@@ -78,7 +78,7 @@ export interface LockTracer {
     }): LockSpan;
 }
 
-export declare function structuredLogs(logger: StructuredLogger, { types }?: StructuredLogOptions): () => void;
+export declare function structuredLogs(logger: StructuredLogger, options?: StructuredLogOptions): () => void;
 
 export interface StructuredLogger {
     debug(line: object): void;

@@ -138,12 +138,12 @@ export declare class DistributedLockInterceptor implements NestInterceptor {
 }
 
 export declare class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError | LockKeyError> {
-    constructor(adapterHost: HttpAdapterHost, { timeoutStatus, retryAfter }?: LockExceptionFilterOptions);
+    constructor(adapterHost: HttpAdapterHost, options?: LockExceptionFilterOptions);
     catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown;
 }
 
 export interface LockExceptionFilterOptions {
-    timeoutStatus?: 423 | 409;
+    timeoutStatus?: number;
     retryAfter?: number;
 }
 
@@ -167,7 +167,7 @@ export declare class LockService {
     health(options?: LockHealthOptions): Promise<LockHealth>;
 }
 
-export declare const InjectLockService: (name?: string) => PropertyDecorator & ParameterDecorator;
+export declare function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator;
 
 export declare function getLockServiceToken(name?: string): symbol;
 

@@ -9,9 +9,9 @@ import { describe } from '../common/describe.js';
  */
 export function refuseHiddenOptions(label: string, written: object, known?: readonly string[]): void {
   for (const name of Object.getOwnPropertyNames(written)) {
-    const { get, set, enumerable } = Object.getOwnPropertyDescriptor(written, name)!;
-    if (get !== undefined || set !== undefined) throw hidden(label, name, 'a getter', written);
-    if (enumerable !== true) throw hidden(label, name, 'not enumerable', written);
+    const property = Object.getOwnPropertyDescriptor(written, name)!;
+    if (property.get !== undefined || property.set !== undefined) throw hidden(label, name, 'a getter', written);
+    if (property.enumerable !== true) throw hidden(label, name, 'not enumerable', written);
   }
   const inherited =
     known?.find((name) => name in written && !Object.hasOwn(written, name)) ?? inheritedName(written, known);

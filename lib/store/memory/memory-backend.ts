@@ -153,7 +153,10 @@ const SHARED = Symbol.for('nestjs-redis-locks:memory-backends:1');
 
 /** The backend that all clients of this process with this prefix share, as they would share one Redis. */
 export function sharedBackend(keyPrefix: string): MemoryBackend {
-  const shared = ((globalThis as { [SHARED]?: Map<string, MemoryBackend> })[SHARED] ??= new Map());
+  const shared = ((globalThis as { [SHARED]?: Map<string, MemoryBackend> })[SHARED] ??= new Map<
+    string,
+    MemoryBackend
+  >());
   let backend = shared.get(keyPrefix);
   if (backend === undefined) shared.set(keyPrefix, (backend = new MemoryBackend()));
   return backend;
