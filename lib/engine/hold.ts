@@ -7,9 +7,6 @@ import { validUntil } from './validity.js';
 
 export type { LockMode };
 
-/** By how much the clocks may part before the machine counts as one that has slept. */
-const SLEPT = 1_000;
-
 /** A grant as the engine believes in it: `from` is before the moment at which the store counts `lease` from. */
 export interface Grant {
   readonly id: string;
@@ -64,8 +61,6 @@ export interface HoldObserver {
   lost(hold: Hold, error: LockLostError): void;
   /** Calls a listener of the user's, which may throw or reject. */
   tellLoss(listener: LossListener, error: LockLostError): unknown;
-  /** The clock of the wall has jumped: ask the store whether the hold still stands. */
-  doubted(hold: Hold): void;
 }
 
 /**
@@ -107,7 +102,6 @@ export class Hold {
   /** Answers to what was sent before this do not count: the lease was shortened since. */
   private countsFrom: number;
   private looseExtensions: readonly LooseExtension[] = [];
-  private wallOffset: number;
   private controller: AbortController | undefined;
 
   constructor(
@@ -127,7 +121,6 @@ export class Hold {
     this.countsFrom = grant.from;
     this.fullFrom = grant.from;
     this.fullLease = terms.lease;
-    this.wallOffset = clock.wall() - this.acquiredAt;
   }
 
   get key(): string {
@@ -139,7 +132,7 @@ export class Hold {
     return this.until;
   }
 
-  /** By the clock, not by timers: right on the first line after a stall, too. */
+  /** By the clock, not by timers: right on the first line after a stall or a suspension, too. */
   get isHeld(): boolean {
     if (this.state !== 'held') return false;
     if (this.clock.now() < this.until) return true;
@@ -165,13 +158,6 @@ export class Hold {
   /** @throws LockLostError */
   assertHeld(): void {
     if (!this.isHeld) throw this.loss ?? this.lostError('it has been released');
-    if (!this.hasSlept) return;
-    this.observer.doubted(this);
-    throw this.lostError('the clock has jumped as if the machine had slept, and Redis has not confirmed the hold yet');
-  }
-
-  private get hasSlept(): boolean {
-    return this.clock.wall() - this.clock.now() - this.wallOffset >= SLEPT;
   }
 
   /** ms of lease, from now on, that make a pushed grant a full lease; 0 when it is one. */
@@ -189,7 +175,6 @@ export class Hold {
     this.looseExtensions = loose;
     const safe = Math.min(lease, ...loose.map((extension) => extension.lease));
     this.until = Math.max(this.until, validUntil(sent, safe));
-    this.wallOffset = this.clock.wall() - this.clock.now();
   }
 
   /** The store is about to be asked for a lease of `lease` ms. */
@@ -226,7 +211,7 @@ export class Hold {
     const now = this.clock.now();
     const { lease } = terms;
     if (this.looseExtensions.some(({ until }) => now < until)) return false;
-    return this.until - now >= Math.min(lease, grantTimeout) / 2 && this.mayLast - now <= lease && !this.hasSlept;
+    return this.until - now >= Math.min(lease, grantTimeout) / 2 && this.mayLast - now <= lease;
   }
 
   /** The hold of the next one in turn, under the same grant: its lease has begun already. */
@@ -239,7 +224,6 @@ export class Hold {
     next.until = Math.min(next.until, this.until);
     next.mayLast = this.mayLast;
     next.countsFrom = this.countsFrom;
-    next.wallOffset = this.wallOffset;
     return next;
   }
 

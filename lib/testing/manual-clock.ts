@@ -10,15 +10,10 @@ interface ManualTimer {
 /** Time that stands still until a test lets it go on. It begins somewhere, as `performance.now()` does. */
 export class ManualClock implements Clock {
   private time = 1_000;
-  private readonly offset = Date.now();
   private readonly timers = new Set<ManualTimer>();
 
   now(): number {
     return this.time;
-  }
-
-  wall(): number {
-    return this.offset + this.time;
   }
 
   setTimer(delay: number, callback: () => void): unknown {
