@@ -49,8 +49,8 @@ export class Machine {
   suspend(ms: number, resumed: () => void): void {
     const { world } = this;
     if (world.now < this.suspendedUntil) return;
-    this.suspendedUntil = world.now + ms;
-    this.stall(ms);
+    this.suspendedUntil = world.now + ms + WAKING;
+    this.stalledUntil = Math.max(this.stalledUntil, this.suspendedUntil);
     world.at(this.suspendedUntil, () => {
       this.suspended += ms * this.rate;
       // At once, also where it is stalled for longer: the judge goes by what the process would see.
@@ -68,6 +68,8 @@ export class Machine {
 
 /** ms between two looks at a clock, at least. */
 const TICK = 1e-6;
+/** ms that it takes until a process runs again after a suspension: its monotonic clock counts them. */
+const WAKING = 0.03;
 /** What the wall clock of a machine says at the beginning of its own, if nobody has set it. */
 export const WALL = 1_700_000_000_000;
 

@@ -19,7 +19,11 @@ class FakeMachine implements ElapsedClockParts {
   readonly timers = new Set<FakeTimer>();
 
   monotonic = (): number => this.ran;
-  wall = (): number => Math.floor(this.elapsed + this.wallShift);
+  wallLooks = 0;
+  wall = (): number => {
+    this.wallLooks += 1;
+    return Math.floor(this.elapsed + this.wallShift);
+  };
   uptime: (() => number) | undefined = () => {
     this.looks += 1;
     return (Math.floor(this.elapsed / this.grain) * this.grain) / 1_000;
@@ -41,6 +45,8 @@ class FakeMachine implements ElapsedClockParts {
 
   suspend(ms: number): void {
     this.suspended += ms;
+    // It takes a moment to wake up.
+    this.ran += 0.03;
   }
 
   /** Lets time pass while the machine runs. */
@@ -112,8 +118,25 @@ describe('the system clock', () => {
     }
     expect(machine.looks).toBe(looks);
     machine.wallShift += HOUR;
-    for (let i = 0; i < 1_000; i += 1) clock.now();
+    for (let i = 0; i < 1_000; i += 1) {
+      machine.pass(1);
+      clock.now();
+    }
     expect(machine.looks).toBe(looks + 1);
+  });
+
+  it('reads the wall clock once for readings within 0.02 ms', () => {
+    const { machine, clock } = setUp();
+    machine.pass(1);
+    const { wallLooks } = machine;
+    for (let i = 0; i < 10; i += 1) {
+      clock.now();
+      machine.pass(0.001);
+    }
+    expect(machine.wallLooks).toBe(wallLooks + 1);
+    machine.pass(0.02);
+    clock.now();
+    expect(machine.wallLooks).toBe(wallLooks + 2);
   });
 
   it('is never more than 20 ms behind, nor ahead by more than 20 ms for each suspension, whatever happens', () => {
