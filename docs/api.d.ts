@@ -305,6 +305,7 @@ export interface LeaderElection extends AsyncDisposable {
 export interface LeaderElectionOptions {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
+    finishTimeout?: Duration;
     replicas?: ReplicaOptions;
     pattern?: string;
 }
@@ -544,6 +545,7 @@ export type LockMode = {
 export interface LockStore {
     readonly clientId: string;
     readonly listening: boolean;
+    readonly hearsAll?: boolean;
     readonly epoch: number;
     readonly unreachable: LockStoreError | undefined;
     readonly keepsPermits: boolean;

@@ -18,7 +18,7 @@ import type { LockInfo } from './locks/lock-info.js';
 import { readLockHealth } from './locks/read-lock-health.js';
 import { readLockInfo } from './locks/read-lock-info.js';
 import { LockObject, type LockObjectService, type LockObjectTerms } from './locks/lock-object.js';
-import { withinScope } from './locks/lock-scope.js';
+import { LockScope } from './locks/lock-scope.js';
 import { LockTaker, NO_OPTIONS, readKeys, refuseWithoutPermits } from './locks/lock-taker.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 import { readOwner, readPattern, type AcquireDefaults } from './locks/resolve-acquire-options.js';
@@ -228,7 +228,7 @@ export class LockService {
 
   /** @internal Runs `work` within the scope of a handle: what it locks again re-enters, `currentLock()` finds it. */
   within<T>(handle: LockHandle, work: () => T): T {
-    return handle instanceof HeldLock || handle instanceof HeldLocks ? withinScope(handle, work) : work();
+    return handle instanceof HeldLock || handle instanceof HeldLocks ? LockScope.ofLock(handle).run(work) : work();
   }
 
   /**
@@ -264,13 +264,16 @@ export class LockService {
     const acquisition = withoutOnLost(options);
     const lock = this.taker.takeAgain(key, acquisition) ?? (await this.taker.take(key, acquisition, units));
     if (typeof onLost === 'function') lock.onLost(onLost);
+    const scope = LockScope.ofLock(lock);
     let result: T;
     try {
-      result = await withinScope(lock, () => task(lock));
+      result = await scope.run(() => task(lock));
     } catch (error) {
+      scope.end();
       if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
       throw error;
     }
+    scope.end();
     if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
     if (onLost === 'throw' && lock.loss !== undefined) throw lostOnTheWay(lock.loss, result);
     return result;
@@ -284,8 +287,8 @@ export class LockService {
   ): Lock {
     refuseUnknownOptions(label, options, ['owner', 'pattern']);
     const service: LockObjectService = {
-      acquire: (names, terms) => this.acquire(names, terms),
-      tryAcquire: (names, terms) => this.tryAcquire(names, terms),
+      acquire: (names, terms) => this.taker.takeGuarded(names, terms),
+      tryAcquire: (names, terms) => nullOnTimeout(this.taker.takeGuarded(names, terms)),
       forceRelease: (key) => this.forceRelease(key),
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.taker.inScope(names, held),
@@ -303,7 +306,7 @@ function withoutOnLost(options: RunOptions): AcquireOptions {
   return acquisition;
 }
 
-async function nullOnTimeout(acquisition: Promise<LockHandle>): Promise<LockHandle | null> {
+async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Promise<T | null> {
   try {
     return await acquisition;
   } catch (error) {

@@ -1,9 +1,10 @@
 import { Subject } from 'rxjs';
 import { systemClock, type Clock } from './common/clock.js';
-import { labelled, singleLine, type LockLogger } from './common/logger.js';
+import { labelled, singleLine, sturdy, type LockLogger } from './common/logger.js';
 import { EventChannels } from './diagnostics/index.js';
 import { LockEngine, type LockEngineParts } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
+import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from './lock.service.js';
 import type { RedisConnectionOption } from './redis-lock.connection.js';
 import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
@@ -26,7 +27,7 @@ export function createLockService(
   log: LockLogger,
   { clock = systemClock, engine: makeEngine = (parts) => new LockEngine(parts) }: InstanceParts = {},
 ): LockService {
-  const logger = singleLine(log);
+  const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
   const events = new Subject<LockEvent>();
   const engine = makeEngine({
@@ -39,7 +40,12 @@ export function createLockService(
     grantTimeout,
     localTurns: { most: options.localHandoffs, time: options.localHandoffTime },
   });
-  return new LockService(engine, events.asObservable(), {
+  const observed = new ObservedEvents<LockEvent>(events, (error) =>
+    logger.error(
+      `a subscriber of the events of locks has thrown, or has no handler for an error: ${error instanceof Error ? error.message : String(error)}`,
+    ),
+  );
+  return new LockService(engine, observed, {
     name,
     shutdownTimeout,
     defaults: { ...defaults, lockWatchdogTimeout },

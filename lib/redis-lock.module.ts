@@ -1,7 +1,8 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
-import { ModuleRef, ModulesContainer } from '@nestjs/core';
+import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from './common/describe.js';
 import { LockConfigError } from './errors/index.js';
+import { RequestContextInterceptor } from './interceptors/request-context.interceptor.js';
 import { LockService } from './lock.service.js';
 import { createLockService } from './redis-lock.composition.js';
 import { LockExplorer } from './redis-lock.explorer.js';
@@ -82,6 +83,7 @@ function instance(
       ...optionsProviders,
       ...services,
       { provide: INSTANCE_NAME, useValue: name },
+      { provide: APP_INTERCEPTOR, useClass: RequestContextInterceptor },
       {
         provide: LOCK_REGISTRY,
         inject: [ModulesContainer, ModuleRef],

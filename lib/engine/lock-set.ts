@@ -6,7 +6,7 @@ import type { HeldReply, LockStore } from '../store/lock-store.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { acquireRequest, type RequestEnvironment } from './acquire-request.js';
 import { validUntil } from './validity.js';
-import type { WaitTerms } from './waiter.js';
+import { answerDue, type WaitTerms } from './waiter.js';
 
 /** What taking several locks needs from its surroundings. */
 export interface LockSetEnvironment extends RequestEnvironment {
@@ -37,19 +37,22 @@ export async function acquireSet(
   set: readonly HoldTerms[],
   wait: WaitTerms,
 ): Promise<Hold[]> {
-  const deadline = environment.clock.now() + wait.waitTimeout;
+  const since = environment.clock.now();
+  // One limit for the whole set, however many questions it takes.
+  const answerBy = answerDue(since, wait.waitTimeout, environment.commandTimeout);
   // Each of those that replicas have to confirm is a matter of its own.
-  const atOnce = set.some(({ replicas }) => replicas) ? undefined : await takeAtOnce(environment, set, wait);
-  return atOnce ?? (await takeInOrder(environment, set, wait, deadline));
+  const atOnce = set.some(({ replicas }) => replicas) ? undefined : await takeAtOnce(environment, set, wait, answerBy);
+  return atOnce ?? (await takeInOrder(environment, set, { ...wait, answerBy }, since + wait.waitTimeout));
 }
 
 async function takeInOrder(
   environment: LockSetEnvironment,
   set: readonly HoldTerms[],
-  { waitTimeout, signal }: WaitTerms,
+  { waitTimeout, answerBy = Infinity, signal }: WaitTerms,
   deadline: number,
 ): Promise<Hold[]> {
   const held = new Map<string, Hold>();
+  let owner: string | undefined;
   try {
     for (const terms of [...set].sort(byKey)) {
       const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
@@ -59,27 +62,53 @@ async function takeInOrder(
         throw new LockTimeoutError(message, { key: terms.key });
       }
       // Renewed while the others are waited for, and not kept if they are waited for in vain.
-      const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), signal }));
+      const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
+      const hold = await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal });
+      held.set(terms.key, hold);
+      // The first one waits as nobody in particular, so that it shares the ticket of this client.
+      owner ??= ownerOf(hold);
     }
-    await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+    const begun = Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+    if (!(await settledBy(environment, begun, answerBy))) throw unanswered(set);
+    await begun;
     held.forEach(refuseLost); // the last answer may have come late for the others
     const now = environment.clock.now();
     for (const { key, holdAtLeast } of set) keepFrom(now, held.get(key)!, holdAtLeast);
   } catch (error) {
     const released = Promise.allSettled([...held.values()].map((hold) => environment.release(hold)));
     // Not where the store is out of reach: that would take as long once more.
-    if (!isLockStoreError(error) || !error.transient) await released;
+    if (!isLockStoreError(error) || !error.transient) await settledBy(environment, released, answerBy);
     throw error;
   }
   return set.map(({ key }) => held.get(key)!);
 }
 
+/** The owner of a hold, which is used elsewhere from now on: whoever had the key in turn after it would be let in there. */
+function ownerOf(hold: Hold): string {
+  hold.ownerIsKnown = true;
+  return hold.owner;
+}
+
+/** Whoever names no owner has one for all keys nevertheless: the one under which the first of them is held. */
+const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({ ...terms, owner: terms.owner ?? owner });
+
 const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
+
+/** Resolves when `work` has settled, or at `time`; tells which. */
+function settledBy({ agenda }: LockSetEnvironment, work: Promise<unknown>, time: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const limit = agenda.addLimit(time, () => resolve(false));
+    const settled = (): void => {
+      agenda.cancel(limit);
+      resolve(true);
+    };
+    work.then(settled, settled);
+  });
+}
 
 /** The last one has been taken, so a lease that is fixed or counted begins now. */
 async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
-  hold.terms = { ...terms, holdAtLeast: 0 };
+  hold.terms = { ...terms, owner: hold.terms.owner, holdAtLeast: 0 };
   hold.renewals = 0;
   refuseLost(hold);
   if (!terms.renews || terms.maxRenewTimes > 0) await environment.extend(hold, terms.lease);
@@ -99,12 +128,14 @@ function keepFrom(now: number, hold: Hold, holdAtLeast: number): void {
 function takeAtOnce(
   environment: LockSetEnvironment,
   set: readonly HoldTerms[],
-  { waitTimeout, signal }: WaitTerms,
+  { signal }: WaitTerms,
+  answerBy: number,
 ): Promise<Hold[] | undefined> {
   const { store, clock, agenda } = environment;
   return new Promise((resolve, reject) => {
     let over = false;
     const ids = set.map(() => environment.nextId());
+    const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
     for (const id of ids) environment.askedAtOnce.add(id);
     const sent = clock.now();
     const { epoch } = store;
@@ -127,8 +158,8 @@ function takeAtOnce(
     const stopListening = [environment.closingSignal, ...(signal ? [signal] : [])].map((each) =>
       listenToAbort(each, () => giveUp(() => reject(each.reason as Error))),
     );
-    const deadline =
-      waitTimeout > 0 ? agenda.add(sent + waitTimeout, () => giveUp(() => reject(unanswered(set)))) : undefined;
+    // It waits for nobody, so all that it may lack at that time is the answer.
+    const deadline = agenda.addLimit(answerBy, () => giveUp(() => reject(unanswered(set))));
 
     const answered = (replies: readonly HeldReply[] | undefined): void => {
       if (replies === undefined) return finish(() => resolve(undefined));
@@ -136,11 +167,11 @@ function takeAtOnce(
       finish(() => {
         const late = replies.some(({ lease }) => validUntil(sent, lease) <= clock.now());
         if (late) leaveAll(0);
-        resolve(late ? undefined : set.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
+        resolve(late ? undefined : owned.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
       });
     };
     const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({
-      ...{ id, token, lease, epoch },
+      ...{ id, token, lease, epoch, restsOn: epoch },
       longest: lease,
       turns: 1,
       from: sent,
@@ -148,7 +179,7 @@ function takeAtOnce(
 
     store
       .acquireAll(
-        set.map((terms, i) =>
+        owned.map((terms, i) =>
           acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1, turnsAlone: 1 }),
         ),
       )

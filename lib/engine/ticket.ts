@@ -73,12 +73,9 @@ export class Ticket {
     environment.expect(this);
   }
 
-  /** Why the store is not known to have answered lately; `undefined` when all is well. */
-  get trouble(): LockStoreError | undefined {
-    if (this.lastError !== undefined) return this.lastError;
-    return this.base === undefined && this.asking > 0
-      ? new LockStoreError(`Redis has not answered yet whether '${this.terms.key}' is free`, { key: this.terms.key })
-      : undefined;
+  /** Whether the store has said nothing at all yet. */
+  get isUnanswered(): boolean {
+    return this.lastError === undefined && this.base === undefined && this.asking > 0;
   }
   /** The failure of the last question, if the store has not answered since. */
   lastError: LockStoreError | undefined;
@@ -142,7 +139,7 @@ export class Ticket {
       // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
       const from = Math.min(elapsedSince(base.sent, grant.time - base.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
-        this.granted(grant, from);
+        this.granted(grant, from, base.epoch);
         return;
       }
     }
@@ -183,7 +180,7 @@ export class Ticket {
     this.lastError = undefined;
     switch (reply.outcome) {
       case 'held':
-        this.granted(reply, sent);
+        this.granted(reply, sent, epoch);
         break;
       case 'left':
         this.refused(new LockStoreError('the acquisition was given up', { key: this.terms.key }));
@@ -235,14 +232,14 @@ export class Ticket {
     this.holder.failed(this, error);
   }
 
-  private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number): void {
+  private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number, restsOn: number): void {
     this.finish();
     // A question on its way makes a pushed grant a full lease.
     const longest = this.asking > 0 ? Math.max(lease, this.terms.lease) : lease;
     // Somebody waits behind it who is to be served in the order in which all came.
     const alone = this.yields ? 1 : turns;
-    const epoch = this.firstEpoch ?? 0;
-    this.holder.granted(this, { id: this.id, token, lease, longest, turns: alone, from, epoch });
+    const epoch = this.firstEpoch ?? restsOn;
+    this.holder.granted(this, { id: this.id, token, lease, longest, turns: alone, from, epoch, restsOn });
   }
 
   private askAt(at: number): void {

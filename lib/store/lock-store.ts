@@ -13,6 +13,11 @@ export interface LockStore {
   readonly clientId: string;
   /** Whether it hears now what is told to those who hold something: a release by force, a word to yield. */
   readonly listening: boolean;
+  /**
+   * Whether all that it is to hear is heard, grants of every key included, as far as that is known. Left out: `listening`
+   * says so.
+   */
+  readonly hearsAll?: boolean;
   /** Grows whenever the connection was lost and made anew: what was told before may not hold after. */
   readonly epoch: number;
 

@@ -77,6 +77,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     return this.members.filter(({ store }) => store.listening).length >= this.quorum;
   }
 
+  get hearsAll(): boolean {
+    return this.members.filter(({ store }) => store.hearsAll ?? store.listening).length >= this.quorum;
+  }
+
   get epoch(): number {
     return this.members.reduce((sum, { store }) => sum + store.epoch, 0);
   }

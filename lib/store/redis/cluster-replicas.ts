@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { LockStoreError } from '../../errors/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
-import { REPLICATION_OPTIONS } from './connection-options.js';
+import { keepAliveLike, REPLICATION_OPTIONS } from './connection-options.js';
 import type { ReplicaConfirmation } from './connection.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { storeFailure } from './store-failure.js';
@@ -47,7 +47,8 @@ export class ClusterReplicas implements ReplicaConfirmation {
   private of({ address, client }: ClusterNode): ReplicaAcknowledgement {
     let node = this.nodes.get(address);
     if (node === undefined) {
-      const connect = (): Redis => client.duplicate({ ...REPLICATION_OPTIONS, keyPrefix: this.cluster.keyPrefix });
+      const options = { keepAlive: keepAliveLike(client), keyPrefix: this.cluster.keyPrefix };
+      const connect = (): Redis => client.duplicate({ ...REPLICATION_OPTIONS, ...options });
       node = new ReplicaAcknowledgement(connect, this.commandTimeout);
       this.nodes.set(address, node);
     }

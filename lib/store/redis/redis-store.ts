@@ -19,6 +19,7 @@ import type {
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import { HearingEvidence } from './hearing-evidence.js';
 import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { RedisLatches } from './redis-latches.js';
@@ -30,6 +31,7 @@ import {
   readMode,
   readReleaseReply,
   writeMode,
+  type AcquireAnswer,
 } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
@@ -59,6 +61,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   private readonly keys: LockKeys;
   private readonly renewals: LeaseRenewals;
   private readonly names: KeyScan;
+  private readonly evidence = new HearingEvidence();
   private listener: LockStoreListener | undefined;
   /** Ends a start that is under way, well or with an error. */
   private started: ((error?: LockStoreError) => void) | undefined;
@@ -79,6 +82,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   get listening(): boolean {
     return this.connection.listening;
+  }
+
+  get hearsAll(): boolean {
+    return this.connection.hearsAll;
   }
 
   get epoch(): number {
@@ -232,8 +239,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   message(text: string, token?: number): void {
     const message = readMessage(text);
-    if (message?.word === 'granted') this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
-    else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
+    if (message?.word === 'granted') {
+      this.evidence.heard(message.grant.id);
+      this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
+    } else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
@@ -256,8 +265,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   private giveBack({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
     const what = [id, `${remember} ${keep} 0`];
     const args = next === undefined ? what : [...what, ...requestArgs(next)];
+    const weigh = next && this.weighing(next);
     return this.run('release', key, args).then((raw) => {
       const { reply, more, asked } = readReleaseReply(raw);
+      if (asked !== undefined) weigh?.(asked);
       if (more !== undefined) return this.settle(key, id, more).then(() => reply);
       if (next === undefined || asked?.more === undefined) return reply;
       return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
@@ -266,10 +277,25 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** Asks until all of the queue has been looked at. */
   private ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
+    const weigh = this.weighing(request);
     return this.run('acquire', request.key, requestArgs(request, place)).then((raw) => {
-      const { reply, more } = readAcquireReply(raw as readonly unknown[]);
+      const answer = readAcquireReply(raw as readonly unknown[]);
+      weigh?.(answer);
+      const { reply, more } = answer;
       return more === undefined ? reply : this.ask(request, more);
     });
+  }
+
+  /** Takes down what is known while a question is sent, to be weighed against its answer: whether the client hears. */
+  private weighing({ key, id, lease, waits }: AcquireRequest): ((answer: AcquireAnswer) => void) | undefined {
+    const subscription = waits ? this.connection.subscription(key) : undefined;
+    if (subscription === undefined) return undefined;
+    const sent = performance.now();
+    return ({ sign, reply }) => {
+      if (sign === undefined) return;
+      const leaseLeft = reply.outcome === 'held' ? reply.lease : undefined;
+      this.evidence.weigh(sign, { id, lease, sent, subscription }, leaseLeft);
+    };
   }
 
   /** The queue is longer than one script looks at: the rest is seen to by giving back again what has been already. */

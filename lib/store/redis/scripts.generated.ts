@@ -12,14 +12,14 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: 'a612e4b2b6459ca3b3ee88e4e7aec024a7a71384',
+    sha1: '5fc7eabd812273fba1065fa5c0291a988c7c107f',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
 local FENCE = KEYS[4]
 local GONE = KEYS[5]
 local LIMIT = KEYS[6]
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND = 0, 1, 2, 3, 4, 5, 6
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -147,8 +147,8 @@ local function request_at(at)
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
 local function use_lock(place)
   STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
@@ -177,7 +177,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '6d1c8a182706c32f7494ef8ea826fa90cb27d081',
+    sha1: 'd553ed991027b30ca09761f2880b6c37d3f343c2',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -198,7 +198,7 @@ if there == 0 or last then
     return { 1, now, token, lease, turns }
   end
 end
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND = 0, 1, 2, 3, 4, 5, 6
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -326,8 +326,8 @@ local function request_at(at)
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -494,6 +494,7 @@ local function complete(holds, hold, request)
     hold.ends = ends
     set_state_ttl(holds)
     write_hold(hold)
+    return held(hold, FOUND)
   end
   return held(hold)
 end
@@ -552,7 +553,7 @@ local function ask(request, gives_back)
   elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1])
   end
-  return not_held(QUEUED, holds, ticket.ask_at - now, more)
+  return not_held(is_present(request.id) and QUEUED or UNHEARD, holds, ticket.ask_at - now, more)
 end
 return ask(request_at(2))`,
   },
@@ -1641,7 +1642,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: 'bcf9cf3c2927e4cfa38ef0eb24bbd8f863efea78',
+    sha1: '019018ddb7a45cdf371f3b957c67321420aa4925',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1654,7 +1655,7 @@ local released = redis.call('HDEL', STATE, id)
 if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', STATE, QUEUE) == 0 then return 1 end
 local remember, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND = 0, 1, 2, 3, 4, 5, 6
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1782,8 +1783,8 @@ local function request_at(at)
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -1950,6 +1951,7 @@ local function complete(holds, hold, request)
     hold.ends = ends
     set_state_ttl(holds)
     write_hold(hold)
+    return held(hold, FOUND)
   end
   return held(hold)
 end
@@ -2008,7 +2010,7 @@ local function ask(request, gives_back)
   elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1])
   end
-  return not_held(QUEUED, holds, ticket.ask_at - now, more)
+  return not_held(is_present(request.id) and QUEUED or UNHEARD, holds, ticket.ask_at - now, more)
 end
 if kept and keep > 0 then
   local hold = read_hold(id .. '/kept', kept)
