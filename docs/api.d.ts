@@ -687,7 +687,6 @@ export interface ListRequest {
 
 export interface Clock {
     now(): number;
-    wall(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
     stayAwake(): () => void;

@@ -183,10 +183,6 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     }
   }
 
-  doubted(hold: Hold): void {
-    this.watchdog.askNow([hold]);
-  }
-
   renewed(hold: Hold): void {
     this.environment.announcer.renewed(hold);
   }

@@ -1,6 +1,6 @@
 import type { LockStoreListener, StoredLock } from '../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
-import { type Machine, MachineClock } from './machine.js';
+import { type Machine, MachineClock, WALL } from './machine.js';
 
 /** A message that a server pushes. */
 export type Push = (listener: LockStoreListener) => void;
@@ -21,7 +21,7 @@ export class Server {
   private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
 
   constructor(private readonly machine: Machine) {
-    this.backend = new MemoryBackend(new MachineClock(machine));
+    this.backend = new MemoryBackend(new MachineClock(machine), WALL);
   }
 
   /** Executes a script as soon as it runs; its answer is given to `answer`. */
@@ -61,7 +61,7 @@ export class Server {
     this.life += 1;
     this.version += 1;
     this.freeze(ms);
-    if (!keeps) this.backend = new MemoryBackend(new MachineClock(this.machine));
+    if (!keeps) this.backend = new MemoryBackend(new MachineClock(this.machine), WALL);
     for (const lose of this.onRestart) lose(ms);
   }
 

@@ -34,17 +34,17 @@ class Fence implements Fading {
 export class MemoryBackend implements MemoryServer {
   now = 0;
   micros = 0;
-  /** So that the time looks like that of a server, and nobody sets it. */
-  private readonly origin: number;
   private readonly locks = new FadingMap<MemoryLock>();
   private readonly fences = new FadingMap<Fence>();
   private readonly latches = new FadingMap<MemoryLatch>();
   private readonly clients = new Map<string, Subscriber>();
   private messages: Array<() => void> = [];
 
-  constructor(private readonly clock: Clock = systemClock) {
-    this.origin = clock.wall() - clock.now();
-  }
+  constructor(
+    private readonly clock: Clock = systemClock,
+    /** What is added to the clock, so that the time looks like that of a server, and nobody sets it. */
+    private readonly origin = Date.now() - clock.now(),
+  ) {}
 
   /** A client hears from now on. */
   subscribe(client: string, subscriber: Subscriber): void {

@@ -10,6 +10,9 @@ import { MemoryBackend } from '../../../lib/store/memory/memory-backend.js';
 import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../../../lib/store/quorum-member.js';
 import { SimulatedStore, type Surroundings } from '../../support/simulation.js';
 
+/** What the time of masters is counted from. */
+const ORIGIN = 1_700_000_000_000;
+
 /** A master: the locks of this process's memory, and a clock of its own for tokens. */
 export class SimulatedMaster {
   readonly backend: MemoryBackend;
@@ -23,7 +26,7 @@ export class SimulatedMaster {
     /** How far its tokens are ahead. */
     ahead: number,
   ) {
-    this.backend = new MemoryBackend(clock);
+    this.backend = new MemoryBackend(clock, ORIGIN);
     this.floor = ahead;
   }
 
