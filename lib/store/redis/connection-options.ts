@@ -3,6 +3,9 @@ import type { RedisOptions } from 'ioredis';
 /** How many ms a closed connection may linger: ioredis waits so long also for one that is closed already. */
 export const LINGER = 100;
 
+/** In ms: how long an answer may take until it is doubted that the right server is asked, and how often that is looked into. */
+export const DOUBT = 1_000;
+
 /** Node sets timers that are longer than this to 1 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -30,11 +33,16 @@ export const OWN_OPTIONS: RedisOptions = {
 };
 
 /**
- * After a failover that was asked for, the old master goes on to take writes for eight seconds and more, until Sentinels
- * make it a replica; whoever comes new is sent to the new one meanwhile. So we listen for the switch, and go on to do so
- * when a Sentinel was away for a while: ioredis would not.
+ * A Sentinel, or an old master, may be frozen or gone without a word: two seconds are enough to answer where the master is,
+ * and to connect. ioredis would wait for ever for the one, and ten seconds for the other.
  */
-export const SENTINEL_OPTIONS: RedisOptions = { failoverDetector: true, sentinelReconnectStrategy: retryDelay };
+export const SENTINEL_OPTIONS: RedisOptions = {
+  sentinelCommandTimeout: 2_000,
+  connectTimeout: 2_000,
+  sentinelRetryStrategy: retryDelay,
+  sentinelReconnectStrategy: retryDelay,
+  failoverDetector: true,
+};
 
 /** We subscribe ourselves, so as to know when the server has confirmed it. */
 export const SUBSCRIBER_OPTIONS: RedisOptions = {

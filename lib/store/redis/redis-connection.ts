@@ -3,6 +3,7 @@ import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
 import {
+  DOUBT,
   OWN_OPTIONS,
   REPLICATION_OPTIONS,
   retryDelay,
@@ -10,9 +11,13 @@ import {
   silenceLimit,
   SUBSCRIBER_OPTIONS,
 } from './connection-options.js';
-import type { Connection, ConnectionObserver } from './connection.js';
-import { askAgainAfterSilence, hushSentinels, leaveSentinels } from './failover-detector.js';
+import type { Connection, ConnectionObserver, ReplicaConfirmation } from './connection.js';
+import { hushSentinels } from './failover-detector.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
+import { retryConfirmation } from './retried-confirmation.js';
+import { connectorTo, leadsElsewhere } from './sentinel-connector.js';
+import { SentinelWatch } from './sentinel-watch.js';
+import { Sentinels } from './sentinels.js';
 
 /** How many ms after a refused subscription the next one is tried. */
 const SUBSCRIBE_AGAIN = 1_000;
@@ -32,7 +37,10 @@ export interface RedisConnectionOptions {
  */
 export class RedisConnection implements Connection {
   readonly commands: Redis;
-  readonly replicas: ReplicaAcknowledgement;
+  readonly replicas: ReplicaConfirmation = {
+    confirm: (state, id, min, timeout) =>
+      retryConfirmation(timeout, (left) => this.acknowledgement.confirm(state, id, min, left)),
+  };
   listening = false;
   epoch = 0;
 
@@ -40,7 +48,12 @@ export class RedisConnection implements Connection {
   /** The subscriber was connected before the connection for commands was last lost. */
   private isSubscriberOlder = false;
   private readonly subscriber: Redis;
+  private readonly acknowledgement: ReplicaAcknowledgement;
   private readonly ownsCommands: boolean;
+  /** Those that say which server is the master, where there are any and the client is ours. */
+  private readonly sentinels: Sentinels | undefined;
+  private readonly sentinelWatch: SentinelWatch | undefined;
+  private doubted = -Infinity;
   private readonly log: ConnectionLog;
   private closed = false;
   private readonly watch: Array<() => void> = [];
@@ -53,9 +66,15 @@ export class RedisConnection implements Connection {
     const { connection, commandTimeout } = options;
     this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
-    this.commands = isClient(connection) ? connection : connect(connection, commandTimeout);
+    this.sentinels = isClient(connection) ? undefined : this.sentinelsOf(connection);
+    if (this.sentinels?.options.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels);
+    this.commands = isClient(connection) ? connection : connect(connection, commandTimeout, this.sentinels);
     this.subscriber = this.commands.duplicate(SUBSCRIBER_OPTIONS);
-    this.replicas = new ReplicaAcknowledgement(() => this.commands.duplicate(REPLICATION_OPTIONS), commandTimeout);
+    this.acknowledgement = new ReplicaAcknowledgement(
+      () => this.commands.duplicate(REPLICATION_OPTIONS),
+      commandTimeout,
+      () => this.doubt(),
+    );
     this.watchCommands();
     this.watchSubscriber();
     if (this.ownsCommands) this.beginAgain(this.commands);
@@ -78,6 +97,8 @@ export class RedisConnection implements Connection {
     for (const client of [this.commands, this.subscriber]) {
       if (client.status === 'wait') client.connect().catch(() => undefined);
     }
+    this.sentinelWatch?.follow();
+    if (this.sentinels !== undefined) this.doubtUntilListening();
   }
 
   close(): void {
@@ -85,11 +106,24 @@ export class RedisConnection implements Connection {
     this.closed = true;
     this.listening = false;
     for (const stop of this.watch) stop();
+    this.sentinelWatch?.close();
+    this.sentinels?.close();
     this.subscriber.disconnect();
-    this.replicas.close();
-    if (!this.ownsCommands) return;
-    leaveSentinels(this.commands);
-    this.commands.disconnect();
+    this.acknowledgement.close();
+    if (this.ownsCommands) this.commands.disconnect();
+  }
+
+  /** Only Sentinels can say that another server is to be asked. */
+  doubt(): void {
+    const { sentinels } = this;
+    const now = performance.now();
+    if (sentinels === undefined || this.closed || now - this.doubted < DOUBT) return;
+    this.doubted = now;
+    sentinels.find().then(
+      // It may have been another one all along: a connection may be older than what was told.
+      () => this.leaveOldMaster(),
+      () => undefined,
+    );
   }
 
   channels(): string {
@@ -122,7 +156,7 @@ export class RedisConnection implements Connection {
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
-      if (this.ownsCommands) askAgainAfterSilence(this.commands);
+      this.sentinelWatch?.follow();
       this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
@@ -154,7 +188,36 @@ export class RedisConnection implements Connection {
       subscriber.disconnect(true);
     }
     // Whatever it is connected to behind an address, it was before.
-    this.replicas.leave(sentinels ? isElsewhere : () => true);
+    this.acknowledgement.leave(sentinels ? isElsewhere : () => true);
+  }
+
+  /** The options of a client behind Sentinels, with ours. ioredis itself says what is missing in them. */
+  private sentinelsOf(connection: string | RedisOptions): Sentinels | undefined {
+    if (typeof connection === 'string' || connection.Connector !== undefined) return undefined;
+    const { sentinels, name, role = 'master' } = connection;
+    if (!sentinels?.length || !name || role !== 'master') return undefined;
+    return new Sentinels({ ...SENTINEL_OPTIONS, ...connection }, () => this.leaveOldMaster());
+  }
+
+  /** Whatever leads to another server than the master is connected anew, also what is about to connect there. */
+  private leaveOldMaster(): void {
+    const { sentinels } = this;
+    if (sentinels === undefined || this.closed) return;
+    for (const client of [this.commands, this.subscriber]) {
+      if (!leadsElsewhere(client.stream, sentinels)) continue;
+      if (client.status === 'connecting') client.stream.destroy();
+      else if (client.status === 'connect' || client.status === 'ready') client.disconnect(true);
+    }
+    this.acknowledgement.leave(({ stream }) => leadsElsewhere(stream, sentinels));
+  }
+
+  /** A server that is frozen takes connections and does not answer; one whose machine is gone does not even take them. */
+  private doubtUntilListening(): void {
+    setTimeout(() => {
+      if (this.closed || this.listening) return;
+      this.doubt();
+      this.doubtUntilListening();
+    }, DOUBT).unref();
   }
 
   /**
@@ -207,8 +270,12 @@ const isClient = (connection: string | RedisOptions | Redis): connection is Redi
 
 const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 
-function connect(connection: string | RedisOptions, commandTimeout: number): Redis {
-  const options: RedisOptions = { ...OWN_OPTIONS, socketTimeout: silenceLimit(commandTimeout) };
+function connect(connection: string | RedisOptions, commandTimeout: number, sentinels: Sentinels | undefined): Redis {
+  const options: RedisOptions = {
+    ...OWN_OPTIONS,
+    socketTimeout: silenceLimit(commandTimeout),
+    ...(sentinels && { Connector: connectorTo(sentinels) }),
+  };
   return typeof connection === 'string'
     ? new Redis(connection, { ...options, lazyConnect: true })
     : new Redis({ ...options, ...(connection.sentinels && SENTINEL_OPTIONS), ...connection, lazyConnect: true });
