@@ -6,7 +6,7 @@ import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ConnectionLog } from './connection-log.js';
-import { DOUBT, LINGER, retryDelay, silenceLimit } from './connection-options.js';
+import { DOUBT_AGAIN, LINGER, retryDelay, silenceLimit } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 
 /** The nodes of a Redis Cluster, some of them at least, and what ioredis takes beside them. */
@@ -142,7 +142,7 @@ export class ClusterConnection implements Connection {
       if (this.closed || this.listening) return;
       this.doubt();
       this.doubtUntilListening();
-    }, DOUBT).unref();
+    }, DOUBT_AGAIN).unref();
   }
 
   private channelOf(key: string): string {

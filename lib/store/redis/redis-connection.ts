@@ -3,7 +3,7 @@ import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
 import {
-  DOUBT,
+  DOUBT_AGAIN,
   OWN_OPTIONS,
   REPLICATION_OPTIONS,
   retryDelay,
@@ -117,7 +117,8 @@ export class RedisConnection implements Connection {
   doubt(): void {
     const { sentinels } = this;
     const now = performance.now();
-    if (sentinels === undefined || this.closed || now - this.doubted < DOUBT) return;
+    // Each call may be refused, and each of them says so.
+    if (sentinels === undefined || this.closed || now - this.doubted < DOUBT_AGAIN / 2) return;
     this.doubted = now;
     sentinels.find().then(
       // It may have been another one all along: a connection may be older than what was told.
@@ -217,7 +218,7 @@ export class RedisConnection implements Connection {
       if (this.closed || this.listening) return;
       this.doubt();
       this.doubtUntilListening();
-    }, DOUBT).unref();
+    }, DOUBT_AGAIN).unref();
   }
 
   /**

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
 import { outside } from '../../common/outside.js';
 import { LockStoreError } from '../../errors/index.js';
-import { DOUBT } from './connection-options.js';
+import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
@@ -32,7 +32,7 @@ export class ScriptRunner {
     private readonly commandTimeout: number,
     /** Why there is no connection, if there is none. */
     private readonly trouble: () => Error | undefined,
-    /** Hears, once a second at most, that the server does not answer, or lacks the replicas that it needs for writes. */
+    /** Hears, again and again, that the server does not answer, or lacks the replicas that it needs for writes. */
     private readonly doubt: () => void,
   ) {
     this.limit = new TimeLimit(commandTimeout);
@@ -101,7 +101,7 @@ export class ScriptRunner {
       if (this.limit.isIdle) return;
       const silence = this.limit.longest;
       if (silence >= DOUBT) this.doubt();
-      this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT : Math.ceil(DOUBT - silence));
+      this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
     // What has arrived while the process was held up is read first.
     return outside(() => setTimeout(() => setImmediate(look), delay).unref());

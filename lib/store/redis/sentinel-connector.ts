@@ -45,7 +45,7 @@ export function connectorTo(sentinels: Sentinels): NonNullable<RedisOptions['Con
         if (isOver()) throw new Error('Connection is closed.');
         if (!(address instanceof Error)) return this.open(address);
         const delay = this.options.sentinelRetryStrategy?.(times);
-        const error = new Error(`All Sentinels are unreachable: ${address.message}`, { cause: address });
+        const error = new Error(`All Sentinels are unreachable: ${address.message}`);
         if (typeof delay !== 'number') throw error;
         tell('error', error);
         await sleep(delay, undefined, { signal: this.waking.signal }).catch(() => undefined);

@@ -1,8 +1,7 @@
 import type { RedisOptions, SentinelAddress } from 'ioredis';
+import { SENTINEL_PATIENCE } from './connection-options.js';
 import { askSentinel, type SentinelAnswer } from './sentinel-question.js';
 
-/** After how many ms without any answer it is tried again. */
-const PATIENCE = 2_000;
 /** For how many ms more the others are waited for when one has answered: as long again as that took, and so long at least. */
 const LEAST_GRACE = 250;
 /**
@@ -101,7 +100,7 @@ export class Sentinels {
       };
       // What has arrived while the process was held up is read first.
       const settleIn = (ms: number): NodeJS.Timeout => setTimeout(() => setImmediate(settle), ms);
-      let timer = settleIn(this.options.sentinelCommandTimeout ?? PATIENCE);
+      let timer = settleIn(this.options.sentinelCommandTimeout ?? SENTINEL_PATIENCE);
       const answered = (answer: SentinelAnswer): void => {
         answers.push(answer);
         if (answers.length > sentinels.length / 2 || answers.length + failures === sentinels.length) return settle();
