@@ -224,11 +224,13 @@ export class ClusterConnection implements Connection {
     }
   }
 
+  /** Those that are down may be missing in what the Cluster says: they are forgotten when others have taken their places. */
   private rememberNodes(): void {
     const { connection } = this.options;
     if (isCluster(connection)) return;
     const known = this.commands.nodes().map(({ options: { host, port } }) => ({ host, port }));
-    this.startup.splice(connection.cluster.length, Infinity, ...known);
+    const listed = connection.cluster.length;
+    if (known.length >= this.startup.length - listed) this.startup.splice(listed, Infinity, ...known);
   }
 
   private on(event: string, listener: (...args: any[]) => void): void {
