@@ -113,6 +113,7 @@ export class Sentinels {
         failures += 1;
         if (answers.length + failures === sentinels.length) settle();
       };
+      if (this.closing.signal.aborted) return settle();
       this.closing.signal.addEventListener('abort', settle, { once: true });
       for (const sentinel of sentinels) askSentinel(sentinel, this.options, giveUp.signal).then(answered, failed);
     });
