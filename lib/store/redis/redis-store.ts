@@ -77,7 +77,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     guardCredentials(this, options.connection);
     this.clientId = options.clientId ?? newClientId();
     this.#connection = connect({ ...options, clientId: this.clientId }, logger, this);
-    this.#scripts = new ScriptRunner(this.#connection.commands, options.commandTimeout, () => this.#connection.trouble);
+    this.#scripts = new ScriptRunner(
+      this.#connection.commands,
+      options.commandTimeout,
+      () => this.#connection.trouble,
+      () => this.#connection.doubt(),
+    );
     this.keys = new LockKeys(options.keyPrefix);
     this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
     this.#names = new KeyScan(this.#connection.commands, options);
