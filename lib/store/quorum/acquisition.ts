@@ -2,6 +2,7 @@ import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
 import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.js';
+import { Contest, type Move } from './contest.js';
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
 import { Seat } from './seat.js';
@@ -37,6 +38,7 @@ export class Acquisition {
   readonly seats: readonly Seat[];
   private readonly since: number;
   private readonly splits: SplitVotes;
+  private readonly contest: Contest;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
   private again = false;
@@ -49,6 +51,7 @@ export class Acquisition {
   ) {
     this.since = environment.clock.now();
     this.splits = new SplitVotes(environment.random);
+    this.contest = new Contest(request.id, this.since);
     this.seats = environment.members.map((member) => new Seat(member));
   }
 
@@ -173,14 +176,15 @@ export class Acquisition {
 
       const { held } = this;
       if (held.length === 0) return this.contended();
-      const { waits } = this.request;
-      const rival = hasRival(this.seats, quorum, this.request);
-      const pause = rival ? undefined : this.splits.pause(this.seats, waits);
+      const move = hasRival(this.seats, quorum, this.request) ? 'rival' : this.nextMove();
+      if (move === 'rival' || move === undefined) {
+        for (const seat of held) this.giveBack(seat);
+        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
+      }
+      if (!move.keeps) for (const seat of held) this.giveBack(seat);
+      await this.majorityWithin(move.pause);
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
-      if (pause === undefined || !waits) for (const seat of held) this.giveBack(seat);
-      if (pause === undefined) return this.contended(rival ? Infinity : this.splits.retryIn());
-      await this.majorityWithin(pause);
-      yields = waits;
+      yields = this.request.waits;
     }
     if (this.isWanted) {
       for (const seat of this.held) this.giveBack(seat);
@@ -190,6 +194,14 @@ export class Acquisition {
       });
     }
     return { reply: { outcome: 'left', time: clock.now() } };
+  }
+
+  /** What to do about a split vote; `undefined`: give everything back. */
+  private nextMove(): Move | undefined {
+    const { clock, quorum } = this.environment;
+    if (!this.request.waits) return this.contest.move(this.seats, quorum, clock.now());
+    const pause = this.splits.pause(this.seats);
+    return pause === undefined ? undefined : { keeps: true, pause };
   }
 
   private get isWanted(): boolean {
@@ -246,6 +258,7 @@ export class Acquisition {
       return this.changed(seat);
     }
     const now = this.environment.clock.now();
+    seat.roundTrip = now - sent;
     if (sent >= seat.countsFrom) seat.take(reply, sent, epoch, now);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
       this.giveBack(seat);

@@ -19,6 +19,8 @@ export class Seat {
   wasSent = false;
   /** A grant was pushed that no answer has confirmed yet. */
   pushed = false;
+  /** How many ms the last answer took. */
+  roundTrip = 0;
   /** Until when the hold is believed here, counted from the sending of the question. */
   until = 0;
   /** When that question was sent. */
