@@ -5,6 +5,7 @@ import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.
 import { Contest, type Move } from './contest.js';
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
+import { Reinstatement } from './reinstatement.js';
 import { Seat } from './seat.js';
 import { SplitVotes } from './split-votes.js';
 import { writeToken, type Won } from './write-token.js';
@@ -38,6 +39,7 @@ export class Acquisition {
   readonly seats: readonly Seat[];
   private readonly since: number;
   private readonly splits: SplitVotes;
+  readonly reinstatement: Reinstatement;
   private readonly contest: Contest;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
@@ -52,6 +54,9 @@ export class Acquisition {
     this.since = environment.clock.now();
     this.splits = new SplitVotes(environment.random);
     this.contest = new Contest(request.id, this.since);
+    this.reinstatement = new Reinstatement(environment.clock, () =>
+      this.won === undefined || this.ended !== undefined ? undefined : { request: this.request, won: this.won },
+    );
     this.seats = environment.members.map((member) => new Seat(member));
   }
 
@@ -132,6 +137,7 @@ export class Acquisition {
     const seat = this.seatOf(member);
     seat.clear();
     seat.countsFrom = this.environment.clock.now();
+    this.reinstatement.revoked();
     if (this.won === undefined) {
       if (this.ended === undefined) this.stir();
       return false;
@@ -259,6 +265,7 @@ export class Acquisition {
     }
     const now = this.environment.clock.now();
     seat.roundTrip = now - sent;
+    seat.member.noteTime(reply.time, sent);
     if (sent >= seat.countsFrom) seat.take(reply, sent, epoch, now);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
       this.giveBack(seat);

@@ -21,7 +21,7 @@ import { gather, minorityError, refuseMinority, valuesOf, type Answers } from '.
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
-import { extendByMajority, renewByMajority } from './renewal.js';
+import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
 import { tallyRelease } from './tally.js';
 
 /** For how many ms after a majority is there those behind it may still turn out not to be independent at the start. */
@@ -63,7 +63,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   constructor({ members, commandTimeout, logger, clock = systemClock, random = Math.random }: QuorumStoreOptions) {
     this.clientId = members[0]!.clientId;
-    this.membership = new Membership(members, logger);
+    this.membership = new Membership(members, logger, clock);
     this.members = this.membership.members;
     this.quorum = Math.floor(members.length / 2) + 1;
     this.commandTimeout = commandTimeout;
@@ -129,7 +129,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
     const replies = this.members.map((member, i) => {
       // An answer that was not waited for may come behind the release.
-      const open = given?.seats[i]?.isOpen === true ? 2 * this.commandTimeout : 0;
+      const open = given?.seats[i]?.mayAnswer === true ? 2 * this.commandTimeout : 0;
       const release = { key, id, remember: Math.max(request.remember, open), keep, next: undefined };
       if (member.store.unreachable !== undefined && given?.seats[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
@@ -149,18 +149,22 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     if (requests.length === 0) return [];
     const sent = this.clock.now();
-    const replies = await renewByMajority(this, requests);
+    const round = askRenewals(this, requests);
+    const replies = await renewByMajority(this, requests, round);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
       const won = this.acquisitions.get(id)?.won;
       if (won !== undefined && typeof reply === 'number') won.until = Math.max(won.until, sent + reply);
     });
+    void this.reinstate(requests, replies, round);
     return replies;
   }
 
   async extend(request: RenewRequest): Promise<RenewReply> {
     const sent = this.clock.now();
-    const reply = await extendByMajority(this, request);
+    const acquisition = this.acquisitions.get(request.id);
+    const reply = await (acquisition?.reinstatement.pausedFor(() => extendByMajority(this, request)) ??
+      extendByMajority(this, request));
     const won = this.acquisitions.get(request.id)?.won;
     if (won !== undefined && typeof reply === 'number') won.until = sent + reply;
     return reply;
@@ -201,6 +205,23 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   askAgain(id: string): void {
     this.listener?.askIn(id, 0);
+  }
+
+  /** Holds that a majority has confirmed take their votes again where a master does not know them. Never rejects. */
+  private async reinstate(
+    requests: readonly RenewRequest[],
+    decided: readonly RenewReply[],
+    round: ReadonlyArray<Promise<readonly RenewReply[]>>,
+  ): Promise<void> {
+    const answers = await Promise.allSettled(round);
+    requests.forEach(({ id }, i) => {
+      const isMissing = (_: unknown, place: number): boolean => {
+        const answer = answers[place]!;
+        return answer.status === 'fulfilled' && answer.value[i] === 'gone';
+      };
+      const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
+      void acquisition?.reinstatement.reinstate(acquisition.seats.filter(isMissing));
+    });
   }
 
   /** Asks all masters; answers what those have answered who did in time. */

@@ -39,6 +39,8 @@ export class Seat {
    * grant of the same acquisition: so none counts here any more.
    */
   isSpoiled = false;
+  /** A vote that was to be taken again may have been, or may be yet. */
+  isUnsettled = false;
   /** Answers to what was sent before this do not count. */
   countsFrom = -Infinity;
   private epoch = 0;
@@ -49,6 +51,11 @@ export class Seat {
   holdsAt(now: number): boolean {
     const counts = this.standing === 'held' && !this.isSpoiled;
     return counts && this.until > now && this.epoch === this.member.store.epoch;
+  }
+
+  /** Whether something may be carried out here yet that was asked for the hold. */
+  get mayAnswer(): boolean {
+    return this.isOpen || this.isUnsettled;
   }
 
   /** Whether it is not known how this master will answer. */
