@@ -286,10 +286,9 @@ export class Acquisition {
   /** A master has answered. What comes when nothing is under way any more may still change something. */
   private changed(seat: Seat): void {
     if (this.running !== undefined) this.wake?.();
-    else if (seat.holdsAt(this.environment.clock.now())) {
-      if (this.won === undefined) this.environment.askAgain(this.request.id);
-      else this.raise(seat, this.won);
-    }
+    else if (this.won !== undefined) {
+      if (seat.isAnswered) this.raise(seat, this.won);
+    } else if (seat.holdsAt(this.environment.clock.now())) this.environment.askAgain(this.request.id);
   }
 
   /** Something has happened that is worth asking about. */
@@ -359,11 +358,14 @@ export class Acquisition {
 
   private win(won: Won): Outcome {
     this.won = won;
-    for (const seat of this.held) if (seat.token !== won.token) this.raise(seat, won);
+    for (const seat of this.seats) if (seat.isAnswered && !seat.hasToken(won.token)) this.raise(seat, won);
     return { won };
   }
 
-  /** A master that is not needed for the majority has it as well: the token is to be known there, too. */
+  /**
+   * A master that is not needed for the majority is to know the token, too, whether it has granted the lock or not: it may be
+   * the only one that remembers, when another one loses its data.
+   */
   private raise(seat: Seat, { token }: Won): void {
     const { key, id, turns } = this.request;
     seat.member.ask((store) => store.fence({ key, id, token, turns })).catch(() => undefined);

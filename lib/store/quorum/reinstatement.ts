@@ -49,7 +49,7 @@ export class Reinstatement {
       // Whether some of them do not have it because of a release by force.
       const looks = await Promise.all(missing.map((seat) => this.ask(seat, 0)));
       if (looks.includes('left')) return this.revoked();
-      await Promise.all(missing.map((seat, i) => looks[i] === 'missing' && this.take(seat)));
+      await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((seat) => this.take(seat)));
     } finally {
       this.isUnderWay = false;
     }

@@ -110,6 +110,11 @@ export class Seat {
     }
   }
 
+  /** Whether its hold has this token. */
+  hasToken(token: number): boolean {
+    return this.standing === 'held' && this.token === token;
+  }
+
   /** What it said when the token of its hold was to be raised. */
   fenced(reply: FenceReply, token: number, sent: number): void {
     if (sent < this.countsFrom || this.standing !== 'held') return;

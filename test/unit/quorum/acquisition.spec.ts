@@ -327,7 +327,8 @@ describe('an acquisition over several masters', () => {
     await answer.promise;
     c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0, turns: 1 });
     expect(c!.renewals[0]!.request).toEqual([{ key: 'a', id: 'me:1', lease: 10_000 }]);
-    expect(c!.fences).toMatchObject([{ token: 2 }]);
+    // Once so that it remembers the token, and once for the hold.
+    expect(c!.fences).toMatchObject([{ token: 2 }, { token: 2 }]);
     expect(quorum.told.words).toEqual([]);
   });
 
@@ -348,6 +349,18 @@ describe('an acquisition over several masters', () => {
     for (const member of quorum.members) member.holds(7);
     expect(await answer.promise).toMatchObject({ outcome: 'held', token: 41 });
     expect(a!.fences.at(-1)).toMatchObject({ token: 41 });
+  });
+
+  it('takes a token that is larger than the last one of a master that has not granted it, and tells it there', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    c!.contends({ holders: ['other:1'], lastToken: 50 });
+    await settled();
+    a!.holds(7);
+    b!.holds(8);
+    expect(await answer.promise).toMatchObject({ outcome: 'held', token: 51 });
+    expect(c!.fences).toMatchObject([{ token: 51 }]);
   });
 
   it('is over when it is given back while it is asked for', async () => {

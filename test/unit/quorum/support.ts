@@ -52,7 +52,7 @@ export class FakeMember extends FakeStore implements QuorumMember {
   }
 
   contends(details: Partial<ContendedReply> = {}): void {
-    this.acquired.answer.resolve(queued(details));
+    this.acquired.answer.resolve(queued({ lastToken: 0, ...details }));
   }
 }
 
