@@ -55,7 +55,7 @@ export declare class ManualClock implements Clock {
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
     stayAwake(): () => void;
-    advance(ms: number): Promise<void>;
+    advance(duration: Duration): Promise<void>;
 }
 
 export declare function lockStoreContract(harness: LockStoreHarness): ContractCase[];

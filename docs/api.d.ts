@@ -305,6 +305,7 @@ export interface LeaderElection extends AsyncDisposable {
 export interface LeaderElectionOptions {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
+    finishTimeout?: Duration;
     replicas?: ReplicaOptions;
     pattern?: string;
 }

@@ -3,6 +3,9 @@ import type { Clock } from './clock.js';
 /** Longer delays make Node's timers fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
+/** ms after which a limit is over for good: Node runs its timers before it reads what has arrived meanwhile. */
+export const READING_TIME = 2;
+
 /** Something to be done at a time; given to `Agenda.cancel` and `Agenda.move`. */
 export interface Appointment {
   at: number;
@@ -27,6 +30,17 @@ export class Agenda {
     const appointment: Appointment = { at, run, place: -1 };
     this.insert(appointment);
     return appointment;
+  }
+
+  /** As `add`, for a limit on an answer: an answer that has arrived by `at` is read first, also after a stall. */
+  addLimit(at: number, run: () => void): Appointment {
+    let looked = false;
+    const limit = this.add(at, () => {
+      if (looked) return run();
+      looked = true;
+      this.move(limit, this.clock.now() + READING_TIME);
+    });
+    return limit;
   }
 
   /** Gives an appointment another time, whether or not it has been kept or cancelled. */

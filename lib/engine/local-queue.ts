@@ -49,8 +49,9 @@ export class LocalQueue implements TicketHolder {
   /** How many more may have it under the grant that stands, and until when. */
   private turnsLeft = 0;
   private turnsEnd = 0;
-  /** When the key was last known to be held by somebody. */
+  /** When the key was last known to be held. */
   private lastTaken = -Infinity;
+  private overdue: Waiter[] = [];
 
   constructor(
     readonly key: string,
@@ -61,12 +62,24 @@ export class LocalQueue implements TicketHolder {
     readonly isShared: boolean,
   ) {}
 
+  /** The failure of the latest question, if the store has not answered since. */
+  get trouble(): LockStoreError | undefined {
+    return this.ticket?.lastError;
+  }
+
   /**
-   * Why `waiter` cannot be told that others held the key. Without an answer to its ticket that is known all the same once
-   * it has waited behind somebody: the question that goes along with a release is a new ticket's first one.
+   * Whether it is not known yet that others held the key while `waiter` waited. Without an answer to its ticket that is
+   * known all the same once it has waited behind a holder of this client: the question that goes along with a release is a
+   * new ticket's first one.
    */
-  troubleOf({ since }: Waiter): LockStoreError | undefined {
-    return this.lastTaken < since ? this.ticket?.trouble : this.ticket?.lastError;
+  isUnanswered({ since }: Waiter): boolean {
+    return this.lastTaken < since && this.ticket?.isUnanswered === true;
+  }
+
+  /** The time of a waiter is over; it is told so as soon as the store has answered. */
+  awaitAnswer(waiter: Waiter): void {
+    waiter.overdue = true;
+    this.overdue.push(waiter);
   }
 
   join(waiter: Waiter): void {
@@ -180,7 +193,13 @@ export class LocalQueue implements TicketHolder {
   }
 
   private seenTaken(): void {
-    this.lastTaken = this.environment.clock.now();
+    const { clock, agenda } = this.environment;
+    this.lastTaken = clock.now();
+    if (this.overdue.length === 0) return;
+    // Not here: their callers and observers may do anything, and this is in the middle of something.
+    for (const { deadline } of this.overdue.splice(0)) {
+      if (deadline !== undefined && deadline.place >= 0) agenda.move(deadline, this.lastTaken);
+    }
   }
 
   private openTicket(): Ticket | undefined {

@@ -6,7 +6,7 @@ import type { HeldReply, LockStore } from '../store/lock-store.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { acquireRequest, type RequestEnvironment } from './acquire-request.js';
 import { validUntil } from './validity.js';
-import type { WaitTerms } from './waiter.js';
+import { answerDue, type WaitTerms } from './waiter.js';
 
 /** What taking several locks needs from its surroundings. */
 export interface LockSetEnvironment extends RequestEnvironment {
@@ -37,16 +37,18 @@ export async function acquireSet(
   set: readonly HoldTerms[],
   wait: WaitTerms,
 ): Promise<Hold[]> {
-  const deadline = environment.clock.now() + wait.waitTimeout;
+  const since = environment.clock.now();
+  // One limit for the whole set, however many questions it takes.
+  const answerBy = answerDue(since, wait.waitTimeout, environment.commandTimeout);
   // Each of those that replicas have to confirm is a matter of its own.
-  const atOnce = set.some(({ replicas }) => replicas) ? undefined : await takeAtOnce(environment, set, wait);
-  return atOnce ?? (await takeInOrder(environment, set, wait, deadline));
+  const atOnce = set.some(({ replicas }) => replicas) ? undefined : await takeAtOnce(environment, set, wait, answerBy);
+  return atOnce ?? (await takeInOrder(environment, set, { ...wait, answerBy }, since + wait.waitTimeout));
 }
 
 async function takeInOrder(
   environment: LockSetEnvironment,
   set: readonly HoldTerms[],
-  { waitTimeout, signal }: WaitTerms,
+  { waitTimeout, answerBy = Infinity, signal }: WaitTerms,
   deadline: number,
 ): Promise<Hold[]> {
   const held = new Map<string, Hold>();
@@ -60,22 +62,36 @@ async function takeInOrder(
       }
       // Renewed while the others are waited for, and not kept if they are waited for in vain.
       const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), signal }));
+      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal }));
     }
-    await Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+    const begun = Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
+    if (!(await settledBy(environment, begun, answerBy))) throw unanswered(set);
+    await begun;
     held.forEach(refuseLost); // the last answer may have come late for the others
     const now = environment.clock.now();
     for (const { key, holdAtLeast } of set) keepFrom(now, held.get(key)!, holdAtLeast);
   } catch (error) {
     const released = Promise.allSettled([...held.values()].map((hold) => environment.release(hold)));
     // Not where the store is out of reach: that would take as long once more.
-    if (!isLockStoreError(error) || !error.transient) await released;
+    if (!isLockStoreError(error) || !error.transient) await settledBy(environment, released, answerBy);
     throw error;
   }
   return set.map(({ key }) => held.get(key)!);
 }
 
 const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
+
+/** Resolves when `work` has settled, or at `time`; tells which. */
+function settledBy({ agenda }: LockSetEnvironment, work: Promise<unknown>, time: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const limit = agenda.addLimit(time, () => resolve(false));
+    const settled = (): void => {
+      agenda.cancel(limit);
+      resolve(true);
+    };
+    work.then(settled, settled);
+  });
+}
 
 /** The last one has been taken, so a lease that is fixed or counted begins now. */
 async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
@@ -99,7 +115,8 @@ function keepFrom(now: number, hold: Hold, holdAtLeast: number): void {
 function takeAtOnce(
   environment: LockSetEnvironment,
   set: readonly HoldTerms[],
-  { waitTimeout, signal }: WaitTerms,
+  { signal }: WaitTerms,
+  answerBy: number,
 ): Promise<Hold[] | undefined> {
   const { store, clock, agenda } = environment;
   return new Promise((resolve, reject) => {
@@ -127,8 +144,8 @@ function takeAtOnce(
     const stopListening = [environment.closingSignal, ...(signal ? [signal] : [])].map((each) =>
       listenToAbort(each, () => giveUp(() => reject(each.reason as Error))),
     );
-    const deadline =
-      waitTimeout > 0 ? agenda.add(sent + waitTimeout, () => giveUp(() => reject(unanswered(set)))) : undefined;
+    // It waits for nobody, so all that it may lack at that time is the answer.
+    const deadline = agenda.addLimit(answerBy, () => giveUp(() => reject(unanswered(set))));
 
     const answered = (replies: readonly HeldReply[] | undefined): void => {
       if (replies === undefined) return finish(() => resolve(undefined));

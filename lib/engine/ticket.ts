@@ -73,12 +73,9 @@ export class Ticket {
     environment.expect(this);
   }
 
-  /** Why the store is not known to have answered lately; `undefined` when all is well. */
-  get trouble(): LockStoreError | undefined {
-    if (this.lastError !== undefined) return this.lastError;
-    return this.base === undefined && this.asking > 0
-      ? new LockStoreError(`Redis has not answered yet whether '${this.terms.key}' is free`, { key: this.terms.key })
-      : undefined;
+  /** Whether the store has said nothing at all yet. */
+  get isUnanswered(): boolean {
+    return this.lastError === undefined && this.base === undefined && this.asking > 0;
   }
   /** The failure of the last question, if the store has not answered since. */
   lastError: LockStoreError | undefined;

@@ -4,10 +4,20 @@ import type { Clock } from '../common/clock.js';
 import type { Linked } from '../common/linked-list.js';
 import type { Hold, HoldTerms } from './hold.js';
 
+/** However short a wait is, the store gets so many ms to answer its first question, or `commandTimeout` if that is shorter. */
+const FIRST_ANSWER = 250;
+
+/** Until when a call that began at `since` is answered at the latest: its deadline, or the time for the first answer. */
+export function answerDue(since: number, waitTimeout: number, commandTimeout: number): number {
+  return since + Math.max(waitTimeout, Math.min(commandTimeout, FIRST_ANSWER));
+}
+
 /** What an acquisition may be given beside the terms of its hold. */
 export interface WaitTerms {
   /** ms; 0: one try; `Infinity`: for ever. */
   readonly waitTimeout: number;
+  /** Until when the store may answer at the latest. Default: `answerDue` of this wait. */
+  readonly answerBy?: number;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -15,6 +25,8 @@ export interface WaitTerms {
 export class Waiter implements Linked<Waiter> {
   readonly promise: Promise<Hold>;
   deadline: Appointment | undefined;
+  /** Its time is over, and it is told so with the first answer of the store. */
+  overdue = false;
   /** Where it waits, between whom. */
   list: object | undefined;
   before: Waiter | undefined;
@@ -29,6 +41,8 @@ export class Waiter implements Linked<Waiter> {
     readonly since: number,
     /** ms; 0: one try. */
     readonly waitTimeout: number,
+    /** Until when the store may answer at the latest. */
+    readonly answerBy: number,
   ) {
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;

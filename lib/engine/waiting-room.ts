@@ -1,7 +1,7 @@
-import type { Agenda } from '../common/agenda.js';
+import { READING_TIME, type Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
-import { LockTimeoutError } from '../errors/index.js';
+import { LockStoreError, LockTimeoutError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { RequestEnvironment } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
@@ -9,7 +9,7 @@ import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldKeeper } from './hold-keeper.js';
 import { LocalQueue, type LocalQueueEnvironment, type LocalTurns } from './local-queue.js';
 import type { Ticket } from './ticket.js';
-import { Waiter, type WaitTerms } from './waiter.js';
+import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** What the waiting room needs from its surroundings. */
 export interface WaitingRoomEnvironment extends RequestEnvironment {
@@ -55,14 +55,15 @@ export class WaitingRoom implements LocalQueueEnvironment {
   }
 
   /** Waits for a hold. */
-  wait(terms: HoldTerms, { waitTimeout, signal }: WaitTerms): Promise<Hold> {
+  wait(terms: HoldTerms, { waitTimeout, answerBy, signal }: WaitTerms): Promise<Hold> {
     const since = this.clock.now();
-    const waiter = new Waiter(terms, since, waitTimeout);
+    const due = answerBy ?? answerDue(since, waitTimeout, this.commandTimeout);
+    const waiter = new Waiter(terms, since, waitTimeout, due);
     const queue = this.queueFor(terms, waitTimeout > 0);
     if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));
-    if (waitTimeout > 0) {
-      waiter.deadline = this.agenda.add(since + waitTimeout, () => this.timedOut(queue, waiter));
-    }
+    // One try has nothing to wait for but the answer.
+    const deadline = waitTimeout > 0 ? since + waitTimeout : due;
+    waiter.deadline = this.agenda.add(deadline, () => this.timedOut(queue, waiter));
     queue.join(waiter);
     return waiter.promise;
   }
@@ -158,9 +159,21 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   private timedOut(queue: LocalQueue, waiter: Waiter): void {
     const { key } = waiter.terms;
-    const trouble = queue.troubleOf(waiter);
+    const unanswered = queue.isUnanswered(waiter);
+    if (unanswered && !waiter.overdue) {
+      queue.awaitAnswer(waiter);
+      this.agenda.move(waiter.deadline!, Math.max(waiter.answerBy, this.clock.now() + READING_TIME));
+      return;
+    }
+    const trouble = unanswered ? this.unanswered(waiter) : queue.trouble;
     if (trouble === undefined) this.announcer.timeout(waiter);
     this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(this.whyTimedOut(queue, waiter), { key }));
+  }
+
+  private unanswered({ terms: { key }, since }: Waiter): LockStoreError {
+    const waited = Math.round(this.clock.now() - since);
+    const message = `Redis has not answered for ${waited} ms whether '${key}' is free`;
+    return new LockStoreError(message, { key, transient: true });
   }
 
   private whyTimedOut(queue: LocalQueue, { terms: { key }, waitTimeout }: Waiter): string {

@@ -31,7 +31,11 @@ export interface AcquireOptions {
   expire?: Duration;
   /** With `expire: 0`: how often the lease is renewed at most. 0 (default): without limit. */
   maxRenewTimes?: number;
-  /** How long to wait for the lock, in milliseconds or `'5s'`; default 10 s. 0: one try. `Infinity`: for ever. */
+  /**
+   * How long to wait for the lock, in milliseconds or `'5s'`; default 10 s. 0: one try. `Infinity`: for ever. Redis gets
+   * at least 250 ms (or `commandTimeout`, if that is shorter) to answer the first question; if it has not answered by
+   * then, the call rejects with a transient LockStoreError.
+   */
   waitTimeout?: Duration;
   /** Ends the wait; the call rejects with the signal's own reason. Has no effect once the lock is held. */
   signal?: AbortSignal;

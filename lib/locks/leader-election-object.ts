@@ -10,16 +10,20 @@ import type { AcquireOptions } from './acquire-options.js';
 import { HeldLock } from './held-lock.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from './lock-handle.js';
-import { readListener, refuseUnknownOptions } from './option-readers.js';
+import { readDuration, readListener, refuseUnknownOptions } from './option-readers.js';
 import { readPattern, readReplicas } from './resolve-acquire-options.js';
 
-const OPTIONS = ['onElected', 'onDeposed', 'replicas', 'pattern'] satisfies Array<keyof LeaderElectionOptions>;
+const OPTIONS = ['onElected', 'onDeposed', 'finishTimeout', 'replicas', 'pattern'] satisfies Array<
+  keyof LeaderElectionOptions
+>;
 
 /** After a failure a candidate tries again after about so many ms, and later the more often that happened. */
 const FIRST_RETRY = 250;
 const LAST_RETRY = 2_000;
 /** How many ms a leader's clean-up may hold up the next one. */
 const HANDOVER = 5_000;
+/** Default of `finishTimeout`, in ms. */
+const FINISH = 30_000;
 
 /** What an election needs from its surroundings. */
 export interface ElectionEnvironment {
@@ -43,7 +47,9 @@ export interface ElectionEnvironment {
 class Term {
   /** Aborts when the term ends, whichever way. */
   readonly controller = new AbortController();
-  /** What those who were told of its end do about it. */
+  /** Settles when the `onElected` listeners of this term have finished. */
+  work: Promise<unknown> = Promise.resolve();
+  /** Settles when the `onDeposed` listeners of this term have finished. */
   farewell: Promise<unknown> = Promise.resolve();
   /** Resolves when the lock has been given back. */
   readonly given: Promise<void>;
@@ -67,6 +73,9 @@ export class LeaderElectionObject implements LeaderElection {
   /** Resolves when it has left everything in which it stood so far. */
   private left: Promise<void> = Promise.resolve();
   private term: Term | undefined;
+  /** The latest term whose listeners may still be running. */
+  private unfinished: Term | undefined;
+  private readonly finishTimeout: number;
   /** How often the store has failed in a row. */
   private failures = 0;
 
@@ -79,6 +88,8 @@ export class LeaderElectionObject implements LeaderElection {
     refuseUnknownOptions('getLeaderElection', options, OPTIONS);
     if (options.replicas !== undefined) readReplicas('replicas', options.replicas);
     readPattern('pattern', options.pattern);
+    const { finishTimeout = FINISH } = options;
+    this.finishTimeout = finishTimeout === Infinity ? Infinity : readDuration('finishTimeout', finishTimeout);
     const { onElected, onDeposed } = options;
     if (onElected !== undefined) this.onElected(onElected);
     if (onDeposed !== undefined) this.onDeposed(onDeposed);
@@ -158,9 +169,31 @@ export class LeaderElectionObject implements LeaderElection {
 
   private async stand(stopped: AbortSignal): Promise<void> {
     while (!stopped.aborted) {
+      await this.finishLastTerm(stopped);
+      if (stopped.aborted) return;
       const handle = await this.campaign(stopped);
       if (handle !== undefined) await this.lead(handle, stopped);
     }
+  }
+
+  /**
+   * Waits for the listeners of the last term, at most `finishTimeout`. A candidate that was elected again while they run
+   * would do the leader's work twice at the same time.
+   */
+  private async finishLastTerm(stopped: AbortSignal): Promise<void> {
+    const term = this.unfinished;
+    if (term === undefined) return;
+    let finished = false;
+    const work = Promise.all([term.work, term.farewell]).then(() => void (finished = true));
+    await this.pause(this.finishTimeout, stopped, work);
+    if (stopped.aborted && !finished) return;
+    this.unfinished = undefined;
+    if (finished) return;
+    this.environment.logger.warn(
+      `a term of the election of '${this.key}' ended ${this.finishTimeout} ms ago, and its onElected or onDeposed still ` +
+        'runs: the candidate stands again, so two terms may overlap in this process. End the work when the signal of ' +
+        'the term aborts, or set a longer finishTimeout',
+    );
   }
 
   /** Waits for the lock; `undefined`: not this time. */
@@ -212,10 +245,11 @@ export class LeaderElectionObject implements LeaderElection {
     // Whoever was stopped while the answer was on its way has not been elected.
     if (!stopped.aborted && handle.isHeld) {
       this.term = term;
+      this.unfinished = term;
       if (handle instanceof HeldLock) handle.onReleased = () => this.end(term, undefined);
       const lost = (): void => this.end(term, handle.signal.reason as LockLostError);
       handle.signal.addEventListener('abort', lost, { once: true });
-      void this.tell('onElected', this.electedListeners, (listener) => listener(handle, over));
+      term.work = this.tell('onElected', this.electedListeners, (listener) => listener(handle, over));
       await aborted(over);
       // It is held while its leader puts things in order; unless it has been lost.
       await this.pause(HANDOVER, handle.signal, term.farewell);

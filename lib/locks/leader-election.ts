@@ -1,3 +1,4 @@
+import type { Duration } from '../common/duration.js';
 import type { LockLostError } from '../errors/index.js';
 import type { ReplicaOptions } from './acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
@@ -19,6 +20,13 @@ export type DeposedListener = (error: LockLostError | undefined) => unknown;
 export interface LeaderElectionOptions {
   onElected?: ElectedListener;
   onDeposed?: DeposedListener;
+  /**
+   * How long after the end of a term the candidate waits for `onElected` and `onDeposed` of that term to finish before
+   * it stands again. Then it stands with a warning, and two terms may overlap in this process. `0` does not wait;
+   * `Infinity` waits without limit. Default: 30 s.
+   * @throws LockConfigError if it is neither a duration nor `Infinity`
+   */
+  finishTimeout?: Duration;
   /** Believe in the election only once replicas have it. Default: the module's `defaults`, else not. */
   replicas?: ReplicaOptions;
   /** What stands for the key in metrics, such as `'mailer:*'`, the same text for all keys of one kind. Default: nothing. */
@@ -55,7 +63,8 @@ export interface LeaderElection extends AsyncDisposable {
   /** Larger than that of every earlier leader; `undefined` while others lead. */
   readonly fencingToken: number | undefined;
   /**
-   * Stands for election, from now on and again after each lost term, until `stop()`. While Redis fails it goes on trying.
+   * Stands for election, from now on and again after each lost term, until `stop()`. After a term it stands again once
+   * the listeners of that term have finished, or after `finishTimeout`. While Redis fails it goes on trying.
    * A second call changes nothing.
    * @throws LockStoreError when the application is shutting down
    */

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../common/clock.js';
+import type { Duration } from '../common/duration.js';
 import { outside } from '../common/outside.js';
+import { readDuration } from '../locks/option-readers.js';
 
 interface ManualTimer {
   readonly at: number;
@@ -12,6 +14,8 @@ export class ManualClock implements Clock {
   private time = 1_000;
   private readonly offset = Date.now();
   private readonly timers = new Set<ManualTimer>();
+  /** Resolves when every `advance` so far is over. */
+  private advanced: Promise<void> = Promise.resolve();
 
   now(): number {
     return this.time;
@@ -37,10 +41,19 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Lets so many milliseconds pass: every timer that falls due is called at its time, one after the other, and what it
-   * brings about by promises happens before the next one. Resolves when all that has happened.
+   * Lets time pass: every timer that falls due is called at its time, one after the other, and what it brings about by
+   * promises happens before the next one. Calls that overlap add up: the second begins where the first one ends.
+   * Resolves when all that has happened.
+   * @param duration milliseconds, or a text such as `'5s'`
+   * @throws LockConfigError if it is not a duration
    */
-  async advance(ms: number): Promise<void> {
+  advance(duration: Duration): Promise<void> {
+    const ms = readDuration('advance()', duration);
+    this.advanced = this.advanced.then(() => this.pass(ms));
+    return this.advanced;
+  }
+
+  private async pass(ms: number): Promise<void> {
     const end = this.time + ms;
     await setImmediate();
     for (let timer = this.earliest(end); timer !== undefined; timer = this.earliest(end)) {
@@ -49,7 +62,7 @@ export class ManualClock implements Clock {
       outside(timer.callback);
       await setImmediate();
     }
-    this.time = Math.max(this.time, end);
+    this.time = end;
     await setImmediate();
   }
 

@@ -1,3 +1,4 @@
+import { answerDue } from '../../lib/engine/waiter.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { Server } from '../world/server.js';
@@ -111,9 +112,10 @@ export class WaitingRule {
 }
 
 /**
- * ms by which an answer may come after `waitTimeout`: one try lasts as long as its question, and so do each step of several
- * keys and the question for replicas; and what was taken is given back first.
+ * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first question may take.
+ * The question for replicas comes on top, and what was taken is released first.
  */
 export function slackOf(waitTimeout: number, keys: number, replicas: boolean): number {
-  return waitTimeout > 0 && keys === 1 && !replicas ? 0 : 2 * keys * TIMES.commandTimeout;
+  if (replicas) return 2 * keys * TIMES.commandTimeout;
+  return answerDue(0, waitTimeout, TIMES.commandTimeout) - waitTimeout;
 }

@@ -45,6 +45,28 @@ describe('the built package', () => {
     expect(cjs.loaded.filter((file) => optional.some((name) => file.includes(`node_modules/${name}/`)))).toEqual([]);
   });
 
+  it('has one memory store for a process that loads it as ES modules and as CommonJS', async () => {
+    const { excluded, free, tokens } = await evaluate<{ excluded: boolean; free: boolean; tokens: number[] }>(
+      'module',
+      `import 'reflect-metadata';
+       import { createRequire } from 'node:module';
+       import { NestFactory } from '@nestjs/core';
+       import * as esm from 'nestjs-redis-locks';
+       const cjs = createRequire(process.cwd() + '/package.json')('nestjs-redis-locks');
+       const apps = await Promise.all([esm, cjs].map(({ RedisLockModule }) =>
+         NestFactory.createApplicationContext(RedisLockModule.forRoot({ store: 'memory' }), { logger: false })));
+       const [one, other] = apps.map((app, i) => app.get([esm, cjs][i].LockService));
+       const handle = await one.acquire('a');
+       const excluded = (await other.tryAcquire('a')) === null;
+       await handle.release();
+       const next = await other.tryAcquire('a');
+       console.log(JSON.stringify({ excluded, free: next !== null, tokens: [handle, next].map((held) => held?.fencingToken) }));
+       for (const app of apps) await app.close();`,
+    );
+    expect({ excluded, free }).toEqual({ excluded: true, free: true });
+    expect(tokens[1]).toBeGreaterThan(tokens[0]!);
+  });
+
   it('has a program', () => {
     expect(readFileSync(`${ROOT}/${bin['nestjs-redis-locks']!}`, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
   });

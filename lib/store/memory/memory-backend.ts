@@ -152,10 +152,15 @@ export class MemoryBackend implements MemoryServer {
   }
 }
 
-const shared = new Map<string, MemoryBackend>();
+/**
+ * Where the backends of this process are, for every copy of the package that is loaded: as ES modules and as CommonJS,
+ * or twice. The number changes with the methods of `MemoryBackend`, so that copies that differ do not meet.
+ */
+const SHARED = Symbol.for('nestjs-redis-locks:memory-backends:1');
 
-/** The backend of everybody in this process who has this prefix, as with one Redis. */
+/** The backend that all clients of this process with this prefix share, as they would share one Redis. */
 export function sharedBackend(keyPrefix: string): MemoryBackend {
+  const shared = ((globalThis as { [SHARED]?: Map<string, MemoryBackend> })[SHARED] ??= new Map());
   let backend = shared.get(keyPrefix);
   if (backend === undefined) shared.set(keyPrefix, (backend = new MemoryBackend()));
   return backend;

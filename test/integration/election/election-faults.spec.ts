@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationWorkers, type CoordinationWorker } from '../../support/coordination.js';
+import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks } from '../../support/fault-locks.js';
 import { assertNoOverlap, assertTokensGrow, now } from '../../support/history.js';
@@ -180,4 +181,80 @@ describe('an election and a Redis that fails', () => {
     await next.stop();
     await eventually(() => cut.isLeader);
   }, 30_000);
+
+  it.each([
+    ['onElected', { workInElected: true }],
+    ['onDeposed', { workInElected: false }],
+  ])('does not lead again while %s of its lost term still runs', async (_, { workInElected }) => {
+    const [service, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
+    const work = deferred();
+    const told: string[] = [];
+    const election = service.getLeaderElection('a', {
+      onElected: async () => {
+        told.push('elected');
+        if (workInElected) await work;
+      },
+      onDeposed: async () => {
+        told.push('deposed');
+        if (!workInElected) await work;
+      },
+    });
+    election.start();
+    await eventually(() => election.isLeader);
+    const lostTerm = election.signal!;
+    await other.forceRelease('a');
+    await eventually(() => lostTerm.aborted);
+    // Another process is not kept out by the work of the lost term.
+    expect(await other.run('a', () => 'free', { waitTimeout: LEASE })).toBe('free');
+    await sleep(300);
+    expect(election.isLeader).toBe(false);
+    expect(await other.inspect('a')).toBeNull();
+    work.resolve();
+    await eventually(() => election.isLeader);
+    expect(told).toEqual(['elected', 'deposed', 'elected']);
+    expect(said(/still runs/)).toEqual([]);
+    await election.stop();
+  });
+
+  it('stands again after finishTimeout, with a warning, when the work of a term never ends', async () => {
+    const service = await locks.start(redis.url, OPTIONS);
+    const election = service.getLeaderElection('a', {
+      onElected: () => new Promise(() => undefined),
+      finishTimeout: 400,
+    });
+    election.start();
+    await eventually(() => election.isLeader);
+    const lostTerm = election.signal!;
+    await service.forceRelease('a');
+    await eventually(() => lostTerm.aborted, { every: 1 });
+    const since = performance.now();
+    await eventually(() => election.isLeader, { every: 1 });
+    expect(performance.now() - since).toBeGreaterThan(350);
+    expect(said(/ended 400 ms ago, and its onElected or onDeposed still runs/)).toHaveLength(1);
+    await election.stop();
+  });
+
+  it('stops at once while the work of a lost term still runs, and waits for it when it is started again', async () => {
+    const service = await locks.start(redis.url, OPTIONS);
+    const work = deferred();
+    const election = service.getLeaderElection('a', { onElected: () => work }).start();
+    await eventually(() => election.isLeader);
+    const lostTerm = election.signal!;
+    await service.forceRelease('a');
+    await eventually(() => lostTerm.aborted);
+    const since = performance.now();
+    await election.stop();
+    expect(performance.now() - since).toBeLessThan(AT_ONCE);
+    election.start();
+    await sleep(200);
+    expect(election.isLeader).toBe(false);
+    work.resolve();
+    await eventually(() => election.isLeader);
+    await election.stop();
+  });
+
+  it.each([[-1], ['soon'], [Number.NaN]])('refuses a finishTimeout of %s', async (finishTimeout) => {
+    const service = await locks.start(redis.url, OPTIONS);
+    expect(() => service.getLeaderElection('a', { finishTimeout })).toThrow(/finishTimeout is/);
+  });
 });

@@ -116,6 +116,30 @@ describe('RedisLockTestingModule', () => {
     expect(fixed.isHeld).toBe(false);
   });
 
+  it('takes durations as text, and refuses what is none', async () => {
+    await using testing = new LockTesting({ clock: 'manual' });
+    const { clock } = testing;
+    const handle = await testing.hold('a', { expire: '10s' });
+    await clock.advance('5s');
+    expect(Math.round(handle.remainingTime() / 1_000)).toBe(5);
+    for (const wrong of ['5', 'soon', Number.NaN, -1, Infinity, undefined]) {
+      expect(() => clock.advance(wrong as never)).toThrow(/advance\(\) is .*(write|longest)/);
+    }
+    expect(Math.round(handle.remainingTime() / 1_000)).toBe(5);
+    await clock.advance('5s');
+    expect(handle.isHeld).toBe(false);
+  });
+
+  it('adds up calls of advance that overlap', async () => {
+    await using testing = new LockTesting({ clock: 'manual' });
+    const { clock } = testing;
+    const started = clock.now();
+    const [short, long] = [await testing.hold('a', { expire: '10s' }), await testing.hold('b', { expire: '20s' })];
+    await Promise.all([clock.advance(6_000), clock.advance(6_000)]);
+    expect(clock.now() - started).toBe(12_000);
+    expect([short.isHeld, long.isHeld]).toEqual([false, true]);
+  });
+
   it('says how to get a clock that stands still', async () => {
     await using testing = new LockTesting();
     expect(() => testing.clock).toThrow("{ clock: 'manual' }");

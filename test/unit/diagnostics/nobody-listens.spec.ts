@@ -30,7 +30,7 @@ function setUp() {
   const now = jest.spyOn(clock, 'now');
   const announcer = new Announcer(channels, clock);
   const hold = holdOf(clock);
-  const waiter = new Waiter(TERMS, 0, 1_000);
+  const waiter = new Waiter(TERMS, 0, 1_000, 1_000);
   now.mockClear();
   const tellAll = () => {
     announcer.contended(waiter);

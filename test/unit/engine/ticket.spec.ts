@@ -370,13 +370,14 @@ describe('a ticket and a store that fails', () => {
   it('knows that all is well, or why not', async () => {
     const { ticket, fail, answer } = setUp();
     ticket.ask();
-    expect(ticket.trouble).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
+    expect([ticket.isUnanswered, ticket.lastError]).toEqual([true, undefined]);
     await answer(queued());
-    expect(ticket.trouble).toBeUndefined();
+    expect([ticket.isUnanswered, ticket.lastError]).toEqual([false, undefined]);
     ticket.ask();
-    expect(ticket.trouble).toBeUndefined();
+    expect([ticket.isUnanswered, ticket.lastError]).toEqual([false, undefined]);
     await fail(passing());
-    expect(ticket.trouble).toMatchObject({ message: 'the connection is lost' });
+    expect(ticket.isUnanswered).toBe(false);
+    expect(ticket.lastError).toMatchObject({ message: 'the connection is lost' });
   });
 });
 

@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { FaultLocks, nothingLeftBehind, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+/** A call ends at most so many ms after its `waitTimeout`. */
+const PROMISED = 300;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(async () => {
+  await redis.resume();
+  await redis.admin.ping();
+  await locks.closeAll();
+});
+afterAll(() => redis.stop());
+
+/** Blocks the event loop. */
+function stall(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** Calls `work` so many times, 40 of them at a time, and counts how they ended. */
+async function outcomes(count: number, work: (i: number) => Promise<string>): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  let next = 0;
+  const loop = async (): Promise<void> => {
+    for (let i = next++; i < count; i = next++) {
+      const outcome = await work(i).catch((error: { code?: string }) => error.code ?? 'an error without a code');
+      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: 40 }, loop));
+  return counts;
+}
+
+describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
+  it.each([1, 2, 5])('of %i ms gets a free key', async (waitTimeout) => {
+    const service = await locks.start(redis.url);
+    const counts = await outcomes(1_000, async (i) => {
+      const handle = await service.acquire(`free:${i}`, { waitTimeout });
+      await handle.release();
+      return 'held';
+    });
+    expect(counts).toEqual({ held: 1_000 });
+  });
+
+  it.each([1, 2, 5])('of %i ms says of a held key that others hold it', async (waitTimeout) => {
+    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    await Promise.all(Array.from({ length: 50 }, (_, i) => one.acquire(`held:${i}`)));
+    const counts = await outcomes(1_000, async (i) => {
+      await other.acquire(`held:${i % 50}`, { waitTimeout });
+      return 'held';
+    });
+    expect(counts).toEqual({ LOCK_TIMEOUT: 1_000 });
+  });
+
+  it('reads an answer that arrived while the event loop was blocked', async () => {
+    const service = await locks.start(redis.url);
+    const calls = [
+      service.acquire('one', { waitTimeout: 5 }),
+      service.tryAcquire('try'),
+      service.acquire(['several', 'keys'], { waitTimeout: 5 }),
+    ];
+    // The questions go out with this turn; their answers arrive while nothing is read.
+    await new Promise((resolve) => setImmediate(resolve));
+    stall(600);
+    for (const handle of await Promise.all(calls)) expect(await handle!.release()).toBe(true);
+  });
+});
+
+describe('while Redis is frozen', () => {
+  it.each([
+    ['one key', 'a'],
+    ['several keys', ['a', 'b', 'c']],
+  ])('every call for %s ends soon after its waitTimeout, and says that it may be tried again', async (_, key) => {
+    const service = await locks.start(redis.url);
+    await redis.pause();
+    const waits = [0, 1, 5, 100, 400];
+    const calls = waits.map((waitTimeout) => timed(service.acquire(key, { waitTimeout })));
+    for (const [i, waitTimeout] of waits.entries()) {
+      const { error, took } = await calls[i]!;
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(took).toBeGreaterThanOrEqual(Math.max(waitTimeout, 250) - 1);
+      expect(took).toBeLessThan(waitTimeout + PROMISED);
+    }
+    await redis.resume();
+    await nothingLeftBehind(redis);
+  });
+
+  it('a call for several keys ends on time, whichever answer does not come', async () => {
+    await using proxy = await RespProxy.start(redis);
+    const [service, other] = [await locks.start(proxy.url), await locks.start(redis.url)];
+    const codes = new Set<string>();
+    for (let lost = 1; lost <= 8; lost++) {
+      // So that the keys are taken one by one.
+      const held = await other.acquire('c', { expire: 10_000 });
+      let scripts = 0;
+      const stop = proxy.onCommand(({ name }) => {
+        if (!/^eval/.test(name) || ++scripts !== lost) return;
+        proxy.dropReplies();
+      });
+      const call = timed(service.acquire(['a', 'b', 'c', 'd'], { waitTimeout: 400, expire: 10_000 }));
+      setTimeout(() => void held.release(), 50);
+      const { value, error, took } = await call;
+      stop();
+      proxy.heal();
+      expect(took).toBeLessThan(400 + PROMISED);
+      // The last answer may have been that others hold a key.
+      if (error?.code !== 'LOCK_TIMEOUT' && error !== undefined) {
+        expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      }
+      codes.add(error?.code ?? 'held');
+      await value?.release();
+      await held.release();
+      await nothingLeftBehind(redis);
+    }
+    expect(codes).toContain('LOCK_STORE');
+  }, 60_000);
+});
