@@ -150,7 +150,8 @@ export class Member {
 
   /** What its clock shows at a moment of ours, at the least; `undefined`: that is not known. */
   timeAt(moment: number): number | undefined {
-    return this.membership.clocks.timeAt(this.place, moment);
+    const { clock, clocks } = this.membership;
+    return clocks.timeAt(this.place, moment, clock.now());
   }
 
   private put<T>(question: (store: QuorumMember) => Promise<T>, always: boolean): Promise<T> {
