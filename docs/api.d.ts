@@ -546,6 +546,7 @@ export interface LockStore {
     readonly clientId: string;
     readonly listening: boolean;
     readonly epoch: number;
+    readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;
     readonly keepsPermits: boolean;
     readonly latches: LatchStore | undefined;

@@ -13,6 +13,9 @@ const LEAST_PATIENCE = 10;
 const PART_OF_TRIP = 1 / 4;
 const LEAST_PAUSE = 2;
 
+/** How many ms a try takes at most, with round trips of so many ms: the last answers and the token come behind that. */
+export const longestTry = (roundTrip: number): number => (TRIPS + 2) * Math.min(roundTrip, LONGEST_TRIP) + 2 * LEAST;
+
 /** What to do about a split vote: whether to keep the votes meanwhile, and in how many ms to ask again. */
 export interface Move {
   readonly keeps: boolean;

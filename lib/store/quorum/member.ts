@@ -75,6 +75,8 @@ interface Pending {
 
 /** One of several masters. */
 export class Member {
+  /** How many ms its last answer took. */
+  roundTrip = 0;
   private exclusion: { readonly why: unknown; readonly epoch: number; readonly until: number } | undefined;
   /** During which epoch of its connection it was examined last. */
   private examinedIn: number | undefined;
@@ -145,6 +147,7 @@ export class Member {
 
   /** What an answer has said of its clock. */
   noteTime(time: number, sent: number): void {
+    this.roundTrip = this.membership.clock.now() - sent;
     this.membership.clocks.note(this.place, { time, sent, received: this.membership.clock.now() });
   }
 

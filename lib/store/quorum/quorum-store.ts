@@ -17,6 +17,7 @@ import type {
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
+import { longestTry } from './contest.js';
 import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
@@ -79,6 +80,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   get epoch(): number {
     return this.members.reduce((sum, { store }) => sum + store.epoch, 0);
+  }
+
+  get answerTime(): number {
+    return longestTry(Math.max(...this.members.map(({ roundTrip }) => roundTrip)));
   }
 
   get unreachable(): LockStoreError | undefined {
