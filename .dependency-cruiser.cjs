@@ -97,7 +97,13 @@ module.exports = {
       'Metrics, spans and log lines are made of what the diagnostics channels tell. Packages are given.',
       {
         from: [METRICS],
-        to: [DIAGNOSTICS, '^lib/engine/lock-event\\.ts$', ERRORS],
+        to: [
+          DIAGNOSTICS,
+          '^lib/common/observed\\.ts$',
+          '^lib/engine/lock-event\\.ts$',
+          '^lib/locks/option-readers\\.ts$',
+          ERRORS,
+        ],
         never: ['^node_modules/'],
       },
     ),

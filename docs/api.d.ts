@@ -271,12 +271,16 @@ export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'
 export interface CountDownLatch {
     readonly key: string;
     trySetCount(count: number, options?: LatchOptions): Promise<boolean>;
-    countDown(): Promise<number>;
+    countDown(options?: LatchCountOptions): Promise<number>;
     getCount(): Promise<number>;
     await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
 
-export interface LatchOptions {
+export interface LatchCountOptions {
+    replicas?: ReplicaOptions;
+}
+
+export interface LatchOptions extends LatchCountOptions {
     expire?: Duration;
 }
 
@@ -429,6 +433,8 @@ export type LockDiagnostics<Event extends LockEvent = LockEvent> = Event & {
     readonly instance: string;
 };
 
+export declare const isLatchLostError: (error: unknown) => error is LatchLostError;
+
 export declare const isLockConfigError: (error: unknown) => error is LockConfigError;
 
 export declare const isLockError: (error: unknown) => error is LockError;
@@ -442,6 +448,11 @@ export declare const isLockNotHeldError: (error: unknown) => error is LockNotHel
 export declare const isLockStoreError: (error: unknown) => error is LockStoreError;
 
 export declare const isLockTimeoutError: (error: unknown) => error is LockTimeoutError;
+
+export declare class LatchLostError extends LockError {
+    readonly code = "LOCK_LATCH_LOST";
+    constructor(message: string, details?: LockErrorDetails);
+}
 
 export declare class LockConfigError extends LockError {
     readonly code = "LOCK_CONFIG";
@@ -482,7 +493,7 @@ export declare class LockTimeoutError extends LockError {
     constructor(message: string, details?: LockErrorDetails);
 }
 
-export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
+export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_LATCH_LOST' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
 
 export interface LockErrorDetails {
     key?: string;
@@ -492,7 +503,7 @@ export interface LockErrorDetails {
 export type AcquireReply = HeldReply | ContendedReply | {
     readonly outcome: 'left' | 'upgrade';
     readonly time: number;
-};
+} | TooManyReply;
 
 export interface AcquireRequest {
     readonly key: string;
@@ -545,6 +556,7 @@ export type LockMode = {
 export interface LockStore {
     readonly clientId: string;
     readonly listening: boolean;
+    readonly hearsAll?: boolean;
     readonly epoch: number;
     readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;
@@ -632,15 +644,35 @@ export interface StoredLock {
     readonly limit: number | undefined;
 }
 
+export interface TooManyReply {
+    readonly outcome: 'too many';
+    readonly time: number;
+    readonly limit: number;
+}
+
+export interface CountDownReply {
+    readonly left: number;
+    readonly counted: boolean;
+}
+
 export interface LatchCount {
     readonly left: number;
     readonly latch: string;
+    readonly opened: readonly string[];
 }
 
 export interface LatchStore {
-    setCount(key: string, count: number, lifetime: number): Promise<boolean>;
-    countDown(key: string, id: string): Promise<number>;
-    count(key: string, patience: number): Promise<LatchCount>;
+    setCount(request: SetCountRequest): Promise<boolean>;
+    countDown(key: string, id: string): Promise<CountDownReply>;
+    count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
+    replicate(request: ReplicateRequest): Promise<number>;
+}
+
+export interface SetCountRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly count: number;
+    readonly lifetime: number;
 }
 
 export interface ListReply {

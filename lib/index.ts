@@ -43,7 +43,7 @@ export type {
 export type { LockHandle } from './locks/lock-handle.js';
 export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 export type { Semaphore, SemaphoreCallOptions, SemaphoreOptions, SemaphoreRunOptions } from './locks/semaphore.js';
-export type { CountDownLatch, LatchOptions, LatchWaitOptions } from './locks/count-down-latch.js';
+export type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './locks/count-down-latch.js';
 export type {
   DeposedListener,
   ElectedListener,
@@ -66,6 +66,7 @@ export type {
 export { LOCK_CHANNELS, type AcquiredLock, type LockAcquisition, type LockDiagnostics } from './diagnostics/index.js';
 
 export {
+  isLatchLostError,
   isLockConfigError,
   isLockError,
   isLockKeyError,
@@ -73,6 +74,7 @@ export {
   isLockNotHeldError,
   isLockStoreError,
   isLockTimeoutError,
+  LatchLostError,
   LockConfigError,
   LockError,
   LockKeyError,
@@ -102,8 +104,9 @@ export type {
   ReplicateRequest,
   StoredHold,
   StoredLock,
+  TooManyReply,
 } from './store/lock-store.js';
-export type { LatchCount, LatchStore } from './store/latch-store.js';
+export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './store/latch-store.js';
 export type { ListReply, ListRequest } from './store/key-list.js';
 export type { Clock } from './common/clock.js';
 export type { LockLogger } from './common/logger.js';

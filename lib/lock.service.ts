@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import type { Observable } from 'rxjs';
 import { describe } from './common/describe.js';
 import type { ListReply, ListRequest, LockEngine } from './engine/lock-engine.js';
@@ -18,13 +19,13 @@ import type { LockInfo } from './locks/lock-info.js';
 import { readLockHealth } from './locks/read-lock-health.js';
 import { readLockInfo } from './locks/read-lock-info.js';
 import { LockObject, type LockObjectService, type LockObjectTerms } from './locks/lock-object.js';
-import { withinScope } from './locks/lock-scope.js';
+import { LockScope } from './locks/lock-scope.js';
 import { LockTaker, NO_OPTIONS, readKeys, refuseWithoutPermits } from './locks/lock-taker.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
 import { readOwner, readPattern, type AcquireDefaults } from './locks/resolve-acquire-options.js';
 import { SemaphoreObject, type SemaphoreService } from './locks/semaphore-object.js';
 import type { Semaphore, SemaphoreOptions } from './locks/semaphore.js';
-import { readChoice, readCount, refuseAllButObjects, refuseUnknownOptions } from './locks/option-readers.js';
+import { readChoice, readCount, refuseUnknownOptions } from './locks/option-readers.js';
 
 /** What applies where a call or a decorator does not say otherwise. */
 export interface LockServiceDefaults extends AcquireDefaults {
@@ -85,7 +86,7 @@ export class LockService {
    * @throws as `acquire` does, but for the LockTimeoutError
    */
   async tryAcquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle | null> {
-    refuseAllButObjects('tryAcquire', options);
+    this.taker.check('tryAcquire', options);
     return nullOnTimeout(this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 }));
   }
 
@@ -169,7 +170,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new CountDownLatchObject(latches, assertKey(key));
+    return new CountDownLatchObject(latches, assertKey(key), this.defaults, this.taker.doubts);
   }
 
   /**
@@ -197,8 +198,9 @@ export class LockService {
 
   /**
    * Frees a key, whoever holds it, and gives it to the next who waits. The holder's `signal` aborts as soon as it hears
-   * of it; until then both may believe, so fence what must not be touched twice. `true`: it was held.
-   * @throws LockStoreError when Redis fails
+   * of it; until then both may believe, so fence what must not be touched twice. `true`: it was held. Only holds that the
+   * call has found are ended: one that is granted later stays, whatever the network repeats or delays.
+   * @throws LockStoreError when Redis fails: the key may have been freed all the same
    */
   async forceRelease(key: string): Promise<boolean> {
     return (await this.engine.forceRelease(assertKey(key))).holds > 0;
@@ -228,7 +230,7 @@ export class LockService {
 
   /** @internal Runs `work` within the scope of a handle: what it locks again re-enters, `currentLock()` finds it. */
   within<T>(handle: LockHandle, work: () => T): T {
-    return handle instanceof HeldLock || handle instanceof HeldLocks ? withinScope(handle, work) : work();
+    return handle instanceof HeldLock || handle instanceof HeldLocks ? LockScope.ofLock(handle).run(work) : work();
   }
 
   /**
@@ -251,6 +253,16 @@ export class LockService {
     return this.engine.close(this.options.shutdownTimeout);
   }
 
+  /** @internal What a log shows of it. */
+  toJSON(): { name: string; client: string } {
+    return { name: this.name, client: this.clientId };
+  }
+
+  /** @internal */
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `LockService ${inspect(this.toJSON(), options)}`;
+  }
+
   private async runWith<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
@@ -258,19 +270,22 @@ export class LockService {
     units: number,
   ): Promise<T> {
     refuseAllButTasks(task, options);
-    refuseAllButObjects('run', options);
+    this.taker.check('run', options);
     const { onLost = this.defaults.onLost } = options;
     if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
     const acquisition = withoutOnLost(options);
     const lock = this.taker.takeAgain(key, acquisition) ?? (await this.taker.take(key, acquisition, units));
     if (typeof onLost === 'function') lock.onLost(onLost);
+    const scope = LockScope.ofLock(lock);
     let result: T;
     try {
-      result = await withinScope(lock, () => task(lock));
+      result = await scope.run(() => task(lock));
     } catch (error) {
+      scope.end();
       if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
       throw error;
     }
+    scope.end();
     if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
     if (onLost === 'throw' && lock.loss !== undefined) throw lostOnTheWay(lock.loss, result);
     return result;
@@ -284,8 +299,8 @@ export class LockService {
   ): Lock {
     refuseUnknownOptions(label, options, ['owner', 'pattern']);
     const service: LockObjectService = {
-      acquire: (names, terms) => this.acquire(names, terms),
-      tryAcquire: (names, terms) => this.tryAcquire(names, terms),
+      acquire: (names, terms) => this.taker.takeGuarded(names, terms),
+      tryAcquire: (names, terms) => nullOnTimeout(this.taker.takeGuarded(names, terms)),
       forceRelease: (key) => this.forceRelease(key),
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.taker.inScope(names, held),
@@ -303,7 +318,7 @@ function withoutOnLost(options: RunOptions): AcquireOptions {
   return acquisition;
 }
 
-async function nullOnTimeout(acquisition: Promise<LockHandle>): Promise<LockHandle | null> {
+async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Promise<T | null> {
   try {
     return await acquisition;
   } catch (error) {

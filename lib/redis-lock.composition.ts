@@ -1,11 +1,12 @@
 import { Subject } from 'rxjs';
 import { systemClock, type Clock } from './common/clock.js';
-import { labelled, singleLine, type LockLogger } from './common/logger.js';
+import { labelled, singleLine, sturdy, type LockLogger } from './common/logger.js';
 import { EventChannels } from './diagnostics/index.js';
 import { LockEngine, type LockEngineParts } from './engine/lock-engine.js';
 import type { LockEvent } from './engine/lock-event.js';
+import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from './lock.service.js';
-import type { RedisConnectionOption } from './redis-lock.connection.js';
+import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
 import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStore } from './store/lock-store.js';
 import { sharedBackend } from './store/memory/memory-backend.js';
@@ -26,8 +27,9 @@ export function createLockService(
   log: LockLogger,
   { clock = systemClock, engine: makeEngine = (parts) => new LockEngine(parts) }: InstanceParts = {},
 ): LockService {
-  const logger = singleLine(log);
+  const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
+  for (const doubt of options.doubts) logger.warn(doubt);
   const events = new Subject<LockEvent>();
   const engine = makeEngine({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
@@ -39,7 +41,12 @@ export function createLockService(
     grantTimeout,
     localTurns: { most: options.localHandoffs, time: options.localHandoffTime },
   });
-  return new LockService(engine, events.asObservable(), {
+  const observed = new ObservedEvents<LockEvent>(events, (error) =>
+    logger.error(
+      `a subscriber of the events of locks has thrown, or has no handler for an error: ${error instanceof Error ? error.message : String(error)}`,
+    ),
+  );
+  return new LockService(engine, observed, {
     name,
     shutdownTimeout,
     defaults: { ...defaults, lockWatchdogTimeout },
@@ -53,9 +60,10 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): Loc
   return new MemoryStore(sharedBackend(parts.keyPrefix));
 }
 
-function createRedisStore({ connection, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+function createRedisStore({ keyPrefix, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
   const { clock, logger, commandTimeout } = parts;
-  if (!isSeveral(connection)) return new RedisStore({ ...options, connection }, logger);
+  const connection = options.connection.reveal();
+  if (!isSeveral(connection)) return new RedisStore({ connection, keyPrefix, commandTimeout }, logger);
   if (connection.length % 2 === 0) {
     logger.warn(
       `connection names ${connection.length} masters, an even number: ` +
@@ -64,10 +72,11 @@ function createRedisStore({ connection, ...options }: ResolvedModuleOptions, par
   }
   const clientId = newClientId();
   const members = connection.map(
-    (each, i) => new RedisStore({ ...options, connection: each, clientId }, labelled(logger, `master ${i + 1}`)),
+    (each, i) =>
+      new RedisStore({ connection: each, keyPrefix, commandTimeout, clientId }, labelled(logger, `master ${i + 1}`)),
   );
   return new QuorumStore({ members, commandTimeout, logger, clock });
 }
 
-const isSeveral = (connection: ResolvedModuleOptions['connection']): connection is readonly RedisConnectionOption[] =>
+const isSeveral = (connection: LockConnectionOption): connection is readonly RedisConnectionOption[] =>
   Array.isArray(connection);

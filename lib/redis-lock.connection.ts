@@ -1,4 +1,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { isRedisUrl } from './common/credentials.js';
+import { quote } from './common/describe.js';
+import { refuseHiddenOptions, refuseHoles } from './locks/own-options.js';
 import { isLockConfigError, LockConfigError } from './errors/index.js';
 
 /** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
@@ -9,8 +12,6 @@ export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: Cl
 
 /** Where the locks are: one Redis, a Cluster, or several independent masters. */
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
-
-const REDIS_URL = /^rediss?:\/\//i;
 
 /** Fewer masters do not survive the loss of one. */
 const FEWEST_MASTERS = 3;
@@ -23,6 +24,7 @@ export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterClient(connection)) return readClusterClient(connection);
   if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);
+  refuseHoles('connection', connection);
   const masters = connection.map((each, i) => readMaster(each, i));
   if (masters.length < FEWEST_MASTERS) {
     throw new LockConfigError(
@@ -71,7 +73,14 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
+  if (!('duplicate' in connection)) refuseHidden('connection', connection);
   return connection;
+}
+
+/** @throws LockConfigError for what ioredis would not see: it copies its options */
+function refuseHidden(label: string, options: object): void {
+  if (options instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
+  refuseHiddenOptions(label, options);
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -82,14 +91,9 @@ const isClusterClient = (connection: unknown): connection is Cluster =>
 const isClusterAddress = (connection: unknown): connection is { cluster: unknown; options?: unknown } =>
   isObject(connection) && 'cluster' in connection && !('duplicate' in connection);
 
-function readClusterAddress({
-  cluster,
-  options,
-  ...rest
-}: {
-  cluster: unknown;
-  options?: unknown;
-}): RedisClusterOption {
+function readClusterAddress(written: { cluster: unknown; options?: unknown }): RedisClusterOption {
+  refuseHidden('connection', written);
+  const { cluster, options, ...rest } = written;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new LockConfigError(
@@ -99,15 +103,22 @@ function readClusterAddress({
   }
   const isNode = (node: unknown): node is ClusterNode =>
     ['string', 'number', 'object'].includes(typeof node) && node !== null;
+  if (Array.isArray(cluster)) refuseHoles('connection.cluster', cluster);
   if (!Array.isArray(cluster) || cluster.length === 0 || !cluster.every(isNode)) {
     throw new LockConfigError(
       "connection.cluster must be a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379'].",
     );
   }
+  cluster.forEach((node: ClusterNode, i) => {
+    if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
+    if (isObject(node)) refuseHidden(`connection.cluster[${i}]`, node);
+  });
   if (options !== undefined && !isObject(options)) {
     throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
   }
   const read = (options ?? {}) as ClusterOptions;
+  refuseHidden('connection.options', read);
+  if (isObject(read.redisOptions)) refuseHidden('connection.options.redisOptions', read.redisOptions);
   refuseSlotPrefix(read);
   return { cluster, options: read };
 }
@@ -122,13 +133,13 @@ function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
   const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
   if (!prefix.includes('{')) return;
   throw new LockConfigError(
-    `the keyPrefix of the Cluster's client is '${prefix}', which would put all locks in one slot: leave the braces out.`,
+    `the keyPrefix of the Cluster's client is ${quote(prefix)}, which would put all locks in one slot: leave the braces out.`,
   );
 }
 
 /** Passwords stay out of messages, so the URL itself is not repeated. */
 function readConnectionUrl(url: string): string {
-  if (!REDIS_URL.test(url)) {
+  if (!isRedisUrl(url)) {
     throw new LockConfigError(
       "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; " +
         "for a socket write { path: '/tmp/redis.sock' }.",
@@ -137,6 +148,14 @@ function readConnectionUrl(url: string): string {
   if (!URL.canParse(url)) {
     throw new LockConfigError(
       "connection is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded.",
+    );
+  }
+  const { pathname, search, hash } = new URL(url);
+  // Where a password is not encoded a URL ends too early: the rest of it would be a port, a path or a host, and be printed.
+  if (`${pathname}${search}${hash}`.includes('@')) {
+    throw new LockConfigError(
+      'connection is a URL with an @ behind its host: percent-encode what is special in user and password, such as ' +
+        '%40 for @, %2F for /, %3F for ? and %23 for #.',
     );
   }
   return url;

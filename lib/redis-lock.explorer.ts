@@ -10,10 +10,14 @@ type Provider = { metatype: unknown; instance: unknown };
 
 /** Looks, once at boot, at everything that has locked methods. */
 export class LockExplorer {
+  readonly #modules: ModulesContainer;
+
   constructor(
-    private readonly modules: ModulesContainer,
+    modules: ModulesContainer,
     private readonly registry: LockRegistry,
-  ) {}
+  ) {
+    this.#modules = modules;
+  }
 
   /**
    * Looks at classes rather than instances, so that it sees what is made only on request, too.
@@ -61,7 +65,7 @@ export class LockExplorer {
   }
 
   private *providers(): Iterable<Provider> {
-    for (const module of this.modules.values()) {
+    for (const module of this.#modules.values()) {
       yield* module.providers.values();
       yield* module.controllers.values();
       yield* module.injectables.values(); // guards, pipes, interceptors

@@ -1,7 +1,9 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
-import { ModuleRef, ModulesContainer } from '@nestjs/core';
+import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from './common/describe.js';
+import { refuseHiddenOptions } from './locks/own-options.js';
 import { LockConfigError } from './errors/index.js';
+import { RequestContextInterceptor } from './interceptors/request-context.interceptor.js';
 import { LockService } from './lock.service.js';
 import { createLockService } from './redis-lock.composition.js';
 import { LockExplorer } from './redis-lock.explorer.js';
@@ -12,6 +14,7 @@ import {
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
 import {
+  MODULE_OPTIONS,
   readInstanceName,
   readIsGlobal,
   resolveModuleOptions,
@@ -82,6 +85,7 @@ function instance(
       ...optionsProviders,
       ...services,
       { provide: INSTANCE_NAME, useValue: name },
+      { provide: APP_INTERCEPTOR, useClass: RequestContextInterceptor },
       {
         provide: LOCK_REGISTRY,
         inject: [ModulesContainer, ModuleRef],
@@ -154,6 +158,7 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
+  refuseHiddenOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(

@@ -1,10 +1,12 @@
 import type { RedisOptions } from 'ioredis';
 import type { Clock } from './common/clock.js';
+import { Concealed } from './common/concealed.js';
 import { describe, quote } from './common/describe.js';
 import type { Duration } from './common/duration.js';
 import type { LockLogger } from './common/logger.js';
 import type { ReplicaTerms } from './engine/hold.js';
 import type { OnContended, OnLost, ReplicaOptions } from './locks/acquire-options.js';
+import { doubtsAbout } from './locks/option-doubts.js';
 import { readReplicas } from './locks/resolve-acquire-options.js';
 import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
@@ -17,6 +19,7 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
+  refuseUrls,
 } from './locks/option-readers.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
@@ -101,7 +104,8 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 /** The options as they are used: complete, checked, in milliseconds. */
 export interface ResolvedModuleOptions {
   readonly name: string;
-  readonly connection: LockConnectionOption;
+  /** Nest keeps the options where others find them, and passwords are among them. */
+  readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
   readonly lockWatchdogTimeout: number;
@@ -111,6 +115,8 @@ export interface ResolvedModuleOptions {
   readonly localHandoffs: number;
   readonly localHandoffTime: number;
   readonly defaults: ResolvedLockDefaults;
+  /** What to warn of: defaults that are allowed and probably mistakes. */
+  readonly doubts: readonly string[];
 }
 
 /** What applies where an acquisition or a decorated method does not say otherwise. */
@@ -126,7 +132,7 @@ export interface ResolvedLockDefaults {
 }
 
 /** All defaults of the library. */
-export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
+export const DEFAULTS: Omit<ResolvedModuleOptions, 'connection'> & { readonly connection: string } = Object.freeze({
   name: DEFAULT_INSTANCE,
   connection: 'redis://127.0.0.1:6379',
   store: 'redis',
@@ -146,6 +152,7 @@ export const DEFAULTS: ResolvedModuleOptions = Object.freeze({
     onLost: 'throw',
     methodWaitTimeout: 10_000,
   }),
+  doubts: Object.freeze([]),
 });
 
 /** The names of all options. */
@@ -183,7 +190,7 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
   }
   return Object.freeze({
     name: readInstanceName(written.name),
-    connection,
+    connection: new Concealed(connection),
     store: readStore(written.store),
     keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
     lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
@@ -193,6 +200,7 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     localHandoffs: readHandoffs(written.localHandoffs ?? DEFAULTS.localHandoffs),
     localHandoffTime: readDuration('localHandoffTime', written.localHandoffTime ?? DEFAULTS.localHandoffTime),
     defaults: resolveLockDefaults(written.defaults ?? {}),
+    doubts: doubtsAbout('defaults', written.defaults ?? {}),
   });
 }
 
@@ -258,6 +266,7 @@ function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
 
 /** The name of an instance, `'default'` when none is given. */
 export function readInstanceName(name: unknown = DEFAULT_INSTANCE): string {
+  refuseUrls('name', name);
   if (typeof name === 'string' && name.trim() !== '') return name;
   throw new LockConfigError("name must be a text such as 'jobs'; leave it out for the only or the main instance.");
 }

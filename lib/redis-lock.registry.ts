@@ -1,4 +1,5 @@
 import type { ModuleRef, ModulesContainer } from '@nestjs/core';
+import { withoutLogin } from './common/credentials.js';
 import type { LockServices } from './decorators/injected-service.js';
 import { LockConfigError } from './errors/index.js';
 import type { LockService } from './lock.service.js';
@@ -10,15 +11,18 @@ import { DEFAULT_INSTANCE, getLockServiceToken, INSTANCE_NAME } from './redis-lo
  */
 export class LockRegistry implements LockServices {
   private readonly services = new Map<string, LockService>();
+  // Instances with locked methods refer to this, and whoever prints one is not to print the whole application.
+  readonly #modules: ModulesContainer;
+  readonly #moduleRef: ModuleRef;
 
-  constructor(
-    private readonly modules: ModulesContainer,
-    private readonly moduleRef: ModuleRef,
-  ) {}
+  constructor(modules: ModulesContainer, moduleRef: ModuleRef) {
+    this.#modules = modules;
+    this.#moduleRef = moduleRef;
+  }
 
   /** The names of all instances, one for each time the module was set up. */
   names(): string[] {
-    return [...this.modules.values()].flatMap((module) => {
+    return [...this.#modules.values()].flatMap((module) => {
       const name: unknown = module.providers.get(INSTANCE_NAME)?.instance;
       return typeof name === 'string' ? [name] : [];
     });
@@ -29,12 +33,13 @@ export class LockRegistry implements LockServices {
     const known = this.services.get(name);
     if (known !== undefined) return known;
     if (!this.names().includes(name)) throw new LockConfigError(this.unknownName(name));
-    const service = this.moduleRef.get<LockService>(getLockServiceToken(name), { strict: false });
+    const service = this.#moduleRef.get<LockService>(getLockServiceToken(name), { strict: false });
     this.services.set(name, service);
     return service;
   }
 
-  unknownName(name: string): string {
+  unknownName(given: string): string {
+    const name = withoutLogin(given);
     const known = this.names().map((each) => `'${each}'`);
     const remedy =
       name === DEFAULT_INSTANCE

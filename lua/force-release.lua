@@ -1,8 +1,11 @@
--- Ends all holds of a lock, whoever has them, and tells those who had them.
+-- Ends the named holds of a lock, whoever has them, and tells their holders.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 address
+-- ARGV  1 address, 2… for each hold: id, when it was granted
 -- Reply holds ended, clients of theirs that were there to be told, place to go on from or -1
+--
+-- May arrive twice or late: a hold that was granted after the caller looked is not named, so it stays. The time of the
+-- grant is a part of the name because an acquisition that was ended by force may be granted again under its id.
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
@@ -17,13 +20,21 @@
 -- renewal.
 local REVOKED_MEMORY = 60000
 
+local granted_at = {}
+for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
+
 local holds, ended = read_holds()
-if #holds + #ended > 0 then redis.call('DEL', STATE) end
-local told = 0
+local kept, count, told = {}, 0, 0
 for _, hold in ipairs(holds) do
-  if hears_of_end(hold.id) then told = told + 1 end
-  remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
-  tell_revoked(hold)
+  if granted_at[hold.id] == hold.since then
+    redis.call('HDEL', STATE, hold.id)
+    count = count + 1
+    if hears_of_end(hold.id) then told = told + 1 end
+    remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
+    tell_revoked(hold)
+  else
+    kept[#kept + 1] = hold
+  end
 end
-local more = settle({}, {}, nil, 0)
-return { #holds, told, more or -1 }
+if count > 0 then set_state_ttl(kept) end
+return { count, told, settle(kept, ended, nil, 0) or -1 }

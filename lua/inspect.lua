@@ -1,7 +1,7 @@
 -- Tells who holds a lock and who waits for it. Writes nothing.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 most waiters to tell
+-- ARGV  1 most waiters to tell, at least 1
 -- Reply last token, holds { id, owner, mode, token, ms left, since … }, waiters { id, owner, mode … },
 --       number of permits that was set at run time or -1
 --- @include "shared/keys"
@@ -20,4 +20,4 @@ local waiters = {}
 for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
-return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }
+return { last_token(), holders, waiters, limit_set() or -1 }

@@ -1,8 +1,9 @@
--- Counts a latch down by one. At 0 the latch is gone, and each client that waits for it is told.
+-- Counts a latch down by one. At 0 the latch is gone, a mark says that it has opened, and each client that waits for it
+-- is told.
 --
 -- KEYS  latch, counted
 -- ARGV  1 address, 2 id of this call, 3 ms to remember the id
--- Reply how much is left
+-- Reply how much is left, 1 or 0: this call has counted, or there was no latch
 --
 -- May arrive twice or late: its effect is that of arriving once.
 --- @include "shared/clock"
@@ -10,13 +11,16 @@
 
 local id, memory = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
-if has_counted(id) or left == 0 then return left end
+if has_counted(id) then return { left, 1 } end
+if left == 0 then return { 0, 0 } end
 -- What got no reply is sent again when the network is back, however late that is.
-remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
+local lifetime = redis.call('HGET', LATCH, 'lifetime')
+memory = math.max(memory, tonumber(lifetime))
+remember(id, memory)
 if left > 1 then
   redis.call('HSET', LATCH, 'count', integer(left - 1))
-  redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
-  return left - 1
+  redis.call('PEXPIRE', LATCH, lifetime)
+  return { left - 1, 1 }
 end
 
 --- @include "shared/messages"
@@ -24,8 +28,9 @@ end
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
 redis.call('DEL', LATCH)
+remember('opened:' .. name, math.max(memory, OPENED_MEMORY))
 for i = 1, #fields, 2 do
   local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
   if client and waits_until > now then tell_opened(client, name) end
 end
-return 0
+return { 0, 1 }

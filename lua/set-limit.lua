@@ -1,8 +1,11 @@
--- Sets the number of permits of a semaphore, whatever those who ask for one think it is; and lets in who may come in now.
+-- Sets the number of permits of a semaphore, whatever number the requests carry, and grants to those that fit now.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 address, 2 place to go on from (0 at first), 3 number of permits
+-- ARGV  1 address, 2 number of permits, 3 version that the caller has seen (see limit.lua)
 -- Reply place to go on from or -1
+--
+-- May arrive twice or late. A number with a larger version was set after the caller looked, by this call or by another
+-- one. It stays: a call that overlaps another one may count as the earlier of the two.
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
@@ -12,7 +15,11 @@
 --- @include "shared/queue"
 --- @include "shared/settle"
 
-redis.call('SET', LIMIT, ARGV[3], 'PX', LIMIT_MEMORY)
+local permits, seen = ARGV[2], tonumber(ARGV[3])
+local _, version = limit_set()
+version = tonumber(version)
+if version <= seen then
+  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_MEMORY)
+end
 local holds, ended = read_holds()
-local more = settle(holds, ended, nil, tonumber(ARGV[2]))
-return more or -1
+return settle(holds, ended, nil, 0) or -1

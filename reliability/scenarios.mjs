@@ -16,7 +16,11 @@ export const SCENARIOS = [
     ['holder-killed', 'lost', 15_000, `${FAULTS}/kinds/dead-clients.spec.ts`],
     ['holder-stalled', 'lost', 15_000, `${FAULTS}/stalled-holder.spec.ts`],
   ]),
-  ...on('pair', [['failover', 'kept', 20_000, `${FAULTS}/plain-failover.spec.ts`]]),
+  ...on('pair', [
+    ['failover', 'kept', 20_000, `${FAULTS}/plain-failover.spec.ts`],
+    ['subscriptions-forgotten', 'kept', 15_000, `${FAULTS}/deaf-subscriber.spec.ts`],
+    ['subscriptions-silent', 'kept', 15_000, `${FAULTS}/deaf-subscriber.spec.ts`],
+  ]),
   ...on('sentinel', [
     ['restart', 'either', 60_000, 'test/integration/sentinel/outages.spec.ts'],
     ['restart-empty', 'lost', 60_000, 'test/integration/sentinel/outages.spec.ts'],

@@ -1,6 +1,7 @@
 /** In this variable a process is told which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
+const BELIEF = 'lib/engine/belief.ts';
 const ENGINE = 'lib/engine/lock-engine.ts';
 const HOLD = 'lib/engine/hold.ts';
 const QUEUE = 'lib/engine/local-queue.ts';
@@ -85,8 +86,8 @@ export const MUTATIONS = [
   {
     name: 'turn-outlives-lease',
     what: 'who has it in turn believes in a lease that has not begun with it',
-    file: HOLD,
-    from: 'next.until = Math.min(next.until, this.until);',
+    file: BELIEF,
+    from: 'next.end = Math.min(next.end, this.end);',
     to: '',
   },
   {
@@ -120,22 +121,19 @@ export const MUTATIONS = [
   {
     name: 'extend-before-belief',
     what: 'belief does not shrink when a shorter lease is asked for',
-    file: HOLD,
-    from: 'this.until = Math.min(this.until, validUntil(sent, lease));',
+    file: BELIEF,
+    from: 'this.end = Math.min(this.end, validUntil(sent, lease));',
     to: '',
   },
   {
     name: 'old-answers',
     what: 'answers to questions from before that count',
-    file: HOLD,
+    file: BELIEF,
     // What is believed of an answer to a question from behind the extension would hide it.
-    from: `if (this.state !== 'held' || sent < this.countsFrom) return;
-    this.renewalError = undefined;
+    from: `if (number < this.countsFrom) return 'ignored';
     // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);`,
-    to: `if (this.state !== 'held') return;
-    this.renewalError = undefined;
-    const loose = this.looseExtensions.filter(({ until }) => sent >= this.countsFrom && sent < until);`,
+    to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
     name: 'no-renewal',
@@ -155,7 +153,7 @@ export const MUTATIONS = [
     name: 'silent-signal',
     what: 'the signal of a lost lock does not abort',
     file: HOLD,
-    from: 'outside(() => this.controller?.abort(this.loss));',
+    from: 'this.controller?.abort(loss);',
     to: '',
   },
   {
@@ -197,8 +195,8 @@ export const MUTATIONS = [
     name: 'one-permit-more',
     what: 'one permit more than there are',
     file: 'lib/store/memory/memory-modes.ts',
-    from: 'return used + mode.units <= (limit ?? mode.limit);',
-    to: 'return used + mode.units <= (limit ?? mode.limit) + 1;',
+    from: 'return used + mode.units <= limitFor(mode, limit);',
+    to: 'return used + mode.units <= limitFor(mode, limit) + 1;',
   },
   {
     name: 'readers-beside',

@@ -29,7 +29,11 @@ function kind(name, strike, lasts) {
   };
 }
 
-const more = ({ random }, name) => (name === 'network slow' ? { ms: random.between(10, 120) } : {});
+function more({ random }, name) {
+  if (name === 'network slow') return { ms: random.between(10, 120) };
+  // Commands are answered, or it would be another fault.
+  return name === 'subscribers deaf' ? { lines: 'subscribers', serverNotices: random.chance(0.5) } : {};
+}
 
 /** What happens between a client and servers. */
 export const NETWORK = [
@@ -39,5 +43,6 @@ export const NETWORK = [
   kind('network slow', (proxy, _where, { ms }) => proxy.delay(ms), [100, 1_000]),
   kind('replies late', (proxy, where) => proxy.holdReplies(where), [50, 1_000]),
   kind('replies lost', (proxy, where) => proxy.loseReplies(where), [50, 1_000]),
+  kind('subscribers deaf', (proxy, where, { serverNotices }) => proxy.goDeaf(where, { serverNotices })),
   kind('requests lost', (proxy, where) => proxy.loseRequests(where), [50, 1_000]),
 ];

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
+import { deafen } from '../../testbed/deaf-link.mjs';
 
 /**
  * Stands between one client and one server and makes the network misbehave. It knows bytes, and which connections have
@@ -10,6 +11,8 @@ export class Proxy {
   #target;
   #server;
   #lines = new Set();
+  /** Lines that pass nothing on any more, and do not end. */
+  #deaf = new Set();
   /** What happens to what comes: `requests` and `replies` pass, wait or are lost, on the connections that `where` chooses. */
   #fault = {};
 
@@ -71,6 +74,16 @@ export class Proxy {
     this.#fault = { requests: 'lost', where };
   }
 
+  /** What either end of the chosen lines sends gets lost for good, and clients hear of no end; the server does if `serverNotices`. */
+  goDeaf(where, how) {
+    for (const line of this.#lines) {
+      if (!where(line)) continue;
+      this.#lines.delete(line);
+      this.#deaf.add(line);
+      line.goDeaf(how);
+    }
+  }
+
   async heal() {
     this.#fault = {};
     for (const line of this.#lines) {
@@ -83,6 +96,7 @@ export class Proxy {
   async close() {
     this.#server.close();
     this.cut();
+    for (const line of this.#deaf) line.cut();
   }
 
   async #listen() {
@@ -137,6 +151,12 @@ class Line {
     this.#waiting = [];
     this.client.destroy();
     this.server.destroy();
+  }
+
+  goDeaf(how) {
+    clearTimeout(this.#timer);
+    this.#waiting = [];
+    deafen(this.client, this.server, how);
   }
 
   /** Passes on what was held back. */

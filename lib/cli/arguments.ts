@@ -1,4 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { isRedisUrl, withoutLogin } from '../common/credentials.js';
+import { oneLine } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { readDuration } from '../locks/option-readers.js';
@@ -55,12 +57,13 @@ const OF_SOME_COMMANDS = ['interval', 'force'] as const;
  */
 export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | 'help' | 'version' {
   const { values, positionals } = parse(args);
+  for (const text of [...positionals, values.prefix, values.timeout, values.interval]) refuseConnections(text);
   if (values.help === true) return 'help';
   if (values.version === true) return 'version';
   const [name, ...rest] = positionals;
   if (name === undefined) return 'help';
   if (!Object.hasOwn(COMMANDS, name)) {
-    throw new UsageError(`there is no command '${name}': write one of ${Object.keys(COMMANDS).join(', ')}`);
+    throw new UsageError(`there is no command '${oneLine(name)}': write one of ${Object.keys(COMMANDS).join(', ')}`);
   }
   const command = name as CommandName;
   for (const option of OF_SOME_COMMANDS) {
@@ -84,8 +87,14 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    throw new UsageError(withoutLogin((error as Error).message));
   }
+}
+
+/** Where Redis is, in a wrong place: it may hold a password, so it is not repeated. */
+function refuseConnections(text: string | undefined): void {
+  if (text === undefined || !(isRedisUrl(text) || text.trimStart().startsWith('{"'))) return;
+  throw new UsageError('where Redis is stands behind --connection, or in the variable REDIS_URL');
 }
 
 function readSubject(command: CommandName, rest: readonly string[]): string | undefined {

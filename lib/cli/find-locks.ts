@@ -1,3 +1,4 @@
+import { inspectSeveral, isForeign, type ForeignKey } from '../locks/inspect-several.js';
 import type { LockInfo } from '../locks/lock-info.js';
 import type { ListReply } from '../store/key-list.js';
 import type { Session } from './session.js';
@@ -7,8 +8,14 @@ const AT_A_TIME = 5_000;
 /** How many locks are asked about at once. */
 const TOGETHER = 50;
 
+/** Locks, and the keys that look like locks and are something else. */
+export interface FoundLocks {
+  readonly locks: LockInfo[];
+  readonly skipped: ForeignKey[];
+}
+
 /** All locks whose keys match, by key. */
-export async function findLocks({ locks }: Session, pattern = '*'): Promise<LockInfo[]> {
+export async function findLocks({ locks }: Session, pattern = '*'): Promise<FoundLocks> {
   const matches = matcher(pattern);
   const found = new Set<string>();
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
@@ -17,12 +24,15 @@ export async function findLocks({ locks }: Session, pattern = '*'): Promise<Lock
     cursor = part.cursor;
   }
   const keys = [...found].sort();
-  const infos: Array<LockInfo | null> = [];
+  const infos: Array<LockInfo | ForeignKey | null> = [];
   for (let i = 0; i < keys.length; i += TOGETHER) {
-    infos.push(...(await Promise.all(keys.slice(i, i + TOGETHER).map((key) => locks.inspect(key)))));
+    infos.push(...(await inspectSeveral(locks, keys.slice(i, i + TOGETHER))));
   }
   // Some may have been released since.
-  return infos.filter((info) => info !== null);
+  return {
+    locks: infos.filter((info): info is LockInfo => info !== null && !isForeign(info)),
+    skipped: infos.filter(isForeign),
+  };
 }
 
 /** `*` stands for any text, everything else for itself. */

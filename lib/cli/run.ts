@@ -1,3 +1,4 @@
+import { foreignError } from '../store/redis/foreign-error.js';
 import type { CommandName, CommandLine } from './arguments.js';
 import { readCommandLine, UsageError } from './arguments.js';
 import { doctor } from './commands/doctor.js';
@@ -34,8 +35,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv, versi
     await using session = await connect(line);
     return await COMMANDS[line.command](session, line, terminal);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    stderr.write(`nestjs-redis-locks: ${safe(message)}\n`);
+    stderr.write(`nestjs-redis-locks: ${safe(foreignError(error).message)}\n`);
     if (error instanceof UsageError) stderr.write('nestjs-redis-locks --help says more.\n');
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }

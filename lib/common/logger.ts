@@ -1,4 +1,5 @@
 import { printable } from './describe.js';
+import { warnOfObserver } from './observed.js';
 
 /** Where the library says what an operator has to know. Nest's `Logger` is one. */
 export interface LockLogger {
@@ -6,6 +7,22 @@ export interface LockLogger {
   log(message: string): void;
   warn(message: string): void;
   error(message: string): void;
+}
+
+/** A logger that never throws: what the application's own throws stops nothing. Of the first time the process is warned. */
+export function sturdy(logger: LockLogger): LockLogger {
+  let warned = false;
+  const say =
+    (level: keyof LockLogger) =>
+    (message: string): void => {
+      try {
+        logger[level](message);
+      } catch (error) {
+        if (!warned) warnOfObserver('the logger of nestjs-redis-locks', error);
+        warned = true;
+      }
+    };
+  return { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
 }
 
 /** A logger whose lines stay one line each, whatever keys, owners and foreign errors hold. */

@@ -24,7 +24,7 @@ export interface DashboardLocks {
   readonly more: boolean;
   /** Whether all names of the store have been looked at once; until then there may be others. */
   readonly complete: boolean;
-  /** Why the store could not be asked; then `list` is what was known before. */
+  /** Why the store could not be asked; then `list` is what was known before. Or which keys are skipped, which are no locks. */
   readonly trouble: string | undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { describe, quote } from '../common/describe.js';
+import { refuseHoles } from '../locks/own-options.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
 import {
@@ -108,6 +109,7 @@ function readPath(path: unknown): string {
 }
 
 function readGuards(guards: unknown): ResolvedDashboardPlace['guards'] {
+  if (Array.isArray(guards)) refuseHoles('guards', guards);
   if (Array.isArray(guards) && guards.length > 0 && guards.every(isGuard)) return guards;
   throw new LockConfigError(
     'RedisLockDashboardModule shows who holds what, and can free locks, so it takes guards: write guards: [AdminGuard], ' +
@@ -121,6 +123,7 @@ const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
 
 function readNames(connection: unknown): readonly string[] {
   const names: readonly unknown[] = Array.isArray(connection) ? connection : [connection];
+  refuseHoles('connection', names);
   if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
   throw new LockConfigError("connection must be the name of a RedisLockModule such as 'jobs', or a list of names.");
 }

@@ -1,4 +1,5 @@
 import type { LockService } from '../lock.service.js';
+import { describeForeign, inspectSeveral, isForeign } from '../locks/inspect-several.js';
 import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../locks/lock-info.js';
 import type { DashboardHolder, DashboardLock, DashboardLocks, DashboardWaiter } from './dashboard-state.js';
 
@@ -8,6 +9,8 @@ const NAMES_AT_A_TIME = 10_000;
 const TOGETHER = 50;
 /** How many holders and waiters of one key are shown. */
 const SHOWN = 100;
+/** How many keys are named that hold something else. */
+const SKIPPED_SHOWN = 3;
 
 /** What is asked of a service. */
 export type CountedLocks = Pick<LockService, 'list' | 'inspect'>;
@@ -36,7 +39,9 @@ export class LockCensus {
     let trouble: string | undefined;
     try {
       const time = await this.goOn();
-      this.list = await this.ask(time);
+      const skipped: string[] = [];
+      this.list = await this.ask(time, skipped);
+      if (skipped.length > 0) trouble = skippedText(skipped);
     } catch (error) {
       trouble = error instanceof Error ? error.message : String(error);
       // What was known of the way may not hold where it failed.
@@ -61,20 +66,27 @@ export class LockCensus {
     return time;
   }
 
-  private async ask(time: number): Promise<DashboardLock[]> {
+  private async ask(time: number, skipped: string[]): Promise<DashboardLock[]> {
     const keys = [...this.known];
     const list: DashboardLock[] = [];
     for (let i = 0; i < keys.length; i += TOGETHER) {
       const some = keys.slice(i, i + TOGETHER);
-      const infos = await Promise.all(some.map((key) => this.locks.inspect(key)));
+      const infos = await inspectSeveral(this.locks, some);
       infos.forEach((info, j) => {
         if (info === null) this.known.delete(some[j]!);
+        else if (isForeign(info)) skipped.push(describeForeign(info));
         else list.push(lockOf(info, time));
       });
     }
     return list.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 }
+
+/** The first ones, which tell where the others come from. */
+const skippedText = (skipped: readonly string[]): string => {
+  const more = skipped.length - SKIPPED_SHOWN;
+  return skipped.slice(0, SKIPPED_SHOWN).join('; ') + (more > 0 ? `; and ${more} more` : '');
+};
 
 /** `time` is the store's. */
 export function lockOf({ key, holders, waiters, permits, fencingToken }: LockInfo, time: number): DashboardLock {

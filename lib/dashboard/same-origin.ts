@@ -12,8 +12,9 @@ const siteOf = (headers: IncomingHttpHeaders): string | undefined => headers['se
  */
 export function readingRefusal(headers: IncomingHttpHeaders): string | undefined {
   const site = siteOf(headers);
-  if (site === undefined || site === 'same-origin' || site === 'none') return undefined;
-  return 'this is told to its own page only';
+  // Without a site (no HTTPS, or an old browser) a script of another origin is known by the origin that CORS has it send.
+  const isOwn = site === undefined ? isOwnOrigin(headers) : site === 'same-origin' || site === 'none';
+  return isOwn ? undefined : 'this is told to its own page only';
 }
 
 /** Why a change is refused; `undefined`: it is not. */
@@ -22,10 +23,12 @@ export function changeRefusal(headers: IncomingHttpHeaders): string | undefined 
   if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return 'write application/json';
   const site = siteOf(headers);
   if (site !== undefined) return site === 'same-origin' ? undefined : 'changes come from its own page only';
-  const { origin, host } = headers;
   // Browsers tell the site over HTTPS only; the origin they tell with every change.
-  if (origin === undefined || hostOf(origin) === host) return undefined;
+  if (isOwnOrigin(headers)) return undefined;
   return 'changes come from its own page only: a proxy has to leave the header Host as it is';
 }
+
+/** No origin is told by programs, and by pages that read from their own. */
+const isOwnOrigin = ({ origin, host }: IncomingHttpHeaders): boolean => origin === undefined || hostOf(origin) === host;
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);

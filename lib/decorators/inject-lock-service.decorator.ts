@@ -1,4 +1,5 @@
 import { Inject } from '@nestjs/common';
+import { refuseUrls } from '../locks/option-readers.js';
 import { getLockServiceToken } from '../redis-lock.tokens.js';
 
 /**
@@ -6,5 +7,7 @@ import { getLockServiceToken } from '../redis-lock.tokens.js';
  * `constructor(@InjectLockService('jobs') private readonly locks: LockService) {}`.
  * The one without a name needs no decorator: it is injected by its class.
  */
-export const InjectLockService = (name?: string): PropertyDecorator & ParameterDecorator =>
-  Inject(getLockServiceToken(name));
+export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
+  refuseUrls('@InjectLockService', name);
+  return Inject(getLockServiceToken(name));
+}

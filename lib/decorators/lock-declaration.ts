@@ -1,3 +1,4 @@
+import { refuseHoles } from '../locks/own-options.js';
 import type { RunOptions } from '../locks/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
@@ -12,6 +13,7 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
+  refuseUrls,
 } from '../locks/option-readers.js';
 import { DEFAULT_INSTANCE } from '../redis-lock.tokens.js';
 import type { OnContended } from '../locks/acquire-options.js';
@@ -83,12 +85,14 @@ export function declareLock(
   if (typeof connection !== 'string' || connection === '') {
     throw new LockConfigError(`${label}: connection must be the name of a RedisLockModule, such as 'jobs'.`);
   }
+  refuseUrls(`${label}: connection`, connection);
   const keyOf = compileKey(label, site, written.key);
   return {
     site: label,
     connection,
     onContended,
     options: Object.freeze({
+      __proto__: null,
       ...readTimings(label, written),
       ...readKind(label, written),
       ...readLabel(label, written),
@@ -104,7 +108,11 @@ function readTimings(label: string, written: LockMethodOptions): LockDeclaration
   const { expire, maxRenewTimes, waitTimeout, holdAtLeast } = written;
   if (expire !== undefined) timings.expire = readExpire(`${label}: expire`, expire);
   if (maxRenewTimes !== undefined) timings.maxRenewTimes = readTimes(`${label}: maxRenewTimes`, maxRenewTimes);
-  if (waitTimeout !== undefined) timings.waitTimeout = readWaitTimeout(`${label}: waitTimeout`, waitTimeout);
+  if (waitTimeout !== undefined) {
+    readWaitTimeout(`${label}: waitTimeout`, waitTimeout);
+    // As it was written: a number may be meant otherwise than a text with a unit.
+    timings.waitTimeout = waitTimeout;
+  }
   if (holdAtLeast !== undefined) timings.holdAtLeast = readDuration(`${label}: holdAtLeast`, holdAtLeast);
   if (timings.expire && Number(timings.holdAtLeast) > Number(timings.expire)) {
     throw new LockConfigError(
@@ -143,6 +151,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
       }
     };
   }
+  if (Array.isArray(key)) refuseHoles(`${label}: key`, key);
   const templates = [key].flat().map((text: unknown) => {
     if (typeof text === 'string') return compileKeyTemplate(text, site);
     throw new LockConfigError(

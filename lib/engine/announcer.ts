@@ -1,4 +1,5 @@
 import type { Clock } from '../common/clock.js';
+import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { LockEvent } from './lock-event.js';
@@ -18,6 +19,7 @@ export class Announcer {
   constructor(
     private readonly sink: EventSink,
     private readonly clock: Clock,
+    private readonly logger: LockLogger,
   ) {}
 
   contended({ terms }: Waiter): void {
@@ -54,9 +56,14 @@ export class Announcer {
     this.tell(() => ({ type: 'lost', ...factsOf(hold), held: this.clock.now() - hold.acquiredAt, reason }));
   }
 
-  /** An observer that throws does not disturb the engine: rxjs reports it on its own. */
+  /** An observer that throws does not disturb the engine. */
   private tell(event: () => LockEvent): void {
-    if (this.sink.observed) outside(() => this.sink.next(event()));
+    if (!this.sink.observed) return;
+    try {
+      outside(() => this.sink.next(event()));
+    } catch (error) {
+      this.logger.error(`an observer of locks has thrown: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 }
 

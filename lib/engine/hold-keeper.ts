@@ -5,6 +5,7 @@ import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Announcer } from './announcer.js';
+import type { Question } from './belief.js';
 import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener } from './hold.js';
 import { Watchdog, type WatchdogObserver } from './watchdog.js';
 
@@ -87,8 +88,8 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   }
 
   /** Nobody can release this hold any more: it ends with its lease. */
-  abandon(hold: Hold): void {
-    this.watchdog.abandon(hold);
+  abandon(hold: Hold, why?: string): void {
+    this.watchdog.abandon(hold, why);
   }
 
   /** How often the owner of a hold has its key in this client, in the same way. */
@@ -103,32 +104,44 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
 
   /** @throws LockLostError, LockStoreError */
   async verify(hold: Hold): Promise<void> {
-    if (!hold.isHeld) return hold.assertHeld();
-    const { store, clock } = this.environment;
-    const sent = clock.now();
-    const [left] = await store.renew([{ key: hold.key, id: hold.id, lease: 0 }]);
+    const isSure = (await this.lookAt(hold)) || (await this.lookAt(hold));
+    hold.assertHeld();
+    if (!isSure) this.watchdog.askNow([hold]);
+  }
+
+  /** Answers whether the answer was the last word. */
+  private async lookAt(hold: Hold): Promise<boolean> {
+    if (!hold.isHeld) hold.assertHeld();
+    const { store } = this.environment;
+    const { key, id } = hold;
+    const question = hold.ask(store.epoch, this.watchdog.leaseToVerify(hold));
+    const [left] = await store.renew([{ key, id, lease: question.lease }]);
     if (left instanceof Error) throw left;
     if (left === 'gone') this.gone(hold);
-    else hold.confirm(sent, left ?? 0);
-    hold.assertHeld();
+    else return !this.heard(hold, question, left ?? 0);
+    return true;
+  }
+
+  /** It may have been passed on meanwhile. Answers whether to ask again at once. */
+  private heard(hold: Hold, question: Question, left: number): boolean {
+    const holder = this.holderOf(hold);
+    return holder !== undefined && this.watchdog.heard(holder, question, left);
   }
 
   /** @throws LockLostError, LockStoreError */
   async extend(hold: Hold, lease: number): Promise<void> {
     if (!hold.isHeld) return hold.assertHeld();
-    const { store, clock, commandTimeout } = this.environment;
-    const sent = clock.now();
+    const { store, commandTimeout } = this.environment;
     const { epoch } = store;
-    const extension = hold.resize(sent, lease, 2 * commandTimeout);
+    const [question, extension] = hold.resize(epoch, lease, 2 * commandTimeout);
     this.watchdog.reschedule(hold);
     const left = await store.extend({ key: hold.key, id: hold.id, lease });
     if (left instanceof Error) throw left;
     // Without a reconnect there was one copy of it.
     if (epoch === store.epoch) hold.settled(extension);
     if (left === 'gone') this.gone(hold);
-    else hold.confirm(sent, left);
+    else this.heard(hold, question, left);
     hold.assertHeld();
-    this.watchdog.reschedule(hold);
   }
 
   /** Asks the store about all holds now: the connection is back. */
@@ -155,6 +168,10 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     this.environment.logger.warn(error.message);
     this.environment.announcer.lost(hold, error.message);
     origin?.lost(hold);
+  }
+
+  holderOf({ id }: Hold): Hold | undefined {
+    return this.get(id);
   }
 
   async tellLoss(listener: LossListener, error: LockLostError): Promise<void> {

@@ -3,7 +3,7 @@ import { outside } from '../common/outside.js';
 import type { Appointment } from '../common/agenda.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
-import { validUntil } from './validity.js';
+import { Belief, type BeliefGrant, type LooseExtension, type Question, type Verdict } from './belief.js';
 
 export type { LockMode };
 
@@ -11,13 +11,9 @@ export type { LockMode };
 const SLEPT = 1_000;
 
 /** A grant as the engine believes in it: `from` is before the moment at which the store counts `lease` from. */
-export interface Grant {
+export interface Grant extends BeliefGrant {
   readonly id: string;
   readonly token: number;
-  readonly lease: number;
-  readonly from: number;
-  /** The longest lease that the store may have given it, with all that it was asked for. */
-  readonly longest: number;
   /** How many may have it in turn, with the tokens from `token` on. */
   readonly turns: number;
   /** The store's epoch when it was first asked for: a question from before a reconnect may be executed twice. */
@@ -50,20 +46,15 @@ export interface ReplicaTerms {
   readonly timeout: number;
 }
 
-/** An extension that may be carried out behind what was asked after it: which lease is left then, and how late that may be. */
-export interface LooseExtension {
-  readonly lease: number;
-  readonly until: number;
-}
-
 /** A listener of the user's; it may be asynchronous. */
 export type LossListener = (error: LockLostError) => unknown;
 
 /** Who hears of the end of a hold. */
 export interface HoldObserver {
-  lost(hold: Hold, error: LockLostError): void;
   /** Calls a listener of the user's, which may throw or reject. */
   tellLoss(listener: LossListener, error: LockLostError): unknown;
+  /** The hold is lost, and its holder has been told. */
+  lost(hold: Hold, error: LockLostError): void;
   /** The clock of the wall has jumped: ask the store whether the hold still stands. */
   doubted(hold: Hold): void;
 }
@@ -85,6 +76,8 @@ export class Hold {
   state: 'held' | 'released' | 'lost' = 'held';
   /** Handles that share this hold by re-entry. */
   handles = 0;
+  /** Those of them that nobody is going to release. */
+  forgottenHandles = 0;
   renewals = 0;
   /** Nobody can release it any more: it is not renewed, and ends with its lease. */
   abandoned = false;
@@ -98,15 +91,7 @@ export class Hold {
   /** How it was lost, if it was. */
   loss: LockLostError | undefined;
 
-  private until: number;
-  /** Until when the store may keep it, whatever comes of what was asked. */
-  private mayLast: number;
-  /** A pushed grant has a short first lease, and is to become a full one, counted from when it was granted. */
-  private fullFrom: number;
   private fullLease: number;
-  /** Answers to what was sent before this do not count: the lease was shortened since. */
-  private countsFrom: number;
-  private looseExtensions: readonly LooseExtension[] = [];
   private wallOffset: number;
   private controller: AbortController | undefined;
 
@@ -115,6 +100,7 @@ export class Hold {
     grant: Grant,
     private readonly clock: Clock,
     private readonly observer: HoldObserver,
+    private readonly belief = new Belief(grant, terms.lease),
   ) {
     this.id = grant.id;
     this.token = grant.token;
@@ -122,10 +108,6 @@ export class Hold {
     this.epoch = grant.epoch;
     this.owner = terms.owner ?? grant.id;
     this.acquiredAt = clock.now();
-    this.until = validUntil(grant.from, Math.min(grant.lease, terms.lease));
-    this.mayLast = grant.from + grant.longest;
-    this.countsFrom = grant.from;
-    this.fullFrom = grant.from;
     this.fullLease = terms.lease;
     this.wallOffset = clock.wall() - this.acquiredAt;
   }
@@ -136,19 +118,19 @@ export class Hold {
 
   /** Until when the client may believe in this hold. */
   get validUntil(): number {
-    return this.until;
+    return this.belief.until;
   }
 
   /** By the clock, not by timers: right on the first line after a stall, too. */
   get isHeld(): boolean {
     if (this.state !== 'held') return false;
-    if (this.clock.now() < this.until) return true;
+    if (this.clock.now() < this.belief.until) return true;
     this.lose('its lease ended before it was renewed or released');
     return false;
   }
 
   get remaining(): number {
-    return this.isHeld ? this.until - this.clock.now() : 0;
+    return this.isHeld ? this.belief.until - this.clock.now() : 0;
   }
 
   /** The full lease in ms: as it was asked for, or set last by `extend`. */
@@ -174,71 +156,71 @@ export class Hold {
     return this.clock.wall() - this.clock.now() - this.wallOffset >= SLEPT;
   }
 
-  /** ms of lease, from now on, that make a pushed grant a full lease; 0 when it is one. */
+  /** The newest answer was so slow that the store may have less of the lease than is believed. */
+  get isUnclear(): boolean {
+    return this.belief.isUnclear;
+  }
+
+  /** Whether its belief rests on an answer from before an epoch of the store. */
+  isFromBefore(epoch: number): boolean {
+    return this.belief.isFromBefore(epoch);
+  }
+
+  /** ms of lease, from now on, that the store lacks of what the holder was promised; 0: nothing is missing. */
   get missingLease(): number {
-    if (validUntil(this.fullFrom, this.fullLease) - this.until < 1) return 0;
-    return Math.ceil(this.fullFrom + this.fullLease - this.clock.now());
+    return this.belief.missingLease(this.clock.now());
   }
 
-  /** The store said, to a question sent at `sent`, that `lease` ms are left. */
-  confirm(sent: number, lease: number): void {
-    if (this.state !== 'held' || sent < this.countsFrom) return;
+  /** ms that are left of what the holder was promised. */
+  get promisedLease(): number {
+    return this.belief.promisedLease(this.clock.now());
+  }
+
+  /** The store is about to be asked for a lease of `lease` ms; 0: how much is left. */
+  ask(epoch: number, lease: number): Question {
+    return this.belief.ask(this.clock.now(), epoch, lease);
+  }
+
+  /** The store said, to a question about this hold or about one that passed it on, that `lease` ms are left. */
+  answered(question: Question, lease: number): Verdict {
+    if (this.state !== 'held') return 'ignored';
+    const verdict = this.belief.answered(question, this.clock.now(), lease);
+    if (verdict === 'ignored') return verdict;
     this.renewalError = undefined;
-    // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
-    const loose = this.looseExtensions.filter(({ until }) => sent < until);
-    this.looseExtensions = loose;
-    const safe = Math.min(lease, ...loose.map((extension) => extension.lease));
-    this.until = Math.max(this.until, validUntil(sent, safe));
     this.wallOffset = this.clock.wall() - this.clock.now();
+    return verdict;
   }
 
-  /** The store is about to be asked for a lease of `lease` ms. */
-  asksFor(sent: number, lease: number): void {
-    this.mayLast = Math.max(this.mayLast, sent + lease);
+  /** One of its renewals has been confirmed. */
+  renewed(question: Question): void {
+    this.renewals += 1;
+    this.belief.renewed(question);
   }
 
-  /**
-   * The lease is about to be set to `lease` ms: belief shrinks when that is sent, and grows when it is confirmed. It may be
-   * carried out up to `late` ms later, until it is `settled`: a Cluster's client tries again while a slot moves, and what is
-   * sent again on another connection may have a copy on its way.
-   */
-  resize(sent: number, lease: number, late: number): LooseExtension {
-    this.asksFor(sent, lease);
-    this.countsFrom = sent;
-    this.fullFrom = sent;
+  /** The lease is about to be set to `lease` ms; see `Belief.resize`. */
+  resize(epoch: number, lease: number, late: number): [Question, LooseExtension] {
     this.fullLease = lease;
-    this.until = Math.min(this.until, validUntil(sent, lease));
-    const extension = { lease, until: sent + late };
-    this.looseExtensions = [...this.looseExtensions, extension];
-    return extension;
+    return this.belief.resize(this.clock.now(), epoch, lease, late);
   }
 
   /** An extension has been carried out, and will not be once more. */
   settled(extension: LooseExtension): void {
-    this.looseExtensions = this.looseExtensions.filter((other) => other !== extension);
+    this.belief.settled(extension);
   }
 
-  /**
-   * Whether its lease does for the next one in turn without a word to the store: half of what a lease begins with is
-   * ahead, no more than what that one asks for, and nothing speaks against it.
-   */
-  lastsFor(terms: HoldTerms, grantTimeout: number): boolean {
-    const now = this.clock.now();
-    const { lease } = terms;
-    if (this.looseExtensions.some(({ until }) => now < until)) return false;
-    return this.until - now >= Math.min(lease, grantTimeout) / 2 && this.mayLast - now <= lease && !this.hasSlept;
+  /** Whether its lease does for the next one in turn without a word to the store. */
+  lastsFor({ lease }: HoldTerms, grantTimeout: number): boolean {
+    return this.belief.lastsFor(this.clock.now(), lease, grantTimeout) && !this.hasSlept;
   }
 
   /** The hold of the next one in turn, under the same grant: its lease has begun already. */
   passTo(terms: HoldTerms): Hold {
     const { id, token, epoch, clock } = this;
     const { lease } = terms;
-    const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from: clock.now(), epoch };
-    const next = new Hold(terms, grant, clock, this.observer);
+    const from = clock.now();
+    const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from, epoch, restsOn: epoch };
+    const next = new Hold(terms, grant, clock, this.observer, this.belief.passTo(from, lease));
     next.firstToken = this.firstToken;
-    next.until = Math.min(next.until, this.until);
-    next.mayLast = this.mayLast;
-    next.countsFrom = this.countsFrom;
     next.wallOffset = this.wallOffset;
     return next;
   }
@@ -250,14 +232,19 @@ export class Hold {
     return held;
   }
 
-  /** Ends the hold under its holder, and tells everybody who wants to know. */
+  /**
+   * Ends the hold under its holder. Its own state comes first, then its signal, then its holder's listeners. All others are told
+   * behind that, and never within a property that somebody looks at: what they do then is their own, and may send commands.
+   */
   lose(reason: string): void {
     if (this.state === 'lost') return;
     this.state = 'lost';
-    this.loss = this.lostError(reason, this.renewalError);
-    this.observer.lost(this, this.loss);
-    outside(() => this.controller?.abort(this.loss));
-    for (const listener of this.listeners ?? []) void this.observer.tellLoss(listener, this.loss);
+    const loss = (this.loss = this.lostError(reason, this.renewalError));
+    outside(() => {
+      this.controller?.abort(loss);
+      for (const listener of this.listeners ?? []) void this.observer.tellLoss(listener, loss);
+      queueMicrotask(() => this.observer.lost(this, loss));
+    });
   }
 
   /** Has `listener` called when the hold is lost, before anybody else can have the key. */

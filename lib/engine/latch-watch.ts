@@ -1,6 +1,6 @@
 import type { Agenda, Appointment } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
-import { LockStoreError } from '../errors/index.js';
+import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { LockStore } from '../store/lock-store.js';
 
@@ -93,14 +93,15 @@ export class LatchWatch {
   /** Why `waiter` cannot be told that the latch is closed; `undefined`: it is. */
   troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
     if (this.lastError !== undefined || latch !== undefined) return this.lastError;
-    return new LockStoreError(`Redis has not answered yet whether the latch '${this.key}' is open`, { key: this.key });
+    const message = `Redis has not answered yet whether the latch '${this.key}' is open`;
+    return new LockStoreError(message, { key: this.key, transient: true });
   }
 
   /** The store told of its own accord that a latch has come to 0. */
   opened(latch: string): void {
     // What is under way may have been answered before that.
     if (this.asking) this.outdated = true;
-    this.release((waiter) => waiter.latch === latch);
+    for (const waiter of [...this.waiters]) if (waiter.latch === latch) this.release(waiter);
   }
 
   /** Asks the store now, or as soon as it has answered the question under way. */
@@ -120,7 +121,8 @@ export class LatchWatch {
     }
     this.asking = true;
     this.outdated = false;
-    this.latches.count(this.key, Math.ceil(2 * period + commandTimeout)).then(
+    const seen = [...new Set([...this.waiters].flatMap((waiter) => waiter.latch ?? []))];
+    this.latches.count(this.key, Math.ceil(2 * period + commandTimeout), seen).then(
       (count) => this.answered(count, question, period),
       (error: LockStoreError) => {
         this.asking = false;
@@ -129,17 +131,22 @@ export class LatchWatch {
     );
   }
 
-  private answered({ left, latch }: LatchCount, question: number, period: number): void {
+  private answered({ left, latch, opened }: LatchCount, question: number, period: number): void {
     this.asking = false;
     this.failingSince = undefined;
     this.lastError = undefined;
-    // Another latch in the place of the one that a waiter has seen: that one has opened.
-    this.release((waiter) => {
-      if (waiter.since >= question) return false;
-      if (left === 0 || (waiter.latch !== undefined && waiter.latch !== latch)) return true;
-      waiter.latch = latch;
-      return false;
-    });
+    for (const waiter of [...this.waiters]) {
+      if (waiter.since >= question) continue;
+      if (waiter.latch === undefined) {
+        if (left > 0) waiter.latch = latch;
+        else this.release(waiter);
+      } else if (opened.includes(waiter.latch)) {
+        this.release(waiter);
+      } else if (waiter.latch !== latch) {
+        this.quit(waiter);
+        waiter.refused(this.lost());
+      }
+    }
     if (this.waiters.size === 0) return;
     if (this.outdated) this.ask();
     else this.askAt(this.environment.clock.now() + period);
@@ -159,12 +166,18 @@ export class LatchWatch {
     this.dismissAll(error);
   }
 
-  private release(isOpen: (waiter: LatchWaiter) => boolean): void {
-    for (const waiter of [...this.waiters]) {
-      if (!isOpen(waiter)) continue;
-      this.quit(waiter);
-      waiter.answered(true);
-    }
+  private release(waiter: LatchWaiter): void {
+    this.quit(waiter);
+    waiter.answered(true);
+  }
+
+  /** It is gone, and nothing says that it has come to 0. */
+  private lost(): LatchLostError {
+    return new LatchLostError(
+      `the latch '${this.key}' is gone, and has not opened: nobody counted it down within its expire, or Redis has lost ` +
+        'its data. Look whether the work is done, and set it again with trySetCount for what is left.',
+      { key: this.key },
+    );
   }
 
   private askAt(at: number): void {

@@ -1,6 +1,7 @@
 import { listenToAbort } from '../common/abort.js';
-import type { LockStoreError } from '../errors/index.js';
+import { LockStoreError } from '../errors/index.js';
 import type { LatchStore } from '../store/latch-store.js';
+import type { ReplicaTerms } from './hold.js';
 import { LatchWaiter, LatchWatch, type LatchEnvironment } from './latch-watch.js';
 import type { WaitTerms } from './waiter.js';
 
@@ -14,27 +15,33 @@ export class Latches {
     private readonly environment: LatchEnvironment,
   ) {}
 
-  /** @throws LockStoreError */
-  async trySetCount(key: string, count: number, lifetime: number): Promise<boolean> {
+  /** @throws LockStoreError, also when it was set and too few replicas have it */
+  async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
     this.refuseUnreachable();
-    return this.latches.setCount(key, count, lifetime);
+    const id = this.environment.nextId();
+    const made = await this.latches.setCount({ key, id, count, lifetime });
+    if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
+    return made;
   }
 
-  /** @throws LockStoreError */
-  async countDown(key: string): Promise<number> {
+  /** @throws LockStoreError, also when it has counted and too few replicas have it */
+  async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
     this.refuseUnreachable();
-    return this.latches.countDown(key, this.environment.nextId());
+    const id = this.environment.nextId();
+    const { left, counted } = await this.latches.countDown(key, id);
+    if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
+    return left;
   }
 
   /** @throws LockStoreError */
   async count(key: string): Promise<number> {
     this.refuseUnreachable();
-    return (await this.latches.count(key, 0)).left;
+    return (await this.latches.count(key, 0, [])).left;
   }
 
   /**
    * Waits for a latch to open; `false`: it was closed when the time was over.
-   * @throws LockStoreError, or the reason of the caller's signal
+   * @throws LatchLostError, LockStoreError, or the reason of the caller's signal
    */
   async wait(key: string, { waitTimeout, signal }: WaitTerms): Promise<boolean> {
     if (this.closing !== undefined) throw this.closing;
@@ -76,6 +83,15 @@ export class Latches {
   stopWaiting(closing: LockStoreError): void {
     this.closing ??= closing;
     for (const watch of [...this.watches.values()]) watch.dismissAll(this.closing);
+  }
+
+  private async replicated(key: string, id: string, { min, timeout }: ReplicaTerms, done: string): Promise<void> {
+    const replicas = await this.latches.replicate({ key, id, min, timeout });
+    if (replicas >= min) return;
+    const message =
+      `${replicas} of at least ${min} replicas had the latch '${key}' as it is now after ${timeout} ms; ` +
+      `${done}, so do not repeat the call: getCount() tells how much is left`;
+    throw new LockStoreError(message, { key, transient: true });
   }
 
   /** What is sent now would only pile up, and be executed when nobody expects it any more. */

@@ -79,7 +79,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     this.grantTimeout = times.grantTimeout;
     this.localTurns = times.localTurns;
     this.agenda = new Agenda(clock);
-    this.announcer = new Announcer(events, clock);
+    this.announcer = new Announcer(events, clock, logger);
     this.releases = new Releases(store, clock, this.agenda, logger);
     this.holds = new HoldKeeper(this);
     this.waiting = new WaitingRoom(this);
@@ -135,9 +135,9 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     return this.holds.extend(hold, lease);
   }
 
-  /** Nobody can release this hold any more: it ends with its lease. */
-  abandon(hold: Hold): void {
-    this.holds.abandon(hold);
+  /** Nobody is going to release this hold: it ends with its lease. `why` is what is told of that, in words that begin with the key. */
+  abandon(hold: Hold, why?: string): void {
+    this.holds.abandon(hold, why);
   }
 
   /** How often the owner of a hold has its key in this client. */
@@ -303,15 +303,14 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
 
   private async giveBack(hold: Hold): Promise<boolean> {
     const { store, clock } = this;
-    const held = hold.end();
-    // Renewing stops before the release is sent, or a failing release would leave a renewal that goes on for ever.
-    const queue = this.holds.remove(hold);
     const { key, id } = hold;
-    if (!held) {
+    if (!hold.end()) {
       // The store may have it still; what it says changes nothing for the caller, who is not kept waiting.
       this.leave(key, id, this.memoryFor(hold));
       return false;
     }
+    // Renewing stops before the release is sent, or a failing release would leave a renewal that goes on for ever.
+    const queue = this.holds.remove(hold);
     if (queue?.passOn(hold) === true) return true;
     const next = queue?.releasing(hold);
     const remember = this.memoryFor(hold);
@@ -354,6 +353,15 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   /** For how many ms more the key is to stay taken. */
   private keepOf({ acquiredAt, terms }: Hold): number {
     return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.clock.now()));
+  }
+
+  /** What a log shows of it, and of everything that refers to it. */
+  toJSON(): { client: string; held: number } {
+    return { client: this.store.clientId, held: this.holds.all().length };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return this.toJSON();
   }
 
   /** Sends a release that nobody waits for. */

@@ -55,6 +55,7 @@ async function takeInOrder(
   deadline: number,
 ): Promise<Hold[]> {
   const held = new Map<string, Hold>();
+  let owner: string | undefined;
   try {
     for (const terms of [...set].sort(byKey)) {
       const left = waitTimeout === 0 ? 0 : deadline - environment.clock.now();
@@ -64,8 +65,11 @@ async function takeInOrder(
         throw new LockTimeoutError(message, { key: terms.key });
       }
       // Renewed while the others are waited for, and not kept if they are waited for in vain.
-      const meanwhile = { ...terms, renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-      held.set(terms.key, await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal }));
+      const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
+      const hold = await environment.acquire(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal });
+      held.set(terms.key, hold);
+      // The first one waits as nobody in particular, so that it shares the ticket of this client.
+      owner ??= ownerOf(hold);
     }
     const begun = Promise.all(set.map((terms) => begin(environment, held.get(terms.key)!, terms)));
     if (!(await settledBy(environment, begun, answerBy))) throw unanswered(set);
@@ -81,6 +85,15 @@ async function takeInOrder(
   }
   return set.map(({ key }) => held.get(key)!);
 }
+
+/** The owner of a hold, which is used elsewhere from now on: whoever had the key in turn after it would be let in there. */
+function ownerOf(hold: Hold): string {
+  hold.ownerIsKnown = true;
+  return hold.owner;
+}
+
+/** Whoever names no owner has one for all keys nevertheless: the one under which the first of them is held. */
+const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({ ...terms, owner: terms.owner ?? owner });
 
 const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 
@@ -98,7 +111,7 @@ function settledBy({ agenda }: LockSetEnvironment, work: Promise<unknown>, time:
 
 /** The last one has been taken, so a lease that is fixed or counted begins now. */
 async function begin(environment: LockSetEnvironment, hold: Hold, terms: HoldTerms): Promise<void> {
-  hold.terms = { ...terms, holdAtLeast: 0 };
+  hold.terms = { ...terms, owner: hold.terms.owner, holdAtLeast: 0 };
   hold.renewals = 0;
   refuseLost(hold);
   if (!terms.renews || terms.maxRenewTimes > 0) await environment.extend(hold, terms.lease);
@@ -125,6 +138,7 @@ function takeAtOnce(
   return new Promise((resolve, reject) => {
     let over = false;
     const ids = set.map(() => environment.nextId());
+    const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
     for (const id of ids) environment.askedAtOnce.add(id);
     const sent = clock.now();
     const { epoch } = store;
@@ -156,11 +170,11 @@ function takeAtOnce(
       finish(() => {
         const late = replies.some(({ lease }) => validUntil(sent, lease) <= clock.now());
         if (late) leaveAll(0);
-        resolve(late ? undefined : set.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
+        resolve(late ? undefined : owned.map((terms, i) => environment.adopt(terms, grantOf(ids[i]!, replies[i]!))));
       });
     };
     const grantOf = (id: string, { token, lease }: HeldReply): Grant => ({
-      ...{ id, token, lease, epoch },
+      ...{ id, token, lease, epoch, restsOn: epoch },
       longest: lease,
       turns: 1,
       from: sent,
@@ -168,7 +182,7 @@ function takeAtOnce(
 
     store
       .acquireAll(
-        set.map((terms, i) =>
+        owned.map((terms, i) =>
           acquireRequest(environment, ids[i]!, { ...terms, waits: false, turns: 1, turnsAlone: 1 }),
         ),
       )

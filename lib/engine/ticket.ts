@@ -4,6 +4,7 @@ import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
 import { acquireRequest, type RequestEnvironment, type TicketTerms } from './acquire-request.js';
 import type { Grant } from './hold.js';
+import { tooManyPermits } from './too-many-permits.js';
 import { upgradeRefused } from './upgrade.js';
 import { elapsedSince, validUntil } from './validity.js';
 
@@ -139,7 +140,7 @@ export class Ticket {
       // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
       const from = Math.min(elapsedSince(base.sent, grant.time - base.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
-        this.granted(grant, from);
+        this.granted(grant, from, base.epoch);
         return;
       }
     }
@@ -180,13 +181,16 @@ export class Ticket {
     this.lastError = undefined;
     switch (reply.outcome) {
       case 'held':
-        this.granted(reply, sent);
+        this.granted(reply, sent, epoch);
         break;
       case 'left':
         this.refused(new LockStoreError('the acquisition was given up', { key: this.terms.key }));
         break;
       case 'upgrade':
         this.refused(upgradeRefused(this.terms.key));
+        break;
+      case 'too many':
+        this.refused(tooManyPermits(this.terms, reply.limit));
         break;
       case 'queued':
       case 'busy':
@@ -232,14 +236,14 @@ export class Ticket {
     this.holder.failed(this, error);
   }
 
-  private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number): void {
+  private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number, restsOn: number): void {
     this.finish();
     // A question on its way makes a pushed grant a full lease.
     const longest = this.asking > 0 ? Math.max(lease, this.terms.lease) : lease;
     // Somebody waits behind it who is to be served in the order in which all came.
     const alone = this.yields ? 1 : turns;
-    const epoch = this.firstEpoch ?? 0;
-    this.holder.granted(this, { id: this.id, token, lease, longest, turns: alone, from, epoch });
+    const epoch = this.firstEpoch ?? restsOn;
+    this.holder.granted(this, { id: this.id, token, lease, longest, turns: alone, from, epoch, restsOn });
   }
 
   private askAt(at: number): void {

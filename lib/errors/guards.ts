@@ -1,3 +1,4 @@
+import type { LatchLostError } from './latch-lost.error.js';
 import type { LockConfigError } from './lock-config.error.js';
 import type { LockKeyError } from './lock-key.error.js';
 import type { LockLostError } from './lock-lost.error.js';
@@ -10,6 +11,7 @@ const CODES: ReadonlySet<unknown> = new Set<LockErrorCode>([
   'LOCK_TIMEOUT',
   'LOCK_LOST',
   'LOCK_NOT_HELD',
+  'LOCK_LATCH_LOST',
   'LOCK_STORE',
   'LOCK_KEY',
   'LOCK_CONFIG',
@@ -28,6 +30,9 @@ export const isLockLostError = (error: unknown): error is LockLostError => codeO
 
 /** Nothing was held where something was to be unlocked. */
 export const isLockNotHeldError = (error: unknown): error is LockNotHeldError => codeOf(error) === 'LOCK_NOT_HELD';
+
+/** A count-down latch is gone that has not opened: it has expired, or Redis has lost it. */
+export const isLatchLostError = (error: unknown): error is LatchLostError => codeOf(error) === 'LOCK_LATCH_LOST';
 
 /** Redis failed or did not answer. */
 export const isLockStoreError = (error: unknown): error is LockStoreError => codeOf(error) === 'LOCK_STORE';

@@ -1,5 +1,6 @@
 /** What went wrong, as a stable word: survives two copies of the package, serialisation and minifiers. */
-export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
+export type LockErrorCode =
+  'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_LATCH_LOST' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
 
 /** What every lock error can be given beside its message. */
 export interface LockErrorDetails {

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http';
 import { HttpException, type ExecutionContext } from '@nestjs/common';
+import { responseOf } from './http-response.js';
 
 /** What nginx logs when a client went away before it was answered; there is no status of HTTP for it. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -18,12 +18,4 @@ export function clientDisconnect(context: ExecutionContext): AbortSignal | undef
   if (response.closed || response.destroyed) abort();
   else response.once('close', abort); // comes after every response, when it changes nothing any more
   return gone.signal;
-}
-
-/** The response of Node under that of Express (itself) or Fastify (`raw`). */
-function responseOf(context: ExecutionContext): ServerResponse | undefined {
-  if (context.getType<string>() !== 'http') return undefined;
-  const response = context.switchToHttp().getResponse<Partial<ServerResponse> & { raw?: ServerResponse }>();
-  const raw = response?.raw ?? response;
-  return typeof raw?.once === 'function' ? (raw as ServerResponse) : undefined;
 }

@@ -9,13 +9,17 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
+import { readCount, readErrorStatus, refuseUnknownOptions } from '../locks/option-readers.js';
 
+/** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
-  /** The status when others held the lock for the whole wait. Default 423 (Locked). */
-  timeoutStatus?: 423 | 409;
-  /** After how many seconds the client is told to try again. Default 1. */
+  /** The status when others held the lock for the whole wait, such as 409; that of an HTTP error. Default 423 (Locked). */
+  timeoutStatus?: number;
+  /** After how many seconds the client is told to try again, a whole number. Default 1. */
   retryAfter?: number;
 }
+
+const OPTIONS = ['timeoutStatus', 'retryAfter'] satisfies Array<keyof LockExceptionFilterOptions>;
 
 /** Provides the options when Nest makes the filter. */
 const FILTER_OPTIONS = Symbol.for('nestjs-redis-locks:exception-filter-options');
@@ -58,12 +62,15 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
   private readonly timeoutStatus: number;
   private readonly retryAfter: number;
 
+  /** @throws LockConfigError for an option that cannot be used */
   constructor(
     @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
-    @Optional() @Inject(FILTER_OPTIONS) { timeoutStatus = 423, retryAfter = 1 }: LockExceptionFilterOptions = {},
+    @Optional() @Inject(FILTER_OPTIONS) options: LockExceptionFilterOptions = {},
   ) {
-    this.timeoutStatus = timeoutStatus;
-    this.retryAfter = retryAfter;
+    refuseUnknownOptions('LockExceptionFilter', options, OPTIONS);
+    const { timeoutStatus = HttpStatus.LOCKED, retryAfter = 1 } = options;
+    this.timeoutStatus = readErrorStatus('timeoutStatus', timeoutStatus);
+    this.retryAfter = readCount('retryAfter', retryAfter, 0);
   }
 
   catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown {

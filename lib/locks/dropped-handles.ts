@@ -21,7 +21,7 @@ export class Guard implements Linked<Guard> {
 
 /** Their locks are not renewed for ever. */
 const registry = new FinalizationRegistry<Guard>(({ hold, engine }) => {
-  if (--hold.handles === 0) engine.abandon(hold);
+  if (--hold.handles === hold.forgottenHandles) engine.abandon(hold);
 });
 
 /**

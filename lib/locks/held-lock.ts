@@ -26,6 +26,7 @@ export class HeldLock implements KeyHandle {
   private listeners: LossListener[] | undefined;
   private guard: Guard | undefined;
   private over = false;
+  private abandoned = false;
 
   constructor(
     private readonly hold: Hold,
@@ -72,6 +73,10 @@ export class HeldLock implements KeyHandle {
     return this.over;
   }
 
+  get isAbandoned(): boolean {
+    return this.abandoned;
+  }
+
   get holdCount(): number {
     return this.isHeld ? this.engine.holdCount(this.hold) : 0;
   }
@@ -97,13 +102,14 @@ export class HeldLock implements KeyHandle {
   }
 
   release(): Promise<boolean> {
+    if (this.abandoned) this.reclaim();
     // A promise keeps the async context in which it was made, and the handle keeps this one: with what its user had in it.
     if (!this.releaseShare()) this.released ??= outside(() => this.giveBack());
     return this.released as Promise<boolean>;
   }
 
   releaseShare(): boolean {
-    if (this.released !== undefined || this.hold.handles === 1) return false;
+    if (this.released !== undefined || this.hold.handles - this.hold.forgottenHandles === 1) return false;
     this.end();
     // The hold lives on with its other handles, and what becomes of it does not concern this one any more.
     for (const listener of this.listeners ?? []) this.hold.offLost(listener);
@@ -133,6 +139,14 @@ export class HeldLock implements KeyHandle {
   guardAgainstDropping(): this {
     this.guard ??= guardAgainstDropping(this, this.hold, this.engine);
     return this;
+  }
+
+  abandon(why: string): void {
+    if (this.abandoned || !this.isHeld) return;
+    this.abandoned = true;
+    if (this.guard !== undefined) unguard(this.guard);
+    this.hold.forgottenHandles += 1;
+    if (this.hold.forgottenHandles === this.hold.handles) this.engine.abandon(this.hold, `'${this.key}' ${why}`);
   }
 
   /** Has `listener` called when the lock is lost. */
@@ -165,6 +179,13 @@ export class HeldLock implements KeyHandle {
   private giveBack(): Promise<boolean> {
     this.end();
     return this.engine.release(this.hold);
+  }
+
+  /** Its share counts again, so as to be given back. */
+  private reclaim(): void {
+    this.abandoned = false;
+    this.guard = undefined;
+    this.hold.forgottenHandles -= 1;
   }
 
   private end(): void {

@@ -22,7 +22,9 @@ export class HeldLocks implements OwnHandle {
   }
 
   get owner(): string {
-    return this.first.owner;
+    // Asked of each, so that each knows that its owner is known.
+    const [owner] = this.parts.map((part) => part.owner);
+    return owner!;
   }
 
   get type(): KeyHandle['type'] {
@@ -48,6 +50,10 @@ export class HeldLocks implements OwnHandle {
 
   get isReleased(): boolean {
     return this.over;
+  }
+
+  get isAbandoned(): boolean {
+    return this.parts.some(({ isAbandoned }) => isAbandoned);
   }
 
   get holdCount(): number {
@@ -108,6 +114,10 @@ export class HeldLocks implements OwnHandle {
   guardAgainstDropping(): this {
     for (const part of this.parts) part.guardAgainstDropping();
     return this;
+  }
+
+  abandon(why: string): void {
+    for (const part of this.parts) part.abandon(why);
   }
 
   toJSON(): object {

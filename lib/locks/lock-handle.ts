@@ -15,7 +15,10 @@ export interface LockHandle extends AsyncDisposable {
   readonly key: string;
   /** All keys, in the order in which they were given. */
   readonly keys: readonly string[];
-  /** Who holds the lock: the owner given with the call, or an identity made for this acquisition alone. */
+  /**
+   * Who holds the lock: the owner given with the call, or an identity made for this acquisition alone. Several keys have the
+   * same owner, except for keys that the scope around the call holds already: those keep theirs.
+   */
   readonly owner: string;
   /** In which way it is held: alone, together with other readers, or with permits of a semaphore. */
   readonly type: 'exclusive' | 'read' | 'permits';

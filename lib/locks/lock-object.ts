@@ -1,15 +1,18 @@
 import type { Duration } from '../common/duration.js';
-import { LockNotHeldError } from '../errors/index.js';
+import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireOptions } from './acquire-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import type { LockHandle } from './lock-handle.js';
 import type { LockHolderInfo, LockInfo } from './lock-info.js';
+import { currentScope, type LockScope } from './lock-scope.js';
 import type { Lock, LockCallOptions } from './lock.js';
+import type { OwnHandle } from './own-handle.js';
+import { TakenLocks } from './taken-locks.js';
 
 /** What a `Lock` object asks of the service. */
 export interface LockObjectService {
-  acquire(keys: readonly string[], options: AcquireOptions): Promise<LockHandle>;
-  tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<LockHandle | null>;
+  acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
+  tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
   forceRelease(key: string): Promise<boolean>;
   inspect(key: string): Promise<LockInfo | null>;
   /** The innermost handle of the keys in the scopes around the caller. */
@@ -38,18 +41,19 @@ const CALL_OPTIONS = [
   'onLost',
 ] satisfies Array<keyof LockCallOptions>;
 
+/** What is told of a lock that is not renewed any more, since its `unlock()` cannot be told from that of another call. */
+const OVERLAPPED =
+  'was taken through a Lock object that overlapping calls share, so nobody can tell whose unlock() is meant';
+
 /**
- * The `RLock` shape over the service. Without an owner it keeps the handles that it gave out, so as to know what
- * `unlock()` means; once calls through it have overlapped nobody knows any more, and it refuses.
+ * The `RLock` shape over the service. What `unlock()` means is what was taken through this object in the same context: by the
+ * same owner, within the same scope (the innermost locked method, `run` or request), or outside of all of these. There, and
+ * between calls of one context, nothing tells one call from another: a call that could not be granted or unlocked on its own
+ * is refused when it begins.
  */
 export class LockObject implements Lock {
-  /** Handles given out through this object and still held, the latest last. */
-  private given: LockHandle[] = [];
-  /** Calls on their way. */
-  private pending = 0;
-  /** Those of them that began while something was held through this object. */
-  private besides = 0;
-  private overlapped = false;
+  /** What was taken outside of any scope. */
+  private readonly outside = new TakenLocks();
 
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
@@ -72,31 +76,28 @@ export class LockObject implements Lock {
 
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
     refuseUnknownOptions('lock', options, CALL_OPTIONS);
-    return this.remember(this.service.acquire(this.keys, { ...options, ...this.asked }));
+    return this.take(true, options.reentrant !== false, () =>
+      this.service.acquire(this.keys, { ...options, ...this.asked }),
+    );
   }
 
-  tryLock(waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
+  async tryLock(waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
     const options = { waitTimeout: waitTime, expire: leaseTime, ...this.asked };
-    return this.remember(this.service.tryAcquire(this.keys, options));
+    return this.take(waitTime !== 0, true, () => this.service.tryAcquire(this.keys, options));
   }
 
   async unlock(): Promise<void> {
     const handle = this.latest();
-    if (handle !== undefined && (this.overlapped || this.besides > 0)) {
-      throw this.notHeld(
-        'calls through it overlapped (shared Lock object: release the handle that lock() returned). ' +
-          'The lock stays held until its handle is released',
-      );
-    }
-    if (handle === undefined) throw this.notHeld('nothing is held by this scope or through this object');
+    if (handle === undefined) throw this.unlockRefused();
     if (!(await handle.release())) throw this.notHeld('the lock had been lost');
   }
 
   async forceUnlock(): Promise<boolean> {
-    const ended = new Set(this.given);
+    const taken = this.takenHere(currentScope());
+    const ended = taken.held();
     const released = await Promise.all(this.keys.map((key) => this.service.forceRelease(key)));
     // Their holds hear of it later than this caller.
-    this.given = this.given.filter((handle) => !ended.has(handle));
+    taken.forget(ended);
     return released.includes(true);
   }
 
@@ -105,7 +106,10 @@ export class LockObject implements Lock {
   }
 
   isHeldByCurrentContext(): boolean {
-    return this.latest() !== undefined;
+    const held = this.heldHere() !== undefined;
+    // Whoever is told that it holds nothing does not unlock, and it may be the one that does.
+    if (!held && this.owner === undefined) this.takenHere(currentScope()).abandon(OVERLAPPED);
+    return held;
   }
 
   async isHeldBy(owner: string): Promise<boolean> {
@@ -114,7 +118,7 @@ export class LockObject implements Lock {
   }
 
   getHoldCount(): number {
-    return this.latest()?.holdCount ?? 0;
+    return this.heldHere()?.holdCount ?? 0;
   }
 
   async remainTimeToLive(): Promise<number> {
@@ -130,51 +134,84 @@ export class LockObject implements Lock {
 
   /** What `unlock()` would release. */
   private latest(): LockHandle | undefined {
-    if (this.owner !== undefined)
-      return this.service
-        .ofOwner(this.keys, this.owner)
-        .filter(({ type }) => type === this.type)
-        .at(-1);
-    this.forgetEnded();
-    return this.given.at(-1) ?? this.service.inScope(this.keys, this.type);
+    if (this.owner === undefined) return this.takenHere(currentScope()).latest;
+    return this.service
+      .ofOwner(this.keys, this.owner)
+      .filter(({ type }) => type === this.type)
+      .at(-1);
   }
 
-  /**
-   * Keeps what a call through this object takes, and sees whether another one is on its way or has not released yet. A
-   * call that answers `null` changes nothing: its caller knows that it has no lock. One that throws may be followed by
-   * the `unlock()` of a careless `finally`, which would free what another caller holds.
-   */
-  private async remember<T extends LockHandle | null>(acquisition: Promise<T>): Promise<T> {
-    if (this.owner !== undefined) return acquisition;
-    this.forgetEnded();
-    const reenters = this.service.inScope(this.keys, this.type) !== undefined;
-    const beside = this.given.length > 0 && !reenters ? 1 : 0;
-    if (this.pending > 0) this.overlapped = true;
-    this.pending += 1;
-    this.besides += beside;
-    try {
-      const handle = await acquisition;
-      if (handle === null) return handle;
-      if (beside > 0) this.overlapped = true;
-      this.given.push(handle);
-      return handle;
-    } catch (error) {
-      if (beside > 0) this.overlapped = true;
-      throw error;
-    } finally {
-      this.pending -= 1;
-      this.besides -= beside;
+  /** By what the context of the caller holds the lock: what it took through this object, or the lock of its scope. */
+  private heldHere(): LockHandle | undefined {
+    return this.latest() ?? (this.owner === undefined ? this.service.inScope(this.keys, this.type) : undefined);
+  }
+
+  private takenHere(scope: LockScope | undefined): TakenLocks {
+    return scope === undefined ? this.outside : scope.takenThrough(this);
+  }
+
+  /** @throws LockConfigError where another call of the context has the lock, and this one would not wait for it */
+  private async take<T extends OwnHandle | null>(
+    waits: boolean,
+    reentrant: boolean,
+    acquire: () => Promise<T>,
+  ): Promise<T> {
+    if (this.owner !== undefined) return acquire();
+    const scope = currentScope();
+    const taken = this.takenHere(scope);
+    const inUse = (): LockConfigError => this.inUse(scope);
+    const reenters = reentrant && this.service.inScope(this.keys, this.type) !== undefined;
+    const isToldApart = reenters || (scope !== undefined && waits && this.type === 'exclusive');
+    if (!isToldApart && taken.isInUse) {
+      taken.gotNothing();
+      throw inUse();
     }
+    return taken.take(acquire, inUse);
   }
 
-  private forgetEnded(): void {
-    this.given = this.given.filter((handle) => handle.isHeld);
-    if (this.given.length === 0 && this.pending === 0) this.overlapped = false;
+  private inUse(scope: LockScope | undefined): LockConfigError {
+    const where =
+      scope === undefined ? 'outside of any request or scope' : `of one ${scope.request ? 'request' : 'scope'}`;
+    return new LockConfigError(
+      `this Lock object of ${this.named} is in use by another call, and calls ${where} cannot be told apart when they unlock: ` +
+        'get an object for each call, write run(key, task) or @DistributedLock, or acquire(key) and release its handle.',
+      { key: this.key },
+    );
+  }
+
+  private unlockRefused(): LockNotHeldError {
+    const taken = this.takenHere(currentScope());
+    if (this.owner === undefined && taken.isHeld) {
+      taken.abandon(OVERLAPPED);
+      taken.refused();
+      return this.notHeld(
+        'calls through it overlapped, so this may be the unlock() of another one (shared Lock object: release the handle ' +
+          'that lock() returned). The lock stays held until its handle is released or its lease ends',
+      );
+    }
+    const cause = taken.refused();
+    if (cause === 'lost') return this.notHeld('the lock had been lost');
+    if (this.owner === undefined && this.service.inScope(this.keys, this.type) !== undefined) {
+      return this.notHeld('it is held by the scope of this call, which releases it when it ends');
+    }
+    // What was taken outside of all scopes has no other end than its unlock(), and this may have been it.
+    if (cause === undefined && this.outside.isHeld) {
+      this.outside.abandon(
+        'was taken through a Lock object outside of any request or scope, and unlock() was called within one',
+      );
+      return this.notHeld(
+        'nothing is held by this scope, and what was taken outside of it is not renewed any more: ' +
+          'unlock in the context that locked, or release the handle that lock() returned',
+      );
+    }
+    return this.notHeld('nothing is held by this scope or through this object');
   }
 
   private notHeld(why: string): LockNotHeldError {
-    return new LockNotHeldError(`this Lock object of '${this.keys.join("', '")}' cannot unlock: ${why}`, {
-      key: this.key,
-    });
+    return new LockNotHeldError(`this Lock object of ${this.named} cannot unlock: ${why}`, { key: this.key });
+  }
+
+  private get named(): string {
+    return `'${this.keys.join("', '")}'`;
   }
 }

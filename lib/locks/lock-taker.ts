@@ -4,16 +4,24 @@ import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
 import { LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import type { AcquireOptions } from './acquire-options.js';
+import { holeIn } from './own-options.js';
+import type { AcquireOptions, RunOptions } from './acquire-options.js';
 import { HeldLock } from './held-lock.js';
 import { HeldLocks } from './held-locks.js';
 import { findInScope } from './lock-scope.js';
+import { Doubts } from './option-doubts.js';
+import { refuseUnknownOptions } from './option-readers.js';
 import type { KeyHandle, OwnHandle } from './own-handle.js';
 import { OwnerHandles } from './owner-handles.js';
-import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from './resolve-acquire-options.js';
+import {
+  ACQUIRE_OPTIONS,
+  resolveAcquireOptions,
+  type AcquireDefaults,
+  type AcquireTerms,
+} from './resolve-acquire-options.js';
 
 /** Where a call gives none. */
-export const NO_OPTIONS: AcquireOptions = Object.freeze({});
+export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);
 
 /** How one key is taken: once more through a handle of the scope, or from the engine. */
 interface Step {
@@ -30,12 +38,25 @@ export class LockTaker {
   /** What options come to that cannot change: those of decorated methods, and none. They are checked once. */
   private readonly resolved = new WeakMap<AcquireOptions, AcquireTerms>();
 
+  /** What is allowed and probably a mistake, told once. */
+  readonly doubts: Doubts;
+
   constructor(
     private readonly engine: LockEngine,
     private readonly defaults: AcquireDefaults,
     /** The name of the module instance, for those who observe it. */
     private readonly instance: string,
-  ) {}
+  ) {
+    this.doubts = new Doubts((doubt) => engine.logger.warn(doubt));
+  }
+
+  /**
+   * Before options are copied, which loses what is not their own.
+   * @throws LockConfigError
+   */
+  check(label: string, options: AcquireOptions | RunOptions): void {
+    if (!this.resolved.has(options as AcquireOptions)) refuseUnknownOptions(label, options, ACQUIRE_OPTIONS);
+  }
 
   /**
    * @param units how many permits, where `options.permits` says that there are some
@@ -101,6 +122,11 @@ export class LockTaker {
     const known = this.resolved.get(options);
     if (known !== undefined) return known;
     const terms = resolveAcquireOptions(options, this.defaults, units);
+    this.doubts.about(terms.pattern ?? 'options of a lock', {
+      expire: options.expire ?? this.defaults.expire,
+      maxRenewTimes: options.maxRenewTimes,
+      waitTimeout: options.waitTimeout,
+    });
     if (options.permits === undefined && Object.isFrozen(options)) this.resolved.set(options, terms);
     return terms;
   }
@@ -219,6 +245,10 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
 export function readKeys(keys: unknown): readonly string[] {
   if (!Array.isArray(keys)) return [assertKey(keys)];
   if (keys.length === 0) throw new LockKeyError('There is no key to lock: the list of keys is empty.');
+  const hole = holeIn(keys);
+  if (hole !== undefined) {
+    throw new LockKeyError(`keys[${hole}] is missing: there are two commas in a row in the list, or it was deleted.`);
+  }
   return [...new Set(keys.map(assertKey))];
 }
 

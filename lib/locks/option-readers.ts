@@ -1,5 +1,7 @@
 import { parseDuration } from '../common/duration.js';
+import { refuseHiddenOptions, refuseHoles } from './own-options.js';
 import { LockConfigError } from '../errors/index.js';
+import { isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 
 /*
@@ -10,6 +12,8 @@ import { describe, quote } from '../common/describe.js';
 
 /** A lease must outlast a few round trips; whoever writes less means seconds. */
 export const SHORTEST_LEASE = 50;
+/** In ms. Nobody waits so short; whoever writes such a number means seconds. */
+export const LONGEST_DOUBTFUL_WAIT = 49;
 /** What a timer of Node and a lease of Redis can both be set to: about 24.8 days. */
 export const LONGEST_DURATION = 2 ** 31 - 1;
 
@@ -75,6 +79,48 @@ export function readSignal(written: unknown): AbortSignal | undefined {
   throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
 }
 
+/** Some of the words that there are. */
+export function readWords<T extends string>(label: string, written: unknown, known: readonly T[]): readonly T[] {
+  if (!Array.isArray(written))
+    throw new LockConfigError(`${label} is ${show(written)}; write a list of ${known.join(', ')}.`);
+  refuseHoles(label, written);
+  written.forEach((word: unknown, i) => {
+    if (known.includes(word as T)) return;
+    const meant = typeof word === 'string' ? suggestion(word, known) : undefined;
+    const hint = meant === undefined ? `there are ${known.join(', ')}` : `did you mean '${meant}'?`;
+    throw new LockConfigError(`${label}[${i}] is ${show(word)}: ${hint}`);
+  });
+  return written as T[];
+}
+
+/** The status of an answer that says that something went wrong. */
+export function readErrorStatus(label: string, written: unknown): number {
+  if (typeof written === 'number' && Number.isInteger(written) && written >= 400 && written <= 599) return written;
+  throw new LockConfigError(`${label} is ${show(written)}; write the status of an HTTP error, such as 423 or 409.`);
+}
+
+/** Bounds that grow. */
+export function readBounds(label: string, written: unknown): readonly number[] {
+  if (!Array.isArray(written) || written.length === 0) {
+    throw new LockConfigError(
+      `${label} is ${show(written)}; write a list of numbers that grow, such as [0.01, 0.1, 1].`,
+    );
+  }
+  refuseHoles(label, written);
+  written.forEach((bound: unknown, i) => {
+    if (typeof bound === 'number' && Number.isFinite(bound) && (i === 0 || bound > Number(written[i - 1]))) return;
+    throw new LockConfigError(`${label}[${i}] is ${show(bound)}; write numbers that grow, such as [0.01, 0.1, 1].`);
+  });
+  return written as number[];
+}
+
+/** Something that is given to be used, such as a logger. */
+export function refuseWithoutMethods(label: string, given: unknown, methods: readonly string[], example: string): void {
+  const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
+  if (isObject && methods.every((name) => typeof (given as Record<string, unknown>)[name] === 'function')) return;
+  throw new LockConfigError(`${label} is ${show(given)} without ${methods.join(', ')}: give ${example}.`);
+}
+
 /** A function of the user's. */
 export function readListener<T>(label: string, written: T): T {
   if (typeof written === 'function') return written;
@@ -95,17 +141,29 @@ export function readChoice<T extends string>(label: string, written: unknown, wo
   throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
 }
 
+/**
+ * A name is printed, and a URL may hold a password.
+ * @throws LockConfigError
+ */
+export function refuseUrls(label: string, name: unknown): void {
+  if (typeof name !== 'string' || !isRedisUrl(name)) return;
+  throw new LockConfigError(
+    `${label} is a URL: where Redis is stands in RedisLockModule.forRoot({ name: 'jobs', connection: url }), ` +
+      "and everywhere else its name, such as 'jobs'.",
+  );
+}
+
 /** Options come as an object; a number there is meant as one of them, and would be passed over silently. */
 export function refuseAllButObjects(label: string, written: unknown): asserts written is object {
   if (typeof written === 'object' && written !== null && !Array.isArray(written)) return;
   throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}.`);
 }
 
-/** Names an option that does not exist, and the one that may have been meant. */
+/** Names an option that does not exist, and the one that may have been meant; or one that is not the options' own. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
   refuseAllButObjects(label, written);
-  const unknown = Object.keys(written).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
+  const unknown = Object.getOwnPropertyNames(written).find((name) => !known.includes(name));
+  if (unknown === undefined) return refuseHiddenOptions(label, written, known);
   const meant = suggestion(unknown, known);
   const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?`;
   throw new LockConfigError(`${label} has no option ${quote(unknown)}: ${hint}`);

@@ -9,6 +9,8 @@ export interface OwnHandle extends LockHandle {
   readonly isReleased: boolean;
   /** How the lock was lost, if it was. */
   readonly loss: LockLostError | undefined;
+  /** Whether the lock is not renewed any more on its account. */
+  readonly isAbandoned: boolean;
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
   /** Releases it where others share the hold, which takes no word to anybody; `false`: it is not released yet. */
@@ -19,6 +21,11 @@ export interface OwnHandle extends LockHandle {
   onLost(listener: LockLostListener): void;
   /** Has a handle that nobody releases found out when it is collected. */
   guardAgainstDropping(): this;
+  /**
+   * Has the lock end with its lease, unless another handle shares it, or this one is released before. `why` is told of the
+   * key: "was not unlocked".
+   */
+  abandon(why: string): void;
 }
 
 /** The handle of one key. */

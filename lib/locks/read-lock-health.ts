@@ -14,7 +14,7 @@ export async function readLockHealth(engine: LockEngine, options: LockHealthOpti
   const holds = engine.holds.all();
   return {
     ...answer,
-    subscribed: engine.store.listening,
+    subscribed: engine.store.hearsAll ?? engine.store.listening,
     watchdogLag: Math.max(0, ...holds.map((hold) => overdue(hold, engine))),
     held: holds.length,
   };

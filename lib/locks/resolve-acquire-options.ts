@@ -25,7 +25,7 @@ export interface AcquireDefaults {
   readonly replicas?: ReplicaTerms | undefined;
 }
 
-const OPTIONS = [
+export const ACQUIRE_OPTIONS = [
   'expire',
   'maxRenewTimes',
   'waitTimeout',
@@ -55,7 +55,7 @@ export function resolveAcquireOptions(
   defaults: AcquireDefaults,
   units = 1,
 ): AcquireTerms {
-  refuseUnknownOptions('acquire', written, OPTIONS);
+  refuseUnknownOptions('acquire', written, ACQUIRE_OPTIONS);
   const expire = written.expire === undefined ? defaults.expire : readExpire('expire', written.expire);
   const holdAtLeast =
     written.holdAtLeast === undefined ? 0 : Math.ceil(readDuration('holdAtLeast', written.holdAtLeast));

@@ -29,7 +29,8 @@ export interface Semaphore {
   readonly key: string;
   /**
    * Waits for permits and takes them; the handle gives them back.
-   * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than there are
+   * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than there are, also when `setPermits`
+   * lowers their number while the call waits
    */
   acquire(permits?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
   /** Takes permits if it can within `waitTime` (default 0: one try), else answers `null`. `leaseTime` 0: renewed. */
@@ -46,8 +47,11 @@ export interface Semaphore {
   /** How many permits there are: as `setPermits` said, or as this object was made with. */
   getPermits(): Promise<number>;
   /**
-   * Changes the number of permits for all machines, at run time; 0 lets nobody in. What is held stays held. It counts
-   * more than what the objects and decorators say, until nobody has had a permit in a week.
+   * Changes the number of permits for all machines, at run time. Permits that are held stay held. The number counts more
+   * than what the objects and decorators say, until nobody has had a permit in a week. Waiters that ask for more than the
+   * new number get a `LockConfigError`. 0 pauses the semaphore: nobody gets a permit, and waiters go on waiting.
+   * Of two calls that overlap one wins, and a call that is repeated by the network undoes no later one.
+   * @throws LockStoreError when Redis fails: the number may have been set all the same; LockConfigError
    */
   setPermits(permits: number): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { warnOfObserver } from '../common/observed.js';
 import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../engine/lock-event.js';
 
@@ -31,7 +32,17 @@ export function listenToAcquisitions({ asked, answered }: AcquisitionListeners):
   return () => stops.forEach((stop) => stop());
 }
 
+/** What throws in a subscriber of a channel is an uncaught exception, which would end the process and all locks in it. */
 function listen(name: string, listener: (message: unknown) => void): () => void {
-  subscribe(name, listener);
-  return () => void unsubscribe(name, listener);
+  let warned = false;
+  const hear = (message: unknown): void => {
+    try {
+      listener(message);
+    } catch (error) {
+      if (!warned) warnOfObserver('what measures or logs locks', error);
+      warned = true;
+    }
+  };
+  subscribe(name, hear);
+  return () => void unsubscribe(name, hear);
 }

@@ -1,3 +1,4 @@
+import { refuseWithoutMethods } from '../locks/option-readers.js';
 import { measureLocks, type Recorder } from './measure-locks.js';
 import { BUCKETS, MEASURES, type Labels, type Measure } from './measures.js';
 
@@ -15,14 +16,18 @@ export interface LockMetricOptions {
   advice?: { explicitBucketBoundaries?: number[] };
 }
 
+const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter'] satisfies Array<keyof LockMeter>;
+
 /**
  * Measures all locks of this process with OpenTelemetry, until what it answers is called.
  *
  * ```ts
  * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics of @opentelemetry/api
  * ```
+ * @throws LockConfigError for what is no meter
  */
 export function openTelemetryMetrics(meter: LockMeter): () => void {
+  refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');
   const recorders = Object.fromEntries(
     Object.entries(MEASURES).map(([id, measure]) => [id, recorderOf(meter, measure)]),
   ) as Record<keyof typeof MEASURES, (value: number, labels: Labels) => void>;

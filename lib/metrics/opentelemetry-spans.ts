@@ -1,5 +1,6 @@
 import type { LockAcquisition } from '../diagnostics/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
+import { readFlag, refuseUnknownOptions, refuseWithoutMethods } from '../locks/option-readers.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 
 /** What is asked of a tracer: `Tracer` of `@opentelemetry/api` is one. */
@@ -31,8 +32,12 @@ const ERROR = 2;
  * ```ts
  * const stop = openTelemetrySpans(trace.getTracer('nestjs-redis-locks')); // trace of @opentelemetry/api
  * ```
+ * @throws LockConfigError for an option that cannot be used
  */
-export function openTelemetrySpans(tracer: LockTracer, { keys = true }: LockSpanOptions = {}): () => void {
+export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions = {}): () => void {
+  refuseUnknownOptions('openTelemetrySpans', options, ['keys']);
+  const keys = readFlag('keys', options.keys ?? true);
+  refuseWithoutMethods('the tracer of openTelemetrySpans', tracer, ['startSpan'], 'trace.getTracer(…)');
   const acquiring = new WeakMap<LockAcquisition, LockSpan>();
   const holding = new Map<string, LockSpan>();
 

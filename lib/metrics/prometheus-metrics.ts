@@ -1,3 +1,4 @@
+import { readBounds, refuseUnknownOptions, refuseWithoutMethods } from '../locks/option-readers.js';
 import { measureLocks, type Recorder } from './measure-locks.js';
 import { BUCKETS, MEASURES, type Labels, type Measure } from './measures.js';
 
@@ -41,11 +42,14 @@ export interface PrometheusOptions {
  * ```ts
  * const stop = prometheusMetrics(client); // import * as client from 'prom-client'
  * ```
+ * @throws LockConfigError for an option that cannot be used
  */
-export function prometheusMetrics(
-  client: PrometheusClient,
-  { registry = client.register, buckets = BUCKETS }: PrometheusOptions = {},
-): () => void {
+export function prometheusMetrics(client: PrometheusClient, options: PrometheusOptions = {}): () => void {
+  refuseUnknownOptions('prometheusMetrics', options, ['registry', 'buckets']);
+  const buckets = readBounds('buckets', options.buckets ?? BUCKETS);
+  refuseWithoutMethods('the client of prometheusMetrics', client, ['Histogram', 'Counter', 'Gauge'], 'prom-client');
+  const { registry = client.register } = options;
+  refuseWithoutMethods('registry', registry, ['removeSingleMetric'], 'a Registry of prom-client');
   const recorders = Object.fromEntries(
     Object.entries(MEASURES).map(([id, measure]) => [id, recorderOf(client, registry, buckets, measure)]),
   ) as Record<keyof typeof MEASURES, (value: number, labels: PrometheusLabels) => void>;

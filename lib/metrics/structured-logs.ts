@@ -1,5 +1,6 @@
 import type { LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../engine/lock-event.js';
+import { readWords, refuseUnknownOptions, refuseWithoutMethods } from '../locks/option-readers.js';
 import { listenToEvents } from './listen.js';
 
 /** What writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
@@ -24,8 +25,12 @@ const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['unreleased', 'lost'])
 /**
  * Writes a line, an object, for each event of all locks of this process, until what it answers is called:
  * `{ event: 'lock.released', instance, key, owner, lockType, pattern, fencingToken, held }`. Times are in ms.
+ * @throws LockConfigError for an option that cannot be used
  */
-export function structuredLogs(logger: StructuredLogger, { types = TYPES }: StructuredLogOptions = {}): () => void {
+export function structuredLogs(logger: StructuredLogger, options: StructuredLogOptions = {}): () => void {
+  refuseUnknownOptions('structuredLogs', options, ['types']);
+  const types = options.types === undefined ? TYPES : readWords('types', options.types, TYPES);
+  refuseWithoutMethods('the logger of structuredLogs', logger, ['debug', 'warn'], "Nest's Logger, or pino");
   const write = (event: LockDiagnostics): void => {
     const level = WARNINGS.has(event.type) ? 'warn' : 'debug';
     logger[level](lineOf(event));

@@ -1,6 +1,9 @@
 import type { LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
+import type { ReplicateRequest } from './replicate-request.js';
+
+export type { ReplicateRequest };
 
 /**
  * What the engine asks of a store: the port behind which Redis, or anything else, keeps the locks.
@@ -13,6 +16,11 @@ export interface LockStore {
   readonly clientId: string;
   /** Whether it hears now what is told to those who hold something: a release by force, a word to yield. */
   readonly listening: boolean;
+  /**
+   * Whether all that it is to hear is heard, grants of every key included, as far as that is known. Left out: `listening`
+   * says so.
+   */
+  readonly hearsAll?: boolean;
   /** Grows whenever the connection was lost and made anew: what was told before may not hold after. */
   readonly epoch: number;
 
@@ -49,9 +57,15 @@ export interface LockStore {
    * answers how many have it.
    */
   replicate(request: ReplicateRequest): Promise<number>;
-  /** Sets the number of permits of a semaphore for all who ask, and lets in who may come in now. */
+  /**
+   * Sets the number of permits of a semaphore for all requests, and grants to those that fit now. What it sends has no
+   * effect once a later call has set the number.
+   */
   setLimit(key: string, permits: number): Promise<void>;
-  /** Ends all holds of a key. */
+  /**
+   * Ends the holds that a key has now. What it sends names them, so a copy that arrives twice or late ends no hold that
+   * was granted since.
+   */
   forceRelease(key: string): Promise<ForceReleaseReply>;
   /** Tells what is known of a key. */
   inspect(key: string): Promise<StoredLock>;
@@ -144,9 +158,17 @@ export interface ContendedReply {
 
 /**
  * `held`: granted. `queued`: has a place. `busy`: not free and no place. `left`: has given up before. `upgrade`: its owner
- * reads, and wants the lock alone, for which it would wait for itself.
+ * reads, and wants the lock alone, for which it would wait for itself. `too many`: there are fewer permits than it wants.
  */
-export type AcquireReply = HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number };
+export type AcquireReply =
+  HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number } | TooManyReply;
+
+export interface TooManyReply {
+  readonly outcome: 'too many';
+  readonly time: number;
+  /** How many permits there are. */
+  readonly limit: number;
+}
 
 export interface ReleaseRequest {
   readonly key: string;
@@ -172,16 +194,11 @@ export interface RenewRequest {
   readonly lease: number;
 }
 
-export interface ReplicateRequest {
-  readonly key: string;
-  readonly id: string;
-  readonly min: number;
-  /** ms */
-  readonly timeout: number;
-}
-
 /** ms of lease left, `'gone'` when there is no such hold, or why it is not known. */
 export type RenewReply = number | 'gone' | Error;
+
+/** Names one grant of a hold: its acquisition may be granted again under the same id, after it was ended by force. */
+export type HoldName = Pick<StoredHold, 'id' | 'since'>;
 
 export interface ForceReleaseReply {
   /** How many holds were ended. */

@@ -1,4 +1,4 @@
-import type { LockMode, LockStore } from './lock-store.js';
+import type { ForceReleaseReply, HoldName, LockMode, LockStore } from './lock-store.js';
 
 /** What is asked of a store that is one of several, none of which knows of the others. */
 export interface QuorumMember extends LockStore {
@@ -8,6 +8,8 @@ export interface QuorumMember extends LockStore {
   fence(request: FenceRequest): Promise<FenceReply>;
   /** Gives a hold that other masters have its vote again on this one, which has lost it. */
   reinstate(request: ReinstateRequest): Promise<ReinstateReply>;
+  /** Ends the named holds of a key. May arrive twice or late: all others stay. */
+  endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply>;
   /** Tells which server it is; `undefined`: we may not ask. */
   identify(): Promise<ServerIdentity | undefined>;
 }

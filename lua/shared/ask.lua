@@ -10,11 +10,12 @@ local function complete(holds, hold, request)
     hold.ends = ends
     set_state_ttl(holds) -- before the write: refused for lack of memory only as the first write of a script
     write_hold(hold)
+    return held(hold, FOUND) -- only one that is told by a message begins with less than was asked for
   end
   return held(hold)
 end
 
--- { QUEUED or BUSY, now, ms until to ask again, last token, place to go on from or -1, ids of those who hold it … }
+-- { QUEUED, UNHEARD or BUSY, now, ms until to ask again, last token, place to go on from or -1, ids of those who hold it … }
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
   for i = 1, math.min(#holds, 4) do
@@ -40,6 +41,11 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    -- It may wait already, from before the number of permits was lowered.
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     -- It may wait already, from before its own reader got in.
@@ -80,5 +86,5 @@ local function ask(request, gives_back)
   elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1]) -- it has as many turns as it likes, since nobody else waited
   end
-  return not_held(QUEUED, holds, ticket.ask_at - now, more)
+  return not_held(is_present(request.id) and QUEUED or UNHEARD, holds, ticket.ask_at - now, more)
 end

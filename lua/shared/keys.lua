@@ -4,4 +4,4 @@ local QUEUE = KEYS[2]   -- sorted set: ticket id -> place
 local WAITERS = KEYS[3] -- hash: ticket id -> "mode ask-at stale-at lease grant-timeout turns owner"; 'fair' -> id of the last fair one
 local FENCE = KEYS[4]   -- string: the last fencing token
 local GONE = KEYS[5]    -- sorted set: acquisition id that has left before it came -> until when that is remembered
-local LIMIT = KEYS[6]   -- string: the number of permits, where it was set at run time
+local LIMIT = KEYS[6]   -- string: "permits version", where the number of permits was set at run time

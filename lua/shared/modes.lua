@@ -34,9 +34,23 @@ local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
 
+-- The number of permits that was set at run time, if one was, and the version of that.
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
+
 -- The number of permits: as it was set at run time, or else as it stands in the request.
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+
+-- Whether a request asks for more permits than there are: it would wait for ever, and all behind it. With a total of 0
+-- the semaphore is paused, and every request waits.
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 
 -- Whether somebody may come in beside those who are in already.

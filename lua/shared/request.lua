@@ -18,7 +18,7 @@ local function request_at(at)
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
 
--- { HELD, now, token, lease left, turns }
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+-- { HELD or FOUND, now, token, lease left, turns }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end

@@ -1,5 +1,6 @@
 -- Settle: what ask, leave, release, extension and force-release all end in. Grants to the head of the queue, and on to
--- everybody whom the holds admit, so that a lock is never free while somebody waits. The grants are in the state
+-- everybody whom the holds admit, so that a lock is never free while somebody waits. A ticket that asks for more permits
+-- than there are is dropped: it could never be granted, and would stop all behind it. The grants are in the state
 -- before anybody is told, and telling is the last thing that happens.
 
 -- No script looks at more tickets than this; the answer says where to go on.
@@ -21,7 +22,7 @@ local function settle(holds, ended, asker, from)
     return present[channel]
   end
 
-  local granted, head = {}, nil -- granted: the asker's hold, too
+  local granted, refused, head = {}, {}, nil -- granted: the asker's hold, too
   local owners_may_follow = false
   local place, looked, more = from, 0, nil -- place: of the next ticket, once those that are dropped have gone
   local tickets = {}
@@ -40,6 +41,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1 -- in turn
     elseif not admits(holds, ticket) then
@@ -66,6 +70,8 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  -- The answer to their question says why.
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END

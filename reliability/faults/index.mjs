@@ -1,5 +1,6 @@
 import { FAILOVERS } from './failovers.mjs';
 import { HOLDER_FAULTS } from './holders.mjs';
+import { LINK_FAULTS } from './links.mjs';
 import { MASTER_FAULTS } from './masters.mjs';
 import { SERVER_FAULTS } from './servers.mjs';
 
@@ -7,4 +8,4 @@ import { SERVER_FAULTS } from './servers.mjs';
  * `title`, and `inject(topology)`, which resolves when all has been done that is to be done; `isLasting`: the topology is not as
  * it was afterwards.
  */
-export const FAULTS = { ...SERVER_FAULTS, ...HOLDER_FAULTS, ...FAILOVERS, ...MASTER_FAULTS };
+export const FAULTS = { ...SERVER_FAULTS, ...HOLDER_FAULTS, ...FAILOVERS, ...MASTER_FAULTS, ...LINK_FAULTS };

@@ -16,6 +16,7 @@ export async function start(installation) {
     other: async () => other(),
     /** As when a name in the DNS is changed: who connects from now on gets there. */
     moveAddress: (server) => (forwarder.target = server),
+    deafenSubscribers: (how) => forwarder.deafenSubscribers(how),
     untilWhole: () =>
       eventually(
         async () => {

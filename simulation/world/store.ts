@@ -178,12 +178,19 @@ export class SimulatedStore implements LockStore {
     );
   }
 
-  setLimit(key: string, permits: number): Promise<void> {
-    return this.ask(key, `set-limit ${permits}`, (backend) => backend.withLock(key, (lock) => lock.setLimit(permits)));
+  async setLimit(key: string, permits: number): Promise<void> {
+    const seen = await this.ask(key, 'limit', (backend) => backend.withLock(key, (lock) => lock.limitVersion));
+    return this.ask(key, `set-limit ${permits} after ${seen}`, (backend) =>
+      backend.withLock(key, (lock) => lock.setLimit(permits, seen)),
+    );
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
-    return this.ask(key, 'force-release', (backend) => backend.withLock(key, (lock) => lock.forceRelease()));
+  async forceRelease(key: string): Promise<ForceReleaseReply> {
+    const { holds } = await this.inspect(key);
+    const names = holds.map(({ id, since }) => ({ id, since }));
+    return this.ask(key, `force-release ${names.map(({ id }) => id).join(', ')}`, (backend) =>
+      backend.withLock(key, (lock) => lock.endHolds(names)),
+    );
   }
 
   inspect(key: string): Promise<StoredLock> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AcquireReply, AcquireRequest, LockMode, LockStore, StoredLock } from '../../lib/store/lock-store.js';
+import type { QuorumMember } from '../../lib/store/quorum-member.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import { RedisStore } from '../../lib/store/redis/redis-store.js';
@@ -37,6 +38,7 @@ type Op =
   | { op: 'renew' | 'extend'; client: number; key: string; number: number; lease: number }
   | { op: 'setLimit'; client: number; key: string; permits: number }
   | { op: 'forceRelease'; client: number; key: string }
+  | { op: 'endHolds'; client: number; key: string; number: number; earlier: boolean }
   | { op: 'pass' };
 
 const client = fc.nat(CLIENTS - 1);
@@ -108,12 +110,18 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       op: fc.constant('setLimit' as const),
       client,
       key,
-      permits: fc.integer({ min: 1, max: 5 }),
+      permits: fc.integer({ min: 0, max: 5 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('forceRelease' as const), client, key }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ op: fc.constant('endHolds' as const), client, key, number, earlier: fc.boolean() }),
+  },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('pass' as const) }) },
 );
+
+type DifferentialStore = Pick<QuorumMember, keyof LockStore | 'endHolds'>;
 
 /** One store under test: its clients, what they were told, and names for what is random. */
 class Side {
@@ -123,7 +131,7 @@ class Side {
   private readonly tokens = new Map<string, number>();
 
   private constructor(
-    private readonly clients: readonly LockStore[],
+    private readonly clients: readonly DifferentialStore[],
     private readonly prefix: string,
   ) {
     clients.forEach((each, i) => {
@@ -140,7 +148,7 @@ class Side {
     });
   }
 
-  static async start(prefix: string, make: () => LockStore): Promise<Side> {
+  static async start(prefix: string, make: () => DifferentialStore): Promise<Side> {
     const clients = Array.from({ length: CLIENTS }, make);
     const side = new Side(clients, prefix);
     await Promise.all(clients.map((each) => each.start()));
@@ -179,6 +187,17 @@ class Side {
         return this.clients[op.client]!.setLimit(this.key(op.key), op.permits);
       case 'forceRelease':
         return this.clients[op.client]!.forceRelease(this.key(op.key));
+      case 'endHolds': {
+        const store = this.clients[op.client]!;
+        const key = this.key(op.key);
+        const { holds } = await store.inspect(key);
+        // One that is there, or an earlier grant of it.
+        const named = holds.filter(({ id }) => id.endsWith(`:${op.key}${op.number}`));
+        return store.endHolds(
+          key,
+          named.map(({ id, since }) => ({ id, since: op.earlier ? since - 1 : since })),
+        );
+      }
       case 'pass':
         return undefined;
     }

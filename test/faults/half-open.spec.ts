@@ -64,7 +64,7 @@ it('C16 a holder whose connection the server has forgotten renews by a new one b
   const LEASE = 4_000;
   const service = await locks.start(proxy.url, { commandTimeout: 300, lockWatchdogTimeout: LEASE });
   const lock = await service.acquire('a');
-  proxy.loseServer(ASKING);
+  proxy.goDeaf(ASKING, { serverNotices: true });
   await sleep(LEASE + 500);
   expect(lock.isHeld).toBe(true);
   await lock.verify();
@@ -77,7 +77,7 @@ it('C6 C16 a waiter whose subscription the server has forgotten is served within
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');
   await untilWaiting('a');
-  proxy.loseServer(LISTENING);
+  proxy.goDeaf(LISTENING, { serverNotices: true });
   await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1);
   const since = performance.now();
   expect(await lock.release()).toBe(true);

@@ -5,7 +5,7 @@
  */
 
 /** Said by the clients themselves. */
-const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'info', 'wait'];
+const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'ping', 'info', 'wait'];
 
 const BY_SCRIPTS = [
   ...[

@@ -3,14 +3,27 @@
  * measure of what something keeps, whatever it is that keeps it. Functions and what they close over are not seen.
  */
 export function countReachable(root: object): number {
-  const seen = new Set<object>();
+  let count = 1;
+  for (const value of reachableFrom(root)) if (typeof value === 'object' && value !== null) count += 1;
+  return count;
+}
+
+/** All that can be reached so, each object once, and each text as often as it stands somewhere. */
+export function* reachableFrom(root: object): Iterable<unknown> {
+  const seen = new Set<object>([root]);
   const left: object[] = [root];
   for (let object = left.pop(); object !== undefined; object = left.pop()) {
-    if (seen.has(object)) continue;
-    seen.add(object);
-    for (const value of contentOf(object)) if (typeof value === 'object' && value !== null) left.push(value);
+    for (const value of contentOf(object)) {
+      if (typeof value !== 'object' || value === null) {
+        yield value;
+        continue;
+      }
+      if (seen.has(value)) continue;
+      seen.add(value);
+      left.push(value);
+      yield value;
+    }
   }
-  return seen.size;
 }
 
 function* contentOf(object: object): Iterable<unknown> {

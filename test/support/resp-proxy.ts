@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
+import type { DeafLink } from '../../testbed/deaf-link.mjs';
 import { ProxiedConnection, type ProxiedCommand, type Rules } from './resp/proxied-connection.js';
 import type { RespFrame, RespValue } from './resp/reader.js';
 
@@ -177,9 +178,9 @@ export class RespProxy implements AsyncDisposable {
     for (const connection of this.connections) if (where(connection)) connection.endReplies();
   }
 
-  /** Servers end connections, and clients do not hear of it: what they send gets lost until healed. */
-  loseServer(where = EVERYBODY): void {
-    for (const connection of this.connections) if (where(connection)) connection.loseServer();
+  /** What either end sends gets lost until healed, and clients hear of no end; servers do if `serverNotices`. */
+  goDeaf(where: ConnectionFilter, how: DeafLink): void {
+    for (const connection of this.connections) if (where(connection)) connection.goDeaf(how);
   }
 
   /** Leads new connections to another server; those that exist stay where they are. */

@@ -1,3 +1,5 @@
+import { quote } from '../../common/describe.js';
+import { inspectSeveral, isForeign } from '../../locks/inspect-several.js';
 import type { LockInfo } from '../../locks/lock-info.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
@@ -5,15 +7,16 @@ import { holderCells } from '../output/locks-table.js';
 import type { Style } from '../output/style.js';
 import { table } from '../output/table.js';
 import type { Terminal } from '../output/terminal.js';
-import { clientName, kindName, ownerName, safe } from '../output/texts.js';
+import { clientName, kindName, ownerName, safe, safeJson } from '../output/texts.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
 /** Shows one lock: who holds it, with which fencing token, and who waits, in their order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const key = subject!;
-  const lock = await session.locks.inspect(key);
-  if (json) terminal.write(`${JSON.stringify(lock, null, 2)}\n`);
+  const [lock = null] = await inspectSeveral(session.locks, [key]);
+  if (isForeign(lock)) throw new Error(`${quote(key)} is no lock: ${lock.reason}`);
+  if (json) terminal.write(`${safeJson(lock, 2)}\n`);
   else if (lock === null) terminal.write(`${safe(key)} is free, and nobody waits for it.\n`);
   else terminal.write(describeLock(terminal.style, lock, await serverTime(session)));
   return lock === null ? EXIT.no : EXIT.ok;

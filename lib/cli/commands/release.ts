@@ -2,7 +2,7 @@ import type { LockInfo } from '../../locks/lock-info.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
-import { clientName, ownerName, safe, time } from '../output/texts.js';
+import { clientName, ownerName, safe, safeJson, time } from '../output/texts.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
@@ -18,7 +18,7 @@ export async function release(
   // Even where nobody seems to hold it: somebody may have come meanwhile, and with --force that is meant.
   const released = force && (await session.locks.forceRelease(key));
   const refused = held && !force;
-  if (json) terminal.write(`${JSON.stringify({ key, held, released, refused })}\n`);
+  if (json) terminal.write(`${safeJson({ key, held, released, refused })}\n`);
   else if (refused) terminal.complain(whyRefused(lock, await serverTime(session)));
   else terminal.write(released ? `${safe(key)} was released.\n` : `${safe(key)} is not held by anybody.\n`);
   return refused ? EXIT.no : EXIT.ok;

@@ -2,9 +2,12 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
+import { describeForeign } from '../../locks/inspect-several.js';
+import { foreignError } from '../../store/redis/foreign-error.js';
 import { findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
 import { CLEAR, type Terminal } from '../output/terminal.js';
+import { safe, safeJson } from '../output/texts.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
@@ -33,16 +36,20 @@ async function look(
 ): Promise<void> {
   const { style, isInteractive } = terminal;
   try {
-    const locks = await findLocks(session, subject);
-    if (json) return terminal.write(`${JSON.stringify({ at: new Date(), locks })}\n`);
+    const { locks, skipped } = await findLocks(session, subject);
+    const notes = skipped.map((foreign) => `${safe(describeForeign(foreign))}\n`).join('');
+    if (json) {
+      if (notes !== '') terminal.complain(notes);
+      return terminal.write(`${safeJson({ at: new Date(), locks })}\n`);
+    }
     const now = await serverTime(session);
     const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
     const heading = style.dim(`${new Date(now).toISOString()}  ${locks.length} locked, ${waiting} waiting`);
     terminal.write(
-      `${isInteractive ? CLEAR : ''}${heading}\n${locksTable(style, locks, now)}${isInteractive ? '' : '\n'}`,
+      `${isInteractive ? CLEAR : ''}${heading}\n${locksTable(style, locks, now)}${notes}${isInteractive ? '' : '\n'}`,
     );
   } catch (error) {
     // A question that is cut short by the end has not failed.
-    if (!stopped.aborted) terminal.complain(`${(error as Error).message}\n`);
+    if (!stopped.aborted) terminal.complain(`${safe(foreignError(error).message)}\n`);
   }
 }

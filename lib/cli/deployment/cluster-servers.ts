@@ -1,6 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
 import { reasonOf, type ClusterAddress } from '../../store/redis/cluster-connection.js';
+import { guardCredentials } from '../../store/redis/credentials.js';
 import { storeFailure } from '../../store/redis/store-failure.js';
 import { after } from './answers.js';
 import { clientOptions, retryDelay } from './client-options.js';
@@ -15,6 +16,7 @@ export class ClusterServers implements Deployment {
     { cluster, options = {} }: ClusterAddress,
     private readonly timeout: number,
   ) {
+    guardCredentials(this, [...cluster, options]);
     this.connection = new Cluster([...cluster], {
       clusterRetryStrategy: retryDelay,
       slotsRefreshTimeout: timeout,
@@ -46,8 +48,8 @@ export class ClusterServers implements Deployment {
     try {
       await Promise.race([this.connection.connect(), after(this.timeout)]);
     } catch (error) {
-      const { message } = storeFailure(last ?? error);
-      throw new Error(`the Cluster: ${message}`, { cause: error });
+      const failure = storeFailure(last ?? error);
+      throw new Error(`the Cluster: ${failure.message}`, { cause: failure });
     } finally {
       this.connection.off('error', remember);
     }

@@ -1,4 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { guardCredentials } from '../../store/redis/credentials.js';
 import { storeFailure } from '../../store/redis/store-failure.js';
 import { after, isRefusal } from './answers.js';
 import { clientOptions, retryDelay } from './client-options.js';
@@ -12,6 +13,7 @@ export class IndependentServers implements Deployment {
     connections: ReadonlyArray<string | RedisOptions>,
     private readonly timeout: number,
   ) {
+    guardCredentials(this, connections);
     this.clients = connections.map((each) => clientOf(each, timeout));
   }
 
@@ -65,8 +67,8 @@ async function connectWithin(client: Redis, timeout: number): Promise<void> {
   } catch (error) {
     // Whoever may not ask for the time is connected, though.
     if (isRefusal(error)) return;
-    const { message } = storeFailure(last ?? error);
-    throw new Error(`${addressOf(client)}: ${message}`, { cause: error });
+    const failure = storeFailure(last ?? error);
+    throw new Error(`${addressOf(client)}: ${failure.message}`, { cause: failure });
   } finally {
     client.off('error', remember);
   }

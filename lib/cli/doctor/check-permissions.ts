@@ -54,7 +54,12 @@ const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER'];
 const OPTIONAL = [
   { command: ['WAIT', '0', '1'], without: 'replicas cannot be waited for' },
   { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find what is locked' },
-  { command: ['INFO'], without: 'several masters cannot be told apart, and this doctor sees less' },
+  {
+    command: ['INFO'],
+    without:
+      'a subscription that leads to a replica is found out late, several masters cannot be told apart, and this doctor sees less',
+  },
+  { command: ['PING'], without: 'each heartbeat of a subscription is refused, and noted in the ACL log' },
 ] as const;
 
 /** Tries what locks ask of their Redis user. */
@@ -68,7 +73,9 @@ export async function checkPermissions(trial: Trial): Promise<Finding[]> {
   const missing = OPTIONAL.map(async ({ command, without }) =>
     (await refusalOf(client, command)) === undefined ? [] : [optionalMissing(nameOf(command), without)],
   );
-  const user = client.options.username || 'default';
+  const { username, password } = client.options;
+  // Without a password ioredis does not log in, whatever a URL has before its host: that may be the password.
+  const user = (password && username) || 'default';
   return [summary(user, trial.prefix, refusals), ...(await Promise.all(missing)).flat()];
 }
 

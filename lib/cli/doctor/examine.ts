@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { foreignError } from '../../store/redis/foreign-error.js';
 import { isRefusal } from '../deployment/answers.js';
 import type { Deployment } from '../deployment/deployment.js';
 import type { Session } from '../session.js';
@@ -40,7 +41,7 @@ async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Fi
       ...(await clockFindings(client)),
     ];
   } catch (error) {
-    return [problem('connection', (error as Error).message, 'see whether the server runs, and who may reach it')];
+    return [problem('connection', foreignError(error).message, 'see whether the server runs, and who may reach it')];
   }
 }
 

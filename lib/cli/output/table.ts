@@ -1,4 +1,5 @@
 import type { Style } from './style.js';
+import { safe } from './texts.js';
 
 /** A text, and how it looks. */
 export type Cell = string | { readonly text: string; readonly style: keyof Style };
@@ -8,11 +9,12 @@ export function table(style: Style, headings: readonly string[], rows: ReadonlyA
   const widths = headings.map((heading, i) => Math.max(heading.length, ...rows.map((row) => textOf(row[i]!).length)));
   const pad = (text: string, i: number): string => (i === widths.length - 1 ? text : text.padEnd(widths[i]!));
   const lines = rows.map((row) =>
-    row.map((cell, i) => (typeof cell === 'string' ? pad(cell, i) : style[cell.style](pad(cell.text, i)))),
+    row.map((cell, i) => (typeof cell === 'string' ? pad(textOf(cell), i) : style[cell.style](pad(textOf(cell), i)))),
   );
   return [headings.map((heading, i) => style.dim(pad(heading, i))), ...lines]
     .map((cells) => `${cells.join('  ').trimEnd()}\n`)
     .join('');
 }
 
-const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);
+/** Whatever it is: what stands in a cell may come from Redis, and others write there. */
+const textOf = (cell: Cell): string => safe(typeof cell === 'string' ? cell : cell.text);

@@ -18,10 +18,14 @@ export function time(ms: number): string {
 }
 
 /** Of a client's 32 digits as many as tell a few clients apart. */
-export const clientName = (client: string): string => client.slice(0, 8);
+export const clientName = (client: string): string => safe(client.slice(0, 8));
 
 /** Text that others made, which must not steer the terminal. */
 export const safe = printable;
+
+/** The same as JSON: what a terminal would take for a command stands there as `\\u009b`, which means what it was. */
+export const safeJson = (value: unknown, indent = 0): string =>
+  JSON.stringify(value, null, indent).split('\n').map(printable).join('\n');
 
 /** An owner that a caller named; one that nobody named is its acquisition. */
 export function ownerName({ owner, client }: LockHolderInfo | LockWaiterInfo): string {

@@ -1,9 +1,11 @@
-import type { LatchCount } from '../latch-store.js';
+import type { CountDownReply, LatchCount } from '../latch-store.js';
 import type { Fading } from './fading-map.js';
 import type { MemoryServer } from './memory-server.js';
 
-/** For how many ms a call is remembered that has counted down. */
+/** For how many ms a call is remembered that has had its effect. */
 const CALL_MEMORY = 60_000;
+/** For how many ms at least it is remembered that a latch has opened. The same number stands in lua/shared/latch.lua. */
+const OPENED_MEMORY = 600_000;
 
 /** A latch between `setCount` and its opening. */
 interface Latch {
@@ -18,9 +20,11 @@ interface Latch {
 /** The count-down latches of one key, one after the other, as the scripts `lua/latch-*.lua` treat them. */
 export class MemoryLatch implements Fading {
   private latch: Latch | undefined;
-  /** Calls that have counted down → until when that is remembered; also when the latch has opened since. */
-  private readonly counted = new Map<string, number>();
-  private countedUntil = 0;
+  /** Calls that have had their effect → until when that is remembered; also when the latch has opened since. */
+  private readonly calls = new Map<string, number>();
+  /** Names of latches that have come to 0 → until when that is remembered. */
+  private readonly opened = new Map<string, number>();
+  private memoryUntil = 0;
 
   constructor(
     private readonly key: string,
@@ -28,37 +32,46 @@ export class MemoryLatch implements Fading {
   ) {}
 
   isOver(now: number): boolean {
-    return this.current(now) === undefined && this.countedUntil <= now;
+    return this.current(now) === undefined && this.memoryUntil <= now;
   }
 
   set(name: string, count: number, lifetime: number): boolean {
     const { now } = this.server;
+    if (this.remembers(name)) return true;
     if (this.current(now) !== undefined) return false;
+    this.remember(name);
     this.latch = { name, lifetime, left: count, until: now + lifetime, clients: new Map() };
     return true;
   }
 
-  countDown(id: string): number {
+  countDown(id: string): CountDownReply {
     const { now } = this.server;
     const latch = this.current(now);
-    if (latch === undefined || (this.counted.get(id) ?? 0) > now) return latch?.left ?? 0;
-    this.remember(id, now);
+    if (this.remembers(id)) return { left: latch?.left ?? 0, counted: true };
+    if (latch === undefined) return { left: 0, counted: false };
+    this.remember(id);
     latch.left -= 1;
     latch.until = now + latch.lifetime;
     if (latch.left === 0) this.open(latch);
-    return latch.left;
+    return { left: latch.left, counted: true };
   }
 
-  count(client: string, patience: number): LatchCount {
+  count(client: string, patience: number, seen: readonly string[]): LatchCount {
     const { now } = this.server;
     const latch = this.current(now);
-    if (latch === undefined) return { left: 0, latch: '' };
+    const opened = seen.filter((name) => (this.opened.get(name) ?? 0) > now);
+    if (latch === undefined) return { left: 0, latch: '', opened };
     if (patience > 0) latch.clients.set(client, now + patience);
-    return { left: latch.left, latch: latch.name };
+    return { left: latch.left, latch: latch.name, opened };
   }
 
-  private open({ name, clients }: Latch): void {
+  private open({ name, lifetime, clients }: Latch): void {
+    const { now } = this.server;
     this.latch = undefined;
+    for (const [other, until] of this.opened) if (until <= now) this.opened.delete(other);
+    const until = now + Math.max(lifetime, OPENED_MEMORY);
+    this.opened.set(name, until);
+    this.rememberUntil(until);
     for (const [client, until] of clients) {
       if (until > this.server.now) this.server.tell(client, (listener) => listener.opened(this.key, name));
     }
@@ -69,12 +82,21 @@ export class MemoryLatch implements Fading {
     return this.latch;
   }
 
-  private remember(id: string, now: number): void {
-    for (const [other, until] of this.counted) {
+  private remembers(id: string): boolean {
+    return (this.calls.get(id) ?? 0) > this.server.now;
+  }
+
+  private remember(id: string): void {
+    const { now } = this.server;
+    for (const [other, until] of this.calls) {
       if (until > now) break; // as are those behind it
-      this.counted.delete(other);
+      this.calls.delete(other);
     }
-    this.counted.set(id, now + CALL_MEMORY);
-    this.countedUntil = now + CALL_MEMORY;
+    this.calls.set(id, now + CALL_MEMORY);
+    this.rememberUntil(now + CALL_MEMORY);
+  }
+
+  private rememberUntil(until: number): void {
+    this.memoryUntil = Math.max(this.memoryUntil, until);
   }
 }

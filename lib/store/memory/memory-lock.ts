@@ -5,6 +5,7 @@ import {
   type ContendedReply,
   type ForceReleaseReply,
   type HeldReply,
+  type HoldName,
   type ReleaseReply,
   type ReleaseRequest,
   type RenewReply,
@@ -13,7 +14,7 @@ import {
 import type { ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { Fading } from './fading-map.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
-import { admits, isClosed, reenters, upgrades } from './memory-modes.js';
+import { admits, exceedsLimit, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
 import { AFTER_END, askTime, freeAt, MemoryQueue, type MemoryTicket } from './memory-queue.js';
 import { clientOf, type MemoryServer } from './memory-server.js';
 
@@ -42,6 +43,7 @@ export class MemoryLock implements Fading {
   private goneUntil = 0;
   private limit: number | undefined;
   private limitUntil = 0;
+  private version = 0;
 
   constructor(
     readonly key: string,
@@ -80,7 +82,7 @@ export class MemoryLock implements Fading {
     const request = requestOf(written);
     const { holds } = this.holds.read(this.server.now);
     const mine = findHold(holds, request.id);
-    return mine === undefined ? this.grantNow(holds, request) : this.held(mine);
+    return mine === undefined ? this.grantNow(holds, request, 1) : this.held(mine);
   }
 
   release({ id, remember, keep, next }: ReleaseRequest): ReleaseReply {
@@ -137,24 +139,39 @@ export class MemoryLock implements Fading {
     return 'held';
   }
 
-  setLimit(permits: number): void {
-    const { now } = this.server;
-    this.limit = permits;
-    this.limitUntil = now + LIMIT_MEMORY;
+  /** Which call was the last one to set the number of permits: what `setLimit` is to have seen. */
+  get limitVersion(): number {
+    return this.limitNow === undefined ? 0 : this.version;
+  }
+
+  setLimit(permits: number, seen = this.limitVersion): void {
+    const { now, micros } = this.server;
+    if (this.limitVersion <= seen) {
+      this.version = Math.max(this.limitVersion + 1, micros);
+      this.limit = permits;
+      this.limitUntil = now + LIMIT_MEMORY;
+    }
     const { holds, ended } = this.holds.read(now);
     this.settle(holds, ended);
   }
 
-  forceRelease(): ForceReleaseReply {
-    const { holds } = this.holds.read(this.server.now);
-    this.holds.clear();
-    const told = holds.filter(({ id }) => this.server.isPresent(id)).length;
-    for (const { id, token, ends } of holds) {
-      this.rememberLeft(id, Math.max(ends - this.server.now, REVOKED_MEMORY));
+  /** As `force-release`: ends the named holds; left out, those that there are now. */
+  endHolds(names?: readonly HoldName[]): ForceReleaseReply {
+    const { now } = this.server;
+    const { holds, ended } = this.holds.read(now);
+    const grantedAt = new Map((names ?? holds).map(({ id, since }) => [id, since]));
+    const isNamed = ({ id, since }: MemoryHold): boolean => grantedAt.get(id) === since;
+    const revoked = holds.filter(isNamed);
+    const kept = holds.filter((hold) => !isNamed(hold));
+    for (const { id } of revoked) this.holds.delete(id, now);
+    const told = revoked.filter(({ id }) => this.server.isPresent(id)).length;
+    for (const { id, token, ends } of revoked) {
+      this.rememberLeft(id, Math.max(ends - now, REVOKED_MEMORY));
       this.server.tell(id, (client) => client.revoked(id, token));
     }
-    this.settle([], []);
-    return { holds: holds.length, told };
+    if (revoked.length > 0) this.holds.keepAsLongAs(kept);
+    this.settle(kept, ended);
+    return { holds: revoked.length, told };
   }
 
   inspect(lastToken: number): StoredLock {
@@ -180,6 +197,11 @@ export class MemoryLock implements Fading {
     if (this.hasLeft(request.id)) {
       this.settle(holds, ended);
       return { outcome: 'left', time: now };
+    }
+    if (exceedsLimit(request, this.limitNow)) {
+      // It may wait already, from before the number of permits was lowered.
+      if (this.queue.drop(request.id)) this.settle(holds, ended);
+      return { outcome: 'too many', time: now, limit: limitFor(request.mode, this.limitNow) };
     }
     if (upgrades(holds, request)) {
       // It may wait already, from before its own reader got in.
@@ -229,7 +251,8 @@ export class MemoryLock implements Fading {
 
   /**
    * What ask, release, extension and force-release all end in. Grants to the head of the queue, and on to everybody whom
-   * the holds admit, so that a lock is never free while somebody waits. `asker` is known to be there, and gets its grant
+   * the holds admit, so that a lock is never free while somebody waits. Drops tickets that ask for more permits than there
+   * are. `asker` is known to be there, and gets its grant
    * as the reply instead of a message. Returns the first ticket that nothing but the holds keeps out, and how many turns
    * the asker has, should it have got it.
    */
@@ -250,6 +273,7 @@ export class MemoryLock implements Fading {
     };
 
     const granted: Array<{ readonly hold: MemoryHold; readonly turns: number }> = [];
+    const refused: string[] = [];
     let turns = 1;
     let head: MemoryTicket | undefined;
     let ownersMayFollow = false;
@@ -258,6 +282,9 @@ export class MemoryLock implements Fading {
       const { id } = ticket;
       if (ticket.staleAt <= now || findHold(holds, id) !== undefined) {
         this.queue.drop(id);
+      } else if (exceedsLimit(ticket, this.limitNow)) {
+        this.queue.drop(id);
+        refused.push(id);
       } else if (head !== undefined && !reenters(holds, ticket)) {
         continue; // in turn
       } else if (!admits(holds, ticket, this.limitNow)) {
@@ -284,6 +311,8 @@ export class MemoryLock implements Fading {
       const grant = { key: this.key, id, token, lease: ends - now, time: now, turns: alone ? 1 : turns };
       server.tell(id, (client) => client.granted(grant));
     }
+    // The answer to their question says why.
+    for (const id of refused) server.tell(id, (client) => client.askIn(id, 0));
     const free = head === undefined ? undefined : freeAt(holds, head);
     if (head !== undefined && free !== undefined && head.id !== asker && head.askAt > free + HEAD_SLACK) {
       const { id } = head;

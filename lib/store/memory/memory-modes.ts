@@ -34,7 +34,20 @@ export function admits(holds: readonly GrantedClaim[], request: Claim, limit: nu
   if (mode.kind === 'exclusive' || holds.some((hold) => hold.mode.kind !== mode.kind)) return false;
   if (mode.kind === 'read') return true;
   const used = holds.reduce((sum, hold) => sum + (hold.mode.kind === 'permits' ? hold.mode.units : 0), 0);
-  return used + mode.units <= (limit ?? mode.limit);
+  return used + mode.units <= limitFor(mode, limit);
+}
+
+/** The number of permits: as it was set at run time, or else as it stands in the request. */
+export const limitFor = (mode: LockMode, limit: number | undefined): number =>
+  limit ?? (mode.kind === 'permits' ? mode.limit : 0);
+
+/**
+ * Whether a request asks for more permits than there are: it would wait for ever, and all behind it. With a total of 0
+ * the semaphore is paused, and every request waits.
+ */
+export function exceedsLimit({ mode }: Claim, limit: number | undefined): boolean {
+  const total = limitFor(mode, limit);
+  return mode.kind === 'permits' && total > 0 && mode.units > total;
 }
 
 /** Whether somebody has the lock alone, so that nobody else can come in. */

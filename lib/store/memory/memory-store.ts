@@ -7,6 +7,7 @@ import type {
   AcquireRequest,
   ForceReleaseReply,
   HeldReply,
+  HoldName,
   LockStore,
   LockStoreListener,
   ReleaseReply,
@@ -28,11 +29,11 @@ export class MemoryStore implements LockStore {
   readonly unreachable = undefined;
   readonly keepsPermits = true;
   readonly latches: LatchStore = {
-    setCount: (key, count, lifetime) => this.withLatch(key, (latch) => latch.set(this.latchName(), count, lifetime)),
+    setCount: ({ key, id, count, lifetime }) => this.withLatch(key, (latch) => latch.set(id, count, lifetime)),
     countDown: (key, id) => this.withLatch(key, (latch) => latch.countDown(id)),
-    count: (key, patience) => this.withLatch(key, (latch) => latch.count(this.clientId, patience)),
+    count: (key, patience, seen) => this.withLatch(key, (latch) => latch.count(this.clientId, patience, seen)),
+    replicate: async ({ min }) => min, // nothing can fail over
   };
-  private lastLatch = 0;
   private hears = false;
   private closed = false;
   private listener: LockStoreListener | undefined;
@@ -100,7 +101,12 @@ export class MemoryStore implements LockStore {
   }
 
   forceRelease(key: string): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.forceRelease());
+    return this.withLock(key, (lock) => lock.endHolds());
+  }
+
+  /** As `QuorumMember.endHolds`. */
+  endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.endHolds(holds));
   }
 
   inspect(key: string): Promise<StoredLock> {
@@ -123,11 +129,6 @@ export class MemoryStore implements LockStore {
 
   private withLatch<Reply>(key: string, script: (latch: MemoryLatch) => Reply): Promise<Reply> {
     return this.execute(() => this.backend.withLatch(key, script));
-  }
-
-  private latchName(): string {
-    this.lastLatch += 1;
-    return `${this.clientId}:latch:${this.lastLatch}`;
   }
 
   private async execute<Reply>(script: () => Reply): Promise<Reply> {

@@ -18,6 +18,7 @@ import type {
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
 import { longestTry } from './contest.js';
+import { forceReleaseEverywhere } from './force-release.js';
 import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
@@ -76,6 +77,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   /** Whether a majority would hear a grant that is pushed now. */
   get listening(): boolean {
     return this.members.filter(({ store }) => store.listening).length >= this.quorum;
+  }
+
+  get hearsAll(): boolean {
+    return this.members.filter(({ store }) => store.hearsAll ?? store.listening).length >= this.quorum;
   }
 
   get epoch(): number {
@@ -191,12 +196,8 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  async forceRelease(key: string): Promise<ForceReleaseReply> {
-    const replies = await this.askMajority((store) => store.forceRelease(key));
-    return {
-      holds: Math.max(...replies.map(({ holds }) => holds)),
-      told: Math.max(...replies.map(({ told }) => told)),
-    };
+  forceRelease(key: string): Promise<ForceReleaseReply> {
+    return forceReleaseEverywhere(this, key);
   }
 
   async inspect(key: string): Promise<StoredLock> {

@@ -5,8 +5,9 @@ import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ConnectionLog } from './connection-log.js';
-import { LINGER, retryDelay, silenceLimit } from './connection-options.js';
+import { KEEP_ALIVE, LINGER, retryDelay, silenceLimit } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import type { Subscription } from './subscription.js';
 
 /** The nodes of a Redis Cluster, some of them at least, and what ioredis takes beside them. */
 export interface ClusterAddress {
@@ -73,6 +74,10 @@ export class ClusterConnection implements Connection {
     return this.listener.listening;
   }
 
+  get hearsAll(): boolean {
+    return this.listener.hearsAll;
+  }
+
   get trouble(): Error | undefined {
     return this.commands.status === 'ready' ? undefined : this.log.lastError;
   }
@@ -107,6 +112,10 @@ export class ClusterConnection implements Connection {
 
   hears(key: string, patience: number): boolean {
     return this.listener.hears(this.channelOf(key), patience);
+  }
+
+  subscription(key: string): Subscription | undefined {
+    return this.listener.subscription(this.channelOf(key));
   }
 
   hear(key: string, patience: number, limit: number): Promise<boolean> {
@@ -240,6 +249,7 @@ function connect({ cluster, options = {} }: ClusterAddress, commandTimeout: numb
     redisOptions: {
       maxRetriesPerRequest: null,
       disconnectTimeout: LINGER,
+      keepAlive: KEEP_ALIVE,
       socketTimeout: silenceLimit(commandTimeout),
       ...options.redisOptions,
     },

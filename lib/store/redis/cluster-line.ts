@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis';
-import { SUBSCRIBER_OPTIONS } from './connection-options.js';
+import { keepAliveLike, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import { Heartbeat } from './heartbeat.js';
+import { isReplica } from './server-role.js';
 
-/** What a server answers that does not let us ask. */
-const REFUSED = /\bNOPERM\b/;
 /** What a server says that knows no sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
-/** What ioredis says that takes the news of a slot that has moved for a mistake. */
-const MOVED = /^Command queue state error.*\bsunsubscribe\b/s;
+/** What ioredis 5 says that takes the news of a slot that has moved for a mistake, or for the answer to a heartbeat. */
+const MOVED = /^Command queue state error.*\b(sunsubscribe|pong)\b/s;
 
 /** How a channel of a line is listened on: in its slot, or, where the server cannot do that, not at all. */
 export type Listening = 'sharded' | 'unsharded';
@@ -27,6 +27,7 @@ export interface LineObserver {
 export class ClusterLine {
   private readonly client: Redis;
   private readonly opened: Promise<void>;
+  private readonly heartbeat: Heartbeat;
   private lastError: Error | undefined;
   private over = false;
 
@@ -35,9 +36,12 @@ export class ClusterLine {
     readonly node: string,
     client: Redis,
     private readonly observer: LineObserver,
+    /** Asks the node anything on another connection. */
+    tryCommands: () => Promise<unknown>,
   ) {
     this.client = client.duplicate({
       ...SUBSCRIBER_OPTIONS,
+      keepAlive: keepAliveLike(client),
       // The names of channels are what the scripts publish to.
       keyPrefix: '',
       readOnly: false,
@@ -49,6 +53,9 @@ export class ClusterLine {
     this.client.on('moved', () => this.end());
     this.client.on('error', (error: Error) => this.end(MOVED.test(error.message) ? undefined : error));
     this.client.on('end', () => this.end());
+    this.heartbeat = new Heartbeat(this.client, tryCommands, () => {
+      this.end(new Error(`a connection that listens to ${node} has gone silent, while commands are answered`));
+    });
     this.opened = this.open();
     this.opened.catch((error: Error) => this.end(error));
   }
@@ -84,6 +91,7 @@ export class ClusterLine {
     this.lastError ??= error;
     if (this.over) return;
     this.over = true;
+    this.heartbeat.stop();
     this.client.disconnect();
     this.observer.ended(this, this.lastError);
   }
@@ -91,15 +99,6 @@ export class ClusterLine {
   /** A replica would let us subscribe, but the master does not see who listens there. */
   private async open(): Promise<void> {
     await this.client.connect();
-    if (!(await isMaster(this.client))) throw new Error(`${this.node} is a replica`);
-  }
-}
-
-async function isMaster(client: Redis): Promise<boolean> {
-  try {
-    return /^role:master\b/m.test(await client.info('replication'));
-  } catch (error) {
-    if (error instanceof Error && REFUSED.test(error.message)) return true;
-    throw error;
+    if (await isReplica(this.client)) throw new Error(`${this.node} is a replica`);
   }
 }

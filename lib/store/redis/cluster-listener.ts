@@ -1,5 +1,6 @@
 import { ClusterLine, type LineObserver, type Listening } from './cluster-line.js';
 import type { ClusterNodes } from './cluster-nodes.js';
+import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a failure a channel is tried again, and how many at most after several. */
 const FIRST_RETRY = 50;
@@ -29,6 +30,8 @@ interface Channel {
   line: ClusterLine | undefined;
   /** How it is listened on, once the server has confirmed that, and for as long as the line stands. */
   listening: Listening | undefined;
+  /** The same, where the server sees who listens. */
+  subscription: Subscription | undefined;
   wasHeard: boolean;
   attempts: number;
   /** Who wants to know whether it is heard. */
@@ -45,6 +48,8 @@ export class ClusterListener implements LineObserver {
   private readonly lines = new Map<string, ClusterLine>();
   private readonly channels = new Map<string, Channel>();
   private readonly bus: Channel;
+  /** Of the lines to a node, which end with the first. */
+  private readonly doubts = new Map<string, Doubts>();
   private sweeper: NodeJS.Timeout | undefined;
   private telling: NodeJS.Immediate | undefined;
   private closed = false;
@@ -60,6 +65,17 @@ export class ClusterListener implements LineObserver {
   /** Whether the client's own channel is heard. */
   get listening(): boolean {
     return this.bus.listening !== undefined;
+  }
+
+  /** Whether all that was heard, or should have been by now, is heard, as far as that is known. */
+  get hearsAll(): boolean {
+    const isMissed = ({ wasHeard, attempts, listening }: Channel): boolean =>
+      listening === undefined && (wasHeard || attempts > 0);
+    return (
+      this.listening &&
+      ![...this.channels.values()].some(isMissed) &&
+      ![...this.doubts.values()].some(({ isPending }) => isPending)
+    );
   }
 
   /** Whether all that is to be heard is. */
@@ -79,6 +95,7 @@ export class ClusterListener implements LineObserver {
     clearImmediate(this.telling);
     this.channels.clear();
     for (const line of [...this.lines.values()]) line.end();
+    for (const doubts of this.doubts.values()) doubts.drop();
   }
 
   /** Whether a channel in a slot is heard now; if so, it will be for `patience` ms yet. */
@@ -87,6 +104,11 @@ export class ClusterListener implements LineObserver {
     if (channel === undefined) return false;
     channel.until = Math.max(channel.until, performance.now() + patience);
     return this.isHeard(channel);
+  }
+
+  /** On which a channel in a slot is heard now, at the node that has it. */
+  subscription(name: string): Subscription | undefined {
+    return this.channels.get(name)?.subscription;
   }
 
   /** Begins to hear a channel in a slot, for `patience` ms at least; answers whether it is heard within `limit` ms. */
@@ -120,6 +142,7 @@ export class ClusterListener implements LineObserver {
 
   ended(line: ClusterLine, error: Error | undefined): void {
     if (this.lines.get(line.node) === line) this.lines.delete(line.node);
+    this.doubts.get(line.node)?.drop();
     if (this.closed) return;
     const lost = [...this.channels.values()].filter((channel) => channel.line === line);
     if (lost.length === 0) return;
@@ -130,6 +153,7 @@ export class ClusterListener implements LineObserver {
       // One that is being placed finds out by itself.
       if (channel.listening === undefined) continue;
       channel.listening = undefined;
+      channel.subscription = undefined;
       void this.placeLater(channel);
     }
   }
@@ -148,7 +172,7 @@ export class ClusterListener implements LineObserver {
     if (node === undefined) return this.placeLater(channel);
     let line = this.lines.get(node.address);
     if (line === undefined) {
-      line = new ClusterLine(node.address, node.client, this);
+      line = new ClusterLine(node.address, node.client, this, () => this.nodes.ping(node.address));
       this.lines.set(node.address, line);
     }
     channel.line = line;
@@ -156,6 +180,7 @@ export class ClusterListener implements LineObserver {
       const how = channel.inSlot ? await line.subscribeInSlot(channel.name) : await line.subscribe(channel.name);
       if (line.isOver) return await this.placeLater(channel);
       channel.listening = how ?? 'unsharded';
+      channel.subscription = how === 'sharded' ? this.subscribed(channel.name, line) : undefined;
     } catch (error) {
       // Of a line that has ended it has been told already, and that a slot has moved is no failure.
       if (!line.isOver && !MOVED.test((error as Error).message)) this.observer.failed(error as Error);
@@ -163,6 +188,20 @@ export class ClusterListener implements LineObserver {
     }
     if (this.isWanted(channel)) this.placed(channel);
     else this.leave(line, channel.name);
+  }
+
+  private subscribed(name: string, line: ClusterLine): Subscription {
+    const doubt = (why: string): void => {
+      if (line.isOver) return;
+      const doubts = this.doubts.get(line.node) ?? new Doubts();
+      this.doubts.set(line.node, doubts);
+      doubts.raise(() => {
+        // Where the slot has moved nothing has failed: its channel follows it.
+        const isHere = this.nodes.ownerOf(name)?.address === line.node;
+        line.end(isHere ? new Error(`${line.node}: ${why}`) : undefined);
+      });
+    };
+    return { since: performance.now(), doubt };
   }
 
   private async placeLater(channel: Channel): Promise<void> {
@@ -228,6 +267,7 @@ const newChannel = (name: string, inSlot: boolean, until: number): Channel => ({
   until,
   line: undefined,
   listening: undefined,
+  subscription: undefined,
   wasHeard: false,
   attempts: 0,
   waiting: new Set(),

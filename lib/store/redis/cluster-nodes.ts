@@ -15,7 +15,7 @@ export class ClusterNodes {
   /** Who serves the slot of a key or channel; `undefined`: that is not known at the moment. */
   ownerOf(name: string): ClusterNode | undefined {
     const node = this.cluster.slots[hashSlot(name)]?.[0];
-    return node === undefined ? undefined : this.masters().find(({ address }) => address === node);
+    return node === undefined ? undefined : this.find(node);
   }
 
   /** One of them, by chance. */
@@ -25,7 +25,14 @@ export class ClusterNodes {
   }
 
   has(address: string): boolean {
-    return this.masters().some((node) => node.address === address);
+    return this.find(address) !== undefined;
+  }
+
+  /** Asks a node anything, on the connection for commands; rejects when there is none. */
+  async ping(address: string): Promise<void> {
+    const node = this.find(address);
+    if (node === undefined) throw new Error(`${address} is no master any more`);
+    await node.client.ping();
   }
 
   /** Asks the Cluster who serves which slots. Never rejects. */
@@ -34,6 +41,10 @@ export class ClusterNodes {
       this.refreshing = undefined;
     });
     return this.refreshing;
+  }
+
+  private find(address: string): ClusterNode | undefined {
+    return this.masters().find((node) => node.address === address);
   }
 
   private masters(): ClusterNode[] {

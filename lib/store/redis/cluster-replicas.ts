@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { LockStoreError } from '../../errors/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
-import { REPLICATION_OPTIONS } from './connection-options.js';
-import type { ReplicaConfirmation } from './connection.js';
+import { keepAliveLike, REPLICATION_OPTIONS } from './connection-options.js';
+import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { storeFailure } from './store-failure.js';
 
@@ -23,13 +23,19 @@ export class ClusterReplicas implements ReplicaConfirmation {
     private readonly commandTimeout: number,
   ) {}
 
-  async confirm(state: string, id: string, min: number, timeout: number): Promise<number> {
+  async confirm(
+    key: string,
+    id: string,
+    min: number,
+    timeout: number,
+    script: ConfirmingScript = 'confirm',
+  ): Promise<number> {
     const until = performance.now() + timeout;
     for (;;) {
-      const owner = this.cluster.ownerOf(state);
+      const owner = this.cluster.ownerOf(key);
       const left = Math.max(0, until - performance.now());
       try {
-        if (owner !== undefined) return await this.of(owner).confirm(state, id, min, left);
+        if (owner !== undefined) return await this.of(owner).confirm(key, id, min, left, script);
       } catch (error) {
         if (!isElsewhere(error as LockStoreError) || left === 0) throw error;
       }
@@ -47,7 +53,8 @@ export class ClusterReplicas implements ReplicaConfirmation {
   private of({ address, client }: ClusterNode): ReplicaAcknowledgement {
     let node = this.nodes.get(address);
     if (node === undefined) {
-      const connect = (): Redis => client.duplicate({ ...REPLICATION_OPTIONS, keyPrefix: this.cluster.keyPrefix });
+      const options = { keepAlive: keepAliveLike(client), keyPrefix: this.cluster.keyPrefix };
+      const connect = (): Redis => client.duplicate({ ...REPLICATION_OPTIONS, ...options });
       node = new ReplicaAcknowledgement(connect, this.commandTimeout);
       this.nodes.set(address, node);
     }

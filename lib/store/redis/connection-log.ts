@@ -1,4 +1,5 @@
 import type { LockLogger } from '../../common/logger.js';
+import { foreignError } from './foreign-error.js';
 
 /** Tells of outages: one line for each, however long it takes, and one when it is over. */
 export class ConnectionLog {
@@ -9,9 +10,8 @@ export class ConnectionLog {
 
   failed(error: Error): void {
     const first = this.lastError === undefined;
-    this.lastError = error;
-    const said = error.message === '' ? error.name : error.message;
-    if (first) this.logger.error(`Redis connection failed, trying again: ${said}`);
+    this.lastError = foreignError(error);
+    if (first) this.logger.error(`Redis connection failed, trying again: ${this.lastError.message}`);
   }
 
   recovered(): void {

@@ -1,4 +1,4 @@
-import type { RedisOptions } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 
 /** How many ms a closed connection may linger: ioredis waits so long also for one that is closed already. */
 export const LINGER = 100;
@@ -16,11 +16,22 @@ export const retryDelay = (times: number): number => Math.min(50 * 2 ** Math.min
  */
 export const silenceLimit = (commandTimeout: number): number => Math.min(3 * commandTimeout, LONGEST_TIMER);
 
+/**
+ * After how many idle ms TCP asks whether the other end is still there: soon enough to be a sign of life for a NAT or a load
+ * balancer that forgets what is idle. ioredis 5 leaves it to the system, which mostly waits for two hours; 6 says 30 s.
+ */
+export const KEEP_ALIVE = 10_000;
+
+/** The same for what is made like another client, of the user's maybe: its own value counts, unless it is ioredis 5's for none. */
+export const keepAliveLike = ({ options }: Redis): number | undefined =>
+  options.keepAlive === 0 ? KEEP_ALIVE : options.keepAlive;
+
 /** How connections of our own behave, unless the user's options say otherwise. */
 export const OWN_OPTIONS: RedisOptions = {
   // A command waits for the connection; how long at most is commandTimeout's business.
   maxRetriesPerRequest: null,
   disconnectTimeout: LINGER,
+  keepAlive: KEEP_ALIVE,
   retryStrategy: retryDelay,
   // A server that still loads its data guesses how many seconds that takes, one at least: mostly it is there long before.
   maxLoadingRetryTime: 100,

@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { Subscription } from './subscription.js';
 
 /** Who hears of what happens to the connections. */
 export interface ConnectionObserver {
@@ -16,6 +17,8 @@ export interface Connection {
   readonly commands: Redis | Cluster;
   /** Whether the client's own channel is confirmed, and the connection has stood since. */
   readonly listening: boolean;
+  /** Whether all that is to be heard is, as far as that is known. */
+  readonly hearsAll: boolean;
   /** How often a connection has been lost. */
   readonly epoch: number;
   /** The last error of a connection that is down. */
@@ -34,6 +37,8 @@ export interface Connection {
   channels(key: string): string;
   /** Whether a grant of this key would be heard now; if so, it will be for `patience` ms yet. */
   hears(key: string, patience: number): boolean;
+  /** On which a grant of this key would be heard now; `undefined`: on none, or the server cannot tell. */
+  subscription(key: string): Subscription | undefined;
   /**
    * Begins to hear grants of this key, for `patience` ms at least; answers whether they are heard within `limit` ms. If
    * that takes longer since something failed, `subscribed` is told in the end.
@@ -43,8 +48,14 @@ export interface Connection {
   group<T extends { readonly key: string }>(items: readonly T[]): T[][];
 }
 
-/** Learns how many replicas have what was written of a hold. */
+/** A script that writes something once more as it is: what stands under an id in one key. Answers 0 if there is no such thing. */
+export type ConfirmingScript = 'confirm' | 'latchConfirm';
+
+/** Learns how many replicas have what was written of a hold, or of a latch. */
 export interface ReplicaConfirmation {
-  /** @throws LockStoreError when the server refuses or does not answer in time */
-  confirm(state: string, id: string, min: number, timeout: number): Promise<number>;
+  /**
+   * `script`: by default that of holds.
+   * @throws LockStoreError when the server refuses or does not answer in time
+   */
+  confirm(key: string, id: string, min: number, timeout: number, script?: ConfirmingScript): Promise<number>;
 }

@@ -3,6 +3,7 @@ import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
 import {
+  keepAliveLike,
   OWN_OPTIONS,
   REPLICATION_OPTIONS,
   retryDelay,
@@ -12,7 +13,10 @@ import {
 } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { askAgainAfterSilence, hushSentinels, leaveSentinels } from './failover-detector.js';
+import { Heartbeat } from './heartbeat.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
+import { isReplica } from './server-role.js';
+import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a refused subscription the next one is tried. */
 const SUBSCRIBE_AGAIN = 1_000;
@@ -33,9 +37,14 @@ export interface RedisConnectionOptions {
 export class RedisConnection implements Connection {
   readonly commands: Redis;
   readonly replicas: ReplicaAcknowledgement;
-  listening = false;
   epoch = 0;
 
+  /** The one that is confirmed, for as long as its connection stands. */
+  private confirmed: Subscription | undefined;
+  private readonly doubts = new Doubts();
+  private readonly heartbeat: Heartbeat;
+  /** How often in turn a subscription could not be made. */
+  private refusals = 0;
   private downSince: number | undefined;
   /** The subscriber was connected before the connection for commands was last lost. */
   private isSubscriberOlder = false;
@@ -54,12 +63,29 @@ export class RedisConnection implements Connection {
     this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
     this.commands = isClient(connection) ? connection : connect(connection, commandTimeout);
-    this.subscriber = this.commands.duplicate(SUBSCRIBER_OPTIONS);
-    this.replicas = new ReplicaAcknowledgement(() => this.commands.duplicate(REPLICATION_OPTIONS), commandTimeout);
+    const keepAlive = keepAliveLike(this.commands);
+    this.subscriber = this.commands.duplicate({ ...SUBSCRIBER_OPTIONS, keepAlive });
+    this.heartbeat = new Heartbeat(
+      this.subscriber,
+      () => this.commands.ping(),
+      () => this.resubscribe(new Error('the connection that listens has gone silent, while commands are answered')),
+    );
+    this.replicas = new ReplicaAcknowledgement(
+      () => this.commands.duplicate({ ...REPLICATION_OPTIONS, keepAlive }),
+      commandTimeout,
+    );
     this.watchCommands();
     this.watchSubscriber();
     if (this.ownsCommands) this.beginAgain(this.commands);
     this.beginAgain(this.subscriber);
+  }
+
+  get listening(): boolean {
+    return this.confirmed !== undefined;
+  }
+
+  get hearsAll(): boolean {
+    return this.listening && !this.doubts.isPending;
   }
 
   get trouble(): Error | undefined {
@@ -83,7 +109,8 @@ export class RedisConnection implements Connection {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.listening = false;
+    this.unconfirm();
+    this.heartbeat.stop();
     for (const stop of this.watch) stop();
     this.subscriber.disconnect();
     this.replicas.close();
@@ -98,6 +125,10 @@ export class RedisConnection implements Connection {
 
   hears(): boolean {
     return this.listening;
+  }
+
+  subscription(): Subscription | undefined {
+    return this.confirmed;
   }
 
   /** There is one subscription only, which is on its way. */
@@ -135,7 +166,7 @@ export class RedisConnection implements Connection {
     this.on(this.subscriber, 'connect', () => (this.isSubscriberOlder = false));
     this.on(this.subscriber, 'ready', () => void this.subscribe());
     this.on(this.subscriber, 'close', () => {
-      this.listening = false;
+      this.unconfirm();
       this.epoch += 1;
     });
     this.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
@@ -171,21 +202,57 @@ export class RedisConnection implements Connection {
   }
 
   private async subscribe(): Promise<void> {
+    const { subscriber } = this;
+    const { stream } = subscriber;
+    const isOver = (): boolean => this.closed || subscriber.stream !== stream || subscriber.status !== 'ready';
+    const later = (ms: number, action: () => unknown): void =>
+      void setTimeout(() => {
+        if (!isOver()) action();
+      }, ms).unref();
     try {
-      await this.subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
+      if (await isReplica(subscriber)) {
+        this.log.failed(new Error(`the connection that listens leads to a replica: ${peerOf(subscriber)}`));
+        // What is behind the address may be another server by then.
+        later(retryDelay(++this.refusals), () => subscriber.disconnect(true));
+        return;
+      }
+      // Or else it would be sent on the next connection, which subscribes by itself.
+      if (isOver()) return;
+      await subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
     } catch (error) {
-      if (this.closed) return;
+      if (isOver()) return;
       this.log.failed(error as Error);
-      setTimeout(() => this.subscribeAgain(), SUBSCRIBE_AGAIN).unref();
+      later(SUBSCRIBE_AGAIN, () => this.subscribe());
       return;
     }
-    this.listening = true;
+    if (isOver()) return;
+    this.refusals = 0;
+    this.confirm();
     this.recovered();
     this.observer.subscribed();
   }
 
-  private subscribeAgain(): void {
-    if (!this.closed && this.subscriber.status === 'ready') void this.subscribe();
+  private confirm(): void {
+    const subscription: Subscription = {
+      since: performance.now(),
+      doubt: (why) => {
+        if (this.confirmed === subscription) this.doubts.raise(() => this.resubscribe(new Error(why)));
+      },
+    };
+    this.confirmed = subscription;
+  }
+
+  private unconfirm(): void {
+    this.confirmed = undefined;
+    this.doubts.drop();
+  }
+
+  /** Leaves a connection on which nothing is heard, though nobody has closed it. */
+  private resubscribe(why: Error): void {
+    this.unconfirm();
+    this.epoch += 1;
+    this.log.failed(why);
+    this.subscriber.disconnect(true);
   }
 
   private recovered(): void {

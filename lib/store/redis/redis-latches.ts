@@ -1,5 +1,7 @@
 import { latchKeys } from '../../keys/index.js';
-import type { LatchCount, LatchStore } from '../latch-store.js';
+import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../latch-store.js';
+import type { ReplicateRequest } from '../lock-store.js';
+import type { ReplicaConfirmation } from './connection.js';
 import { address } from './replies.js';
 import { namedKeys, type ScriptKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
@@ -19,35 +21,42 @@ export interface RedisLatchesOptions {
 /** Count-down latches on one Redis server. */
 export class RedisLatches implements LatchStore {
   private readonly memory: number;
-  private lastName = 0;
+  // They know the connection and its password, so nothing that prints a latch gets to them.
+  readonly #scripts: ScriptRunner;
+  readonly #replicas: ReplicaConfirmation;
 
   constructor(
-    private readonly scripts: ScriptRunner,
+    scripts: ScriptRunner,
+    replicas: ReplicaConfirmation,
     /** What stands before a client's id in the name of its channel for a key. */
     private readonly channels: (key: string) => string,
     private readonly clientId: string,
     private readonly options: RedisLatchesOptions,
   ) {
+    this.#scripts = scripts;
+    this.#replicas = replicas;
     this.memory = MEMORY * options.commandTimeout;
   }
 
-  async setCount(key: string, count: number, lifetime: number): Promise<boolean> {
-    this.lastName += 1;
-    // Apart from the ids of acquisitions and count-downs, which the engine makes.
-    const name = `${this.clientId}:latch:${this.lastName}`;
-    return Number(await this.scripts.run('latchSet', this.keysOf(key), [name, count, lifetime, this.memory])) === 1;
+  async setCount({ key, id, count, lifetime }: SetCountRequest): Promise<boolean> {
+    return Number(await this.#scripts.run('latchSet', this.keysOf(key), [id, count, lifetime, this.memory])) === 1;
   }
 
-  async countDown(key: string, id: string): Promise<number> {
-    return Number(
-      await this.scripts.run('latchCountDown', this.keysOf(key), [address(this.channels(key), key), id, this.memory]),
-    );
+  async countDown(key: string, id: string): Promise<CountDownReply> {
+    const args = [address(this.channels(key), key), id, this.memory];
+    const [left, counted] = (await this.#scripts.run('latchCountDown', this.keysOf(key), args)) as [number, number];
+    return { left: Number(left), counted: Number(counted) === 1 };
   }
 
-  async count(key: string, patience: number): Promise<LatchCount> {
-    const reply = await this.scripts.run('latchCount', this.keysOf(key), [this.clientId, patience]);
-    const [left, latch] = reply as [number, string];
-    return { left: Number(left), latch };
+  async count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
+    const reply = await this.#scripts.run('latchCount', this.keysOf(key), [this.clientId, patience, ...seen]);
+    const [left, latch, ...opened] = reply as [number, string, ...string[]];
+    return { left: Number(left), latch, opened };
+  }
+
+  replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
+    const { counted } = latchKeys(this.options.keyPrefix, key);
+    return this.#replicas.confirm(counted, id, min, timeout, 'latchConfirm');
   }
 
   /** In the order of lua/shared/latch.lua. */

@@ -8,6 +8,7 @@ import type {
   AcquireRequest,
   ForceReleaseReply,
   HeldReply,
+  HoldName,
   LockStoreListener,
   ReleaseReply,
   ReleaseRequest,
@@ -26,6 +27,8 @@ import type {
 } from '../quorum-member.js';
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import { guardCredentials } from './credentials.js';
+import { HearingEvidence } from './hearing-evidence.js';
 import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { RedisLatches } from './redis-latches.js';
@@ -37,6 +40,7 @@ import {
   readMode,
   readReleaseReply,
   writeMode,
+  type AcquireAnswer,
 } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
@@ -46,6 +50,8 @@ import { readServerIdentity } from './server-identity.js';
 const LONGEST_HEARING = 250;
 /** How many waiters `inspect` tells at most. */
 const MOST_WAITERS = 1_000;
+/** How many holds one command ends at most, so that it does not keep the server for long. */
+const HOLDS_PER_COMMAND = 500;
 
 export interface RedisStoreOptions {
   readonly connection: ConnectionTarget;
@@ -61,40 +67,48 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
-  private readonly connection: Connection;
-  private readonly scripts: ScriptRunner;
+  // What knows the password is private to the engine, too: nobody who prints a lock or a service gets to it.
+  readonly #options: RedisStoreOptions;
+  readonly #connection: Connection;
+  readonly #scripts: ScriptRunner;
+  readonly #renewals: LeaseRenewals;
+  readonly #names: KeyScan;
   private readonly keys: LockKeys;
-  private readonly renewals: LeaseRenewals;
-  private readonly names: KeyScan;
+  private readonly evidence = new HearingEvidence();
   private listener: LockStoreListener | undefined;
   /** Ends a start that is under way, well or with an error. */
   private started: ((error?: LockStoreError) => void) | undefined;
 
-  constructor(
-    private readonly options: RedisStoreOptions,
-    logger: LockLogger,
-  ) {
+  constructor(options: RedisStoreOptions, logger: LockLogger) {
+    this.#options = options;
+    guardCredentials(this, options.connection);
     this.clientId = options.clientId ?? newClientId();
-    this.connection = connect({ ...options, clientId: this.clientId }, logger, this);
-    this.scripts = new ScriptRunner(this.connection.commands, options.commandTimeout, () => this.connection.trouble);
+    this.#connection = connect({ ...options, clientId: this.clientId }, logger, this);
+    this.#scripts = new ScriptRunner(this.#connection.commands, options.commandTimeout, () => this.#connection.trouble);
     this.keys = new LockKeys(options.keyPrefix);
-    this.renewals = new LeaseRenewals(this.scripts, this.connection, options.keyPrefix);
-    this.names = new KeyScan(this.connection.commands, options);
-    const channels = (key: string): string => this.connection.channels(key);
-    this.latches = new RedisLatches(this.scripts, channels, this.clientId, options);
+    this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
+    this.#names = new KeyScan(this.#connection.commands, options);
+    const { keyPrefix, commandTimeout } = options;
+    const channels = (key: string): string => this.#connection.channels(key);
+    const { replicas } = this.#connection;
+    this.latches = new RedisLatches(this.#scripts, replicas, channels, this.clientId, { keyPrefix, commandTimeout });
   }
 
   get listening(): boolean {
-    return this.connection.listening;
+    return this.#connection.listening;
+  }
+
+  get hearsAll(): boolean {
+    return this.#connection.hearsAll;
   }
 
   get epoch(): number {
-    return this.connection.epoch;
+    return this.#connection.epoch;
   }
 
   get unreachable(): LockStoreError | undefined {
-    const { downFor, trouble: cause } = this.connection;
-    if (downFor < this.options.commandTimeout) return undefined;
+    const { downFor, trouble: cause } = this.#connection;
+    if (downFor < this.#options.commandTimeout) return undefined;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis has been out of reach for ${Math.round(downFor)} ms${why}`, {
       cause,
@@ -108,11 +122,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** @throws LockStoreError when it is closed, or takes longer than `commandTimeout`; connecting goes on then */
   start(): Promise<void> {
-    const { commandTimeout } = this.options;
+    const { commandTimeout } = this.#options;
     if (this.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const tooLate = (): void => {
-        const cause = this.connection.deafness;
+        const cause = this.#connection.deafness;
         const why = cause === undefined ? '' : `: ${cause.message}`;
         this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
       };
@@ -124,13 +138,13 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
         if (error === undefined) resolve();
         else reject(error);
       };
-      this.connection.open();
+      this.#connection.open();
     });
   }
 
   async close(): Promise<void> {
     this.started?.(new LockStoreError('the locks were closed before Redis was reached'));
-    this.connection.close();
+    this.#connection.close();
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -152,10 +166,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
     // One script speaks of one slot.
-    if (this.connection.group(requests).length > 1) return undefined;
+    if (this.#connection.group(requests).length > 1) return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     return readAcquireAllReply(
-      (await this.scripts.run(
+      (await this.#scripts.run(
         'acquireAll',
         keys,
         requests.flatMap((request) => requestArgs(request)),
@@ -164,15 +178,16 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async setLimit(key: string, permits: number): Promise<void> {
-    for (let from = 0; from >= 0;) from = Number(await this.run('setLimit', key, [from, permits]));
+    const version = (await this.#scripts.run('limit', this.keys.of(key), [])) as string;
+    await this.settle(key, Number(await this.run('setLimit', key, [permits, version])));
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.connection.replicas.confirm(redisKeys(this.options.keyPrefix, key).state, id, min, timeout);
+    return this.#connection.replicas.confirm(redisKeys(this.#options.keyPrefix, key).state, id, min, timeout);
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    return this.renewals.renew(requests);
+    return this.#renewals.renew(requests);
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
@@ -180,13 +195,30 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async forceRelease(key: string): Promise<ForceReleaseReply> {
-    const [holds, told, more] = (await this.run('forceRelease', key, [])) as [number, number, number];
-    if (Number(more) >= 0) await this.settle(key, `${this.clientId}:0`, Number(more));
-    return { holds: Number(holds), told: Number(told) };
+    const { holds } = await this.inspect(key);
+    return this.endHolds(key, holds);
+  }
+
+  async endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply> {
+    const { epoch } = this;
+    let ended = 0;
+    let told = 0;
+    let place = 0;
+    // Once at least: where nothing is held somebody may wait all the same.
+    do {
+      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
+      const args = named.flatMap(({ id, since }) => [id, since]);
+      const [count, heard, more] = ((await this.run('forceRelease', key, args)) as number[]).map(Number);
+      ended += count!;
+      told += heard!;
+      await this.settle(key, more!);
+    } while (place < holds.length);
+    // A command whose reply was lost is sent again, and finds nothing the second time.
+    return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 
   async fence({ key, id, token, turns }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.scripts.run('fence', this.keys.of(key), [id, token, turns])) as number[];
+    const reply = (await this.#scripts.run('fence', this.keys.of(key), [id, token, turns])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
@@ -194,17 +226,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async reinstate({ key, id, mode, owner, lease, latest, token, turns }: ReinstateRequest): Promise<ReinstateReply> {
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, turns];
-    const code = Number(await this.scripts.run('reinstate', this.keys.of(key), args));
+    const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError when the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    return readServerIdentity(this.connection.commands, this.options.commandTimeout);
+    return readServerIdentity(this.#connection.commands, this.#options.commandTimeout);
   }
 
   async inspect(key: string): Promise<StoredLock> {
-    const reply = await this.scripts.run('inspect', this.keys.of(key), [MOST_WAITERS]);
+    const reply = await this.#scripts.run('inspect', this.keys.of(key), [MOST_WAITERS]);
     const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
     return {
       lastToken: Number(lastToken),
@@ -226,7 +258,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   list(request: ListRequest): Promise<ListReply> {
-    return this.names.list(request);
+    return this.#names.list(request);
   }
 
   subscribed(): void {
@@ -245,8 +277,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   message(text: string, token?: number): void {
     const message = readMessage(text);
-    if (message?.word === 'granted') this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
-    else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
+    if (message?.word === 'granted') {
+      this.evidence.heard(message.grant.id);
+      this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
+    } else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
@@ -254,7 +288,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** Only whoever would hear of its grant may have a place in the queue. */
   private audible(request: AcquireRequest): AcquireRequest {
-    const waits = request.waits && this.connection.hears(request.key, request.patience);
+    const waits = request.waits && this.#connection.hears(request.key, request.patience);
     return waits === request.waits ? request : { ...request, waits };
   }
 
@@ -263,15 +297,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * question, so this may take a part of it only.
    */
   private hear({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+    return this.#connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   private giveBack({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
     const what = [id, `${remember} ${keep} 0`];
     const args = next === undefined ? what : [...what, ...requestArgs(next)];
+    const weigh = next && this.weighing(next);
     return this.run('release', key, args).then((raw) => {
       const { reply, more, asked } = readReleaseReply(raw);
-      if (more !== undefined) return this.settle(key, id, more).then(() => reply);
+      if (asked !== undefined) weigh?.(asked);
+      if (more !== undefined) return this.settle(key, more, id).then(() => reply);
       if (next === undefined || asked?.more === undefined) return reply;
       return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
     });
@@ -279,15 +315,33 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** Asks until all of the queue has been looked at. */
   private ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
+    const weigh = this.weighing(request);
     return this.run('acquire', request.key, requestArgs(request, place)).then((raw) => {
-      const { reply, more } = readAcquireReply(raw as readonly unknown[]);
+      const answer = readAcquireReply(raw as readonly unknown[]);
+      weigh?.(answer);
+      const { reply, more } = answer;
       return more === undefined ? reply : this.ask(request, more);
     });
   }
 
-  /** The queue is longer than one script looks at: the rest is seen to by giving back again what has been already. */
-  private async settle(key: string, id: string, place: number): Promise<void> {
-    for (let from: number | undefined = place; from !== undefined;) {
+  /** Takes down what is known while a question is sent, to be weighed against its answer: whether the client hears. */
+  private weighing({ key, id, lease, waits }: AcquireRequest): ((answer: AcquireAnswer) => void) | undefined {
+    const subscription = waits ? this.#connection.subscription(key) : undefined;
+    if (subscription === undefined) return undefined;
+    const sent = performance.now();
+    return ({ sign, reply }) => {
+      if (sign === undefined) return;
+      const leaseLeft = reply.outcome === 'held' ? reply.lease : undefined;
+      this.evidence.weigh(sign, { id, lease, sent, subscription }, leaseLeft);
+    };
+  }
+
+  /**
+   * The queue is longer than one script looks at: the rest is seen to by giving back again what has been already, or what
+   * nobody has. `place`: where to go on, negative: all has been looked at.
+   */
+  private async settle(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
+    for (let from: number | undefined = place; from !== undefined && from >= 0;) {
       from = readReleaseReply(await this.run('release', key, [id, `0 0 ${from}`])).more;
     }
   }
@@ -297,7 +351,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<unknown> {
-    return this.scripts.run(script, this.keys.of(key), [address(this.connection.channels(key), key), ...args]);
+    return this.#scripts.run(script, this.keys.of(key), [address(this.#connection.channels(key), key), ...args]);
   }
 }
 

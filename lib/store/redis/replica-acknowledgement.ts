@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
-import type { ReplicaConfirmation } from './connection.js';
+import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
 
 interface Confirmation {
-  readonly state: string;
+  readonly script: ConfirmingScript;
+  readonly key: string;
   readonly id: string;
   readonly min: number;
   /** Until when the replicas are waited for, by `performance.now()`. */
@@ -23,7 +24,7 @@ interface Confirmation {
 const LONGEST_WAIT = 250;
 
 /**
- * Learns how many replicas have what was written of a hold. `WAIT` speaks only of what its own connection wrote, and
+ * Learns how many replicas have what was written of a hold or a latch. `WAIT` speaks only of what its own connection wrote, and
  * blocks whatever is sent behind it: so the hold is written once more, on a connection of its own. Who comes while a
  * WAIT is under way shares the next one, and each is answered at its own time.
  */
@@ -52,10 +53,16 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     client.disconnect();
   }
 
-  confirm(state: string, id: string, min: number, timeout: number): Promise<number> {
+  confirm(
+    key: string,
+    id: string,
+    min: number,
+    timeout: number,
+    script: ConfirmingScript = 'confirm',
+  ): Promise<number> {
     const until = performance.now() + timeout;
     return new Promise((resolve, reject) => {
-      this.pending.add({ state, id, min, until, writtenIn: undefined, resolve, reject });
+      this.pending.add({ script, key, id, min, until, writtenIn: undefined, resolve, reject });
       if (!this.working) void this.work();
     });
   }
@@ -93,7 +100,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     const unwritten = asked.filter(({ writtenIn }) => writtenIn !== epoch);
     for (const confirmation of unwritten) {
       confirmation.writtenIn = epoch;
-      pipeline.eval(SCRIPTS.confirm.source, 1, confirmation.state, confirmation.id);
+      pipeline.eval(SCRIPTS[confirmation.script].source, 1, confirmation.key, confirmation.id);
     }
     const left = Math.min(...asked.map(({ until }) => until)) - performance.now();
     // Never 0, which means for ever.

@@ -1,10 +1,14 @@
 import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply } from '../lock-store.js';
+import type { DeafnessSign } from './hearing-evidence.js';
 
 /** The codes of `lua/shared/replies.lua`. */
 const QUEUED = 0;
 const HELD = 1;
 const BUSY = 2;
 const UPGRADE = 4;
+const UNHEARD = 5;
+const FOUND = 6;
+const TOO_MANY = 7;
 /** Of how many elements a reply consists that says 'held'. */
 const HELD_PARTS = 5;
 
@@ -16,20 +20,27 @@ export interface Partial<Reply> {
 
 const placeToGoOn = (place: unknown): number | undefined => (Number(place) >= 0 ? Number(place) : undefined);
 
-export function readAcquireReply(raw: readonly unknown[]): Partial<AcquireReply> {
+/** Also tells what the server says of whether the client hears. */
+export interface AcquireAnswer extends Partial<AcquireReply> {
+  readonly sign?: DeafnessSign;
+}
+
+export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
   const code = Number(raw[0]);
   const time = Number(raw[1]);
-  if (code === HELD) {
-    return { reply: heldReply(raw), more: undefined };
+  if (code === HELD || code === FOUND) {
+    return { reply: heldReply(raw), more: undefined, sign: code === FOUND ? 'found' : undefined };
   }
-  if (code === QUEUED || code === BUSY) {
+  if (code === QUEUED || code === UNHEARD || code === BUSY) {
     const [, , askIn, lastToken, more, ...holders] = raw;
-    const outcome = code === QUEUED ? 'queued' : 'busy';
+    const outcome = code === BUSY ? 'busy' : 'queued';
     return {
       reply: { outcome, time, askIn: Number(askIn), lastToken: Number(lastToken), holders: holders as string[] },
       more: placeToGoOn(more),
+      sign: code === UNHEARD ? 'unheard' : undefined,
     };
   }
+  if (code === TOO_MANY) return { reply: { outcome: 'too many', time, limit: Number(raw[2]) }, more: undefined };
   return { reply: { outcome: code === UPGRADE ? 'upgrade' : 'left', time }, more: undefined };
 }
 
@@ -73,7 +84,7 @@ const RELEASED = { reply: { released: true, next: undefined }, more: undefined, 
 
 /** `asked` is what became of the question in the same step: it may have to be asked on. */
 export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
-  readonly asked: Partial<AcquireReply> | undefined;
+  readonly asked: AcquireAnswer | undefined;
 } {
   if (!Array.isArray(raw)) return RELEASED;
   const [released, more, ...next] = raw as readonly unknown[];

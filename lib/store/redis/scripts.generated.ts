@@ -7,19 +7,19 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '5ae5d162a422e7887f78efddd7838a76cc365694',
+    sha1: '5387e78c7b9aeaf8776f6ad5cbf2cea9c598eede',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
 local FENCE = KEYS[4]
 local GONE = KEYS[5]
 local LIMIT = KEYS[6]
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -76,8 +76,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -152,8 +161,8 @@ local function request_at(at)
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
 local function use_lock(place)
   STATE, QUEUE, WAITERS, FENCE, GONE, LIMIT = unpack(KEYS, 6 * place - 5, 6 * place)
@@ -182,7 +191,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '1ce6ff349bf7443bc6e356e473537166a308cf6c',
+    sha1: '078421257d24b01dea7d825fde3c8a0935653cce',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -203,7 +212,7 @@ if there == 0 or last then
     return { 1, now, token, lease, turns }
   end
 end
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -260,8 +269,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -336,8 +354,8 @@ local function request_at(at)
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -445,7 +463,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -461,6 +479,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -484,6 +505,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -509,6 +531,7 @@ local function complete(holds, hold, request)
     hold.ends = ends
     set_state_ttl(holds)
     write_hold(hold)
+    return held(hold, FOUND)
   end
   return held(hold)
 end
@@ -532,6 +555,10 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
@@ -567,7 +594,7 @@ local function ask(request, gives_back)
   elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1])
   end
-  return not_held(QUEUED, holds, ticket.ask_at - now, more)
+  return not_held(is_present(request.id) and QUEUED or UNHEARD, holds, ticket.ask_at - now, more)
 end
 return ask(request_at(2))`,
   },
@@ -581,7 +608,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '7be77103ca902ca6bed1efdd151a8b920459e59e',
+    sha1: '8e702a2cb40b766dcd35ac3c70f61486fd530751',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -644,8 +671,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -816,7 +852,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -832,6 +868,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -855,6 +894,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -874,7 +914,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: 'f2bd81ee65b53c47c353586953826970890165d8',
+    sha1: '06373d3133b0b6c079c16a50b00101c978465a25',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -937,8 +977,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1022,7 +1071,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '4ae5fc175d8ba0ee04f8ed4e8eb0883b150350b8',
+    sha1: 'cd56efc1910af5d7bcba4f143035a9b8aff38e1e',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1085,8 +1134,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1257,7 +1315,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -1273,6 +1331,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -1296,6 +1357,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -1314,20 +1376,27 @@ local function remember_left(id, memory)
   redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), memory)))
 end
 local REVOKED_MEMORY = 60000
+local granted_at = {}
+for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local holds, ended = read_holds()
-if #holds + #ended > 0 then redis.call('DEL', STATE) end
-local told = 0
+local kept, count, told = {}, 0, 0
 for _, hold in ipairs(holds) do
-  if hears_of_end(hold.id) then told = told + 1 end
-  remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
-  tell_revoked(hold)
+  if granted_at[hold.id] == hold.since then
+    redis.call('HDEL', STATE, hold.id)
+    count = count + 1
+    if hears_of_end(hold.id) then told = told + 1 end
+    remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
+    tell_revoked(hold)
+  else
+    kept[#kept + 1] = hold
+  end
 end
-local more = settle({}, {}, nil, 0)
-return { #holds, told, more or -1 }`,
+if count > 0 then set_state_ttl(kept) end
+return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'd5875e241e7eeb156f9db3b1130f2f8939fa500b',
+    sha1: '48798d32e3a420c8aa1a23f4811a35ba7733a5a1',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1390,8 +1459,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1520,11 +1598,18 @@ local waiters = {}
 for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
-return { last_token(), holders, waiters, tonumber(redis.call('GET', LIMIT)) or -1 }`,
+return { last_token(), holders, waiters, limit_set() or -1 }`,
+  },
+  latchConfirm: {
+    name: 'latch-confirm',
+    sha1: '2b082f05205d89ed1071d877b4731aa56f7920a8',
+    source: `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
+return 1`,
   },
   latchCountDown: {
     name: 'latch-count-down',
-    sha1: '7a3a4e08f8399176e6e8950c292503e8554ac736',
+    sha1: '8c84b5e77ff81a2ba38ed0aafd327355f1d74695',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1537,6 +1622,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1547,6 +1633,9 @@ local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
 end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
+end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
   redis.call('ZADD', COUNTED, integer(now + memory), id)
@@ -1554,12 +1643,15 @@ local function remember(id, memory)
 end
 local id, memory = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
-if has_counted(id) or left == 0 then return left end
-remember(id, math.max(memory, tonumber(redis.call('HGET', LATCH, 'lifetime'))))
+if has_counted(id) then return { left, 1 } end
+if left == 0 then return { 0, 0 } end
+local lifetime = redis.call('HGET', LATCH, 'lifetime')
+memory = math.max(memory, tonumber(lifetime))
+remember(id, memory)
 if left > 1 then
   redis.call('HSET', LATCH, 'count', integer(left - 1))
-  redis.call('PEXPIRE', LATCH, redis.call('HGET', LATCH, 'lifetime'))
-  return left - 1
+  redis.call('PEXPIRE', LATCH, lifetime)
+  return { left - 1, 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -1603,15 +1695,16 @@ end
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
 redis.call('DEL', LATCH)
+remember('opened:' .. name, math.max(memory, OPENED_MEMORY))
 for i = 1, #fields, 2 do
   local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
   if client and waits_until > now then tell_opened(client, name) end
 end
-return 0`,
+return { 0, 1 }`,
   },
   latchCount: {
     name: 'latch-count',
-    sha1: 'a530712ea2528485e0d1abea317abda9a5e4665f',
+    sha1: 'c89964a760170fc203b5bb026ad0719d066af2d3',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1624,6 +1717,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1633,6 +1727,9 @@ end
 local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
+end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
 end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
@@ -1640,18 +1737,21 @@ local function remember(id, memory)
   redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), memory)))
 end
 local left = count_left()
-if left == 0 then return { 0, '' } end
+local reply = { left, left > 0 and redis.call('HGET', LATCH, 'name') or '' }
+for i = 3, #ARGV do
+  if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+end
 local patience = tonumber(ARGV[2])
-if patience > 0 then
+if left > 0 and patience > 0 then
   local field = 'client:' .. ARGV[1]
   redis.call('HDEL', LATCH, field)
   redis.call('HSET', LATCH, field, integer(now + patience))
 end
-return { left, redis.call('HGET', LATCH, 'name') }`,
+return reply`,
   },
   latchSet: {
     name: 'latch-set',
-    sha1: '0a1e182f2698c21130c0ed78a66454cbde3ce795',
+    sha1: '67c9d75a1e188081ec90fadcf5877b7026239c7a',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1664,6 +1764,7 @@ end
 local LATCH
 local COUNTED
 LATCH, COUNTED = unpack(KEYS, 1, 2)
+local OPENED_MEMORY = 600000
 local function count_left()
   local count = redis.call('HGET', LATCH, 'count')
   if count then return tonumber(count) end
@@ -1673,6 +1774,9 @@ end
 local function has_counted(id)
   local remembered = redis.call('ZSCORE', COUNTED, id)
   return remembered and tonumber(remembered) > now
+end
+local function has_opened(name)
+  return has_counted('opened:' .. name)
 end
 local function remember(id, memory)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
@@ -1688,9 +1792,74 @@ redis.call('PEXPIRE', LATCH, lifetime)
 remember(id, math.max(memory, tonumber(lifetime)))
 return 1`,
   },
+  limit: {
+    name: 'limit',
+    sha1: 'b8a2cb0a5ab2df073a472d9c3843489e457193a0',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
+local function limit_for(request)
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local _, version = limit_set()
+return version`,
+  },
   reinstate: {
     name: 'reinstate',
-    sha1: '3c8c1fa029dc4fafab334247d22eb577391e05b9',
+    sha1: '189be7b47a5e9ee4a6cd9ddcc3bde58cb690b55e',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1753,8 +1922,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -1902,7 +2080,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '7c7d184056ba692a94f72ecf013dce1c29e44efe',
+    sha1: '580ad0a5e9534c2a2f0a69c6e6f02a3531c1bc96',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1915,7 +2093,7 @@ local released = redis.call('HDEL', STATE, id)
 if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', STATE, QUEUE) == 0 then return 1 end
 local remember, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
-local QUEUED, HELD, BUSY, LEFT, UPGRADE = 0, 1, 2, 3, 4
+local QUEUED, HELD, BUSY, LEFT, UPGRADE, UNHEARD, FOUND, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -1972,8 +2150,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -2048,8 +2235,8 @@ local function request_at(at)
     patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
     age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
 end
-local function held(hold)
-  return { HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+local function held(hold, code)
+  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
 end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -2157,7 +2344,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -2173,6 +2360,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -2196,6 +2386,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -2221,6 +2412,7 @@ local function complete(holds, hold, request)
     hold.ends = ends
     set_state_ttl(holds)
     write_hold(hold)
+    return held(hold, FOUND)
   end
   return held(hold)
 end
@@ -2244,6 +2436,10 @@ local function ask(request, gives_back)
   if has_left(request.id) then
     settle(holds, ended, nil, from)
     return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then settle(holds, ended, nil, from) end
@@ -2279,7 +2475,7 @@ local function ask(request, gives_back)
   elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= TURNS_ALONE - 1 then
     tell_to_yield(holds[1])
   end
-  return not_held(QUEUED, holds, ticket.ask_at - now, more)
+  return not_held(is_present(request.id) and QUEUED or UNHEARD, holds, ticket.ask_at - now, more)
 end
 if kept and keep > 0 then
   local hold = read_hold(id .. '/kept', kept)
@@ -2331,7 +2527,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '1439e7fc8c03c8cb1de402836925557b93b7623e',
+    sha1: '596d44ff532e441106829d2e302c417680c2b809',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2394,8 +2590,17 @@ end
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
 local function limit_for(request)
-  return tonumber(redis.call('GET', LIMIT)) or request.limit
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
@@ -2566,7 +2771,7 @@ local function settle(holds, ended, asker, from)
     if present[channel] == nil then present[channel] = id == asker or is_present(id) end
     return present[channel]
   end
-  local granted, head = {}, nil
+  local granted, refused, head = {}, {}, nil
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
@@ -2582,6 +2787,9 @@ local function settle(holds, ended, asker, from)
     local id = ticket.id
     if ticket.stale_at <= now or find_hold(holds, id) then
       drop_ticket(id, ticket.turns)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.turns)
+      refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       place = place + 1
     elseif not admits(holds, ticket) then
@@ -2605,6 +2813,7 @@ local function settle(holds, ended, asker, from)
     if one_turn then hold.turns = 1 end
     if hold.id ~= asker then tell_granted(hold) end
   end
+  for _, id in ipairs(refused) do tell_to_ask(id, 0) end
   local free = head and free_at(holds, head)
   if free and head.id ~= asker and head.ask_at > free + HEAD_SLACK then
     head.ask_at = free + AFTER_END
@@ -2613,9 +2822,13 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
-redis.call('SET', LIMIT, ARGV[3], 'PX', LIMIT_MEMORY)
+local permits, seen = ARGV[2], tonumber(ARGV[3])
+local _, version = limit_set()
+version = tonumber(version)
+if version <= seen then
+  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_MEMORY)
+end
 local holds, ended = read_holds()
-local more = settle(holds, ended, nil, tonumber(ARGV[2]))
-return more or -1`,
+return settle(holds, ended, nil, 0) or -1`,
   },
 };

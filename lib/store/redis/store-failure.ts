@@ -1,4 +1,5 @@
 import { LockStoreError } from '../../errors/index.js';
+import { foreignError, messageOf } from './foreign-error.js';
 
 /** What a server answers while it starts, fails over or is busy, and what ioredis says of a lost connection. */
 const TRANSIENT =
@@ -17,10 +18,12 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
 ];
 
 /** An error of the client or the server, as the library's own. */
-export function storeFailure(cause: unknown, key?: string): LockStoreError {
-  if (cause instanceof LockStoreError) return cause;
-  const said = cause instanceof Error ? cause.message : String(cause);
+export function storeFailure(error: unknown, key?: string): LockStoreError {
+  if (error instanceof LockStoreError) return error;
+  const cause = foreignError(error);
+  // A password may be any word, also one that says what is wrong: so that is looked for before it is taken out.
+  const said = messageOf(error);
   const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
-  const message = advice === undefined ? `Redis failed: ${said}` : `Redis failed (${advice}): ${said}`;
-  return new LockStoreError(message, { key, cause, transient: TRANSIENT.test(said) });
+  const why = advice === undefined ? '' : ` (${advice})`;
+  return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient: TRANSIENT.test(said) });
 }

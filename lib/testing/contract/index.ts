@@ -1,11 +1,12 @@
 import { EXCLUSIVE_CASES } from './exclusive-cases.js';
 import type { ContractCase, LockStoreHarness } from './harness.js';
+import { LATCH_CASES } from './latch-cases.js';
 import { PORT_CASES } from './port-cases.js';
 import { SHARED_CASES } from './shared-cases.js';
 import { Stage } from './stage.js';
 import { WAITING_CASES } from './waiting-cases.js';
 
-const CASES = { ...EXCLUSIVE_CASES, ...WAITING_CASES, ...SHARED_CASES, ...PORT_CASES };
+const CASES = { ...EXCLUSIVE_CASES, ...WAITING_CASES, ...SHARED_CASES, ...LATCH_CASES, ...PORT_CASES };
 
 /**
  * What every store has to do: cases for any test runner, which compare what the library answers with what the backend

@@ -1,4 +1,6 @@
 import { strict as assert } from 'node:assert';
+import type { LockStore } from '../../store/lock-store.js';
+import type { QuorumMember } from '../../store/quorum-member.js';
 import type { CaseList } from './case-list.js';
 
 /** The port itself: a call that comes twice or late has the effect of one. */
@@ -186,5 +188,26 @@ export const PORT_CASES: CaseList = {
     assert.ok(store.revoked.every((id) => id === request.id));
     assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['gone']);
     assert.equal(await stage.outcome(store.release(key, request.id)), false);
+  },
+
+  'E1 the end of named holds, sent twice or late, ends no hold that was granted since': async (stage) => {
+    const [store, other] = [await stage.store(), await stage.store()];
+    const operator = store.port as Partial<QuorumMember> & LockStore;
+    if (operator.endHolds === undefined) return; // several masters: each has names of its own
+    const key = stage.key();
+    const [first, second] = [store.request(key), other.request(key)];
+    await stage.outcome(store.port.acquire(first));
+    await stage.outcome(other.port.acquire(second));
+    const { holds } = await stage.outcome(operator.inspect(key));
+    assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 1);
+    assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 0);
+    assert.deepEqual(await stage.holders(key), [second.id]);
+    await stage.outcome(other.release(key, second.id));
+    // An acquisition that was ended by force before it had heard of its grant asks again, under the same id.
+    await stage.sleep(5);
+    await stage.outcome(store.port.acquire(first));
+    assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 0);
+    assert.deepEqual(await stage.holders(key), [first.id]);
+    await stage.outcome(store.release(key, first.id));
   },
 };

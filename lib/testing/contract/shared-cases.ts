@@ -136,4 +136,48 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(first.release());
     await stage.outcome(second.release());
   }),
+
+  'A17 a request for more permits than setPermits leaves is refused, and stops nobody behind it': counting(
+    async (stage) => {
+      const [one, other] = [await stage.client(), await stage.client()];
+      const key = stage.key();
+      const semaphores = [one, other].map((client) => client.getSemaphore(key, { permits: 3 }));
+      const held = await stage.outcome(semaphores[0]!.acquire());
+      const large = stage.refusal(semaphores[1]!.acquire(3));
+      await stage.untilWaiting(key, 1);
+      const small = semaphores[0]!.acquire();
+      await stage.untilWaiting(key, 2);
+      await stage.outcome(semaphores[0]!.setPermits(2));
+      const second = await stage.outcome(small);
+      assert.equal(await large, 'LOCK_CONFIG');
+      assert.equal((await stage.holders(key)).length, 2);
+      assert.equal(await stage.refusal(semaphores[1]!.acquire(3)), 'LOCK_CONFIG');
+      assert.equal(await stage.refusal(semaphores[1]!.tryAcquire(3)), 'LOCK_CONFIG');
+      assert.equal(await stage.outcome(semaphores[1]!.tryAcquire(2)), null);
+      assert.deepEqual((await stage.truth(key)).waiting, []);
+      await stage.outcome(semaphores[0]!.setPermits(5));
+      await stage.outcome((await stage.outcome(semaphores[1]!.acquire(3))).release());
+      await stage.outcome(held.release());
+      await stage.outcome(second.release());
+    },
+  ),
+
+  'A17 setPermits(0) pauses: those who wait go on waiting, and are served when there are permits again': counting(
+    async (stage) => {
+      const [one, other] = [await stage.client(), await stage.client()];
+      const key = stage.key();
+      const semaphores = [one, other].map((client) => client.getSemaphore(key, { permits: 4 }));
+      await stage.outcome(semaphores[0]!.setPermits(0));
+      const waiting = [semaphores[0]!.acquire(2), semaphores[1]!.acquire(1)];
+      await stage.untilWaiting(key, 2);
+      const large = stage.refusal(semaphores[1]!.acquire(4));
+      await stage.untilWaiting(key, 3);
+      assert.equal(await stage.outcome(semaphores[0]!.tryAcquire()), null);
+      assert.deepEqual(await stage.holders(key), []);
+      await stage.outcome(semaphores[1]!.setPermits(3));
+      const held = await stage.outcome(Promise.all(waiting));
+      assert.equal(await large, 'LOCK_CONFIG');
+      for (const permit of held) assert.equal(await stage.outcome(permit.release()), true);
+    },
+  ),
 };

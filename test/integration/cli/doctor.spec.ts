@@ -79,8 +79,8 @@ describe('doctor', () => {
   });
 
   it('names each permission that is missing, as the rule that gives it', async () => {
-    // INFO, WAIT and SCAN are optional, and a user who may not subscribe has a finding of its own.
-    const apart = ['+info', '+wait', '+subscribe'];
+    // INFO, PING, WAIT and SCAN are optional, and a user who may not subscribe has a finding of its own.
+    const apart = ['+info', '+ping', '+wait', '+subscribe'];
     const commands = RULES.filter((rule) => rule.startsWith('+') && !apart.includes(rule));
     const { code, about } = await examined(await userWithout(...commands, ...apart), '-t', '1s');
     expect(code).toBe(3);
@@ -90,6 +90,7 @@ describe('doctor', () => {
       ['warning', expect.stringContaining('+wait')],
       ['warning', expect.stringContaining('+scan')],
       ['warning', expect.stringContaining('+info')],
+      ['warning', expect.stringContaining('+ping')],
     ]);
     expect(about('pub/sub')).toMatchObject([{ status: 'problem', advice: expect.stringContaining('+subscribe') }]);
   });

@@ -170,6 +170,37 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
       expect((await server.release(order)).status).toBe(400);
   });
 
+  it('tells scripts of other origins nothing where the browser tells no site, and CORS is open', async () => {
+    const server = await serve(
+      bench,
+      {},
+      { adapter, prepare: (app) => app.enableCors({ origin: true, credentials: true }) },
+    );
+    const { origin } = new URL(server.url);
+    for (const path of ['/state', '/events']) {
+      for (const foreign of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'nonsense']) {
+        const response = await server.get(path, { origin: foreign });
+        expect([path, foreign, response.status]).toEqual([path, foreign, 403]);
+        expect(await response.text()).not.toContain('locks');
+      }
+    }
+    expect((await server.get('/state', { origin })).status).toBe(200);
+    expect((await server.get('/state')).status).toBe(200);
+  });
+
+  it('shows the locks beside a value of others, and tells which key it skips', async () => {
+    const server = await serve(bench, {}, { adapter });
+    await bench.redis.admin.set('lock:state:{foreign}', 'text', 'EX', 60);
+    await bench.redis.admin.hset('lock:state:{mode}', 'x:1', `sideways ${Date.now() + 60_000} 1 1 owner`);
+    await bench.redis.admin.pexpire('lock:state:{mode}', 60_000);
+    const held = await server.app.get(LockService).acquire('held');
+    const { locks } = await server.state();
+    expect(locks.list.map(({ key }) => key)).toEqual(['held']);
+    expect(locks.trouble).toMatch(/"foreign".*WRONGTYPE/);
+    expect(locks.trouble).toContain('"mode"');
+    await held.release();
+  });
+
   it('tells scripts of other origins nothing', async () => {
     const server = await serve(bench, {}, { adapter });
     for (const path of ['/state', '/events'])

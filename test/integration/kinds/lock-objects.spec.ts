@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lock, LockService } from 'nestjs-redis-locks';
+import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, record, timed } from '../../support/locks.js';
+import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
 
 const bench = new LockBench();
 
@@ -21,9 +22,8 @@ const SHAPES: readonly Shape[] = [
   { kind: 'writeLock', make: (service, owner) => service.getReadWriteLock('a', own(owner)).writeLock() },
   { kind: 'getMultiLock', make: (service, owner) => service.getMultiLock(['a', 'b'], own(owner)) },
 ];
-const ALONE = SHAPES.filter(({ shared }) => !shared);
 
-describe.each(SHAPES)('the RLock shape of $kind', ({ kind, make, shared = false }) => {
+describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => {
   it('A1 has the answers of RLock before, while and after it is held', async () => {
     const [one, other] = await bench.serviceList(2);
     const [lock, theirs] = [make(one!), make(other!)];
@@ -43,8 +43,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ kind, make, shared = false 
     for (const object of [lock, theirs]) {
       expect(await object.remainTimeToLive()).toBeGreaterThan(29_000);
       expect(await object.remainTimeToLive()).toBeLessThanOrEqual(30_000);
-      // Of several keys each is held under an owner of its own, unless one is named.
-      if (kind !== 'getMultiLock') expect(await object.isHeldBy(handle.owner)).toBe(true);
+      expect(await object.isHeldBy(handle.owner)).toBe(true);
       expect(await object.isHeldBy('nobody')).toBe(false);
     }
     expect((await theirs.tryLock()) !== null).toBe(shared);
@@ -147,21 +146,39 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ kind, make, shared = false 
   });
 });
 
-describe.each(ALONE)('a shared object of $kind', ({ make }) => {
-  it('refuses unlock() when calls through it overlapped', async () => {
+describe.each(SHAPES)('a shared object of $kind', ({ make }) => {
+  it('refuses a call that overlaps outside of any context, and then the unlock() that may be its own', async () => {
     const service = await bench.service();
     const lock = make(service);
     const first = await lock.lock();
-    const events = record(service);
-    const second = timed(() => lock.lock());
-    await eventually(() => events.some(({ type }) => type === 'contended'));
+    await expect(lock.lock()).rejects.toMatchObject({ code: 'LOCK_CONFIG', key: 'a' });
     await expect(lock.unlock()).rejects.toThrow(/shared Lock object: release the handle/);
+    await first.verify();
     await first.release();
-    const { value } = await second;
-    await expect(lock.unlock()).rejects.toThrow(/shared Lock object: release the handle/);
-    await value!.release();
     await lock.lock();
     await lock.unlock();
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  it('knows in scopes of their own which call is which', async () => {
+    const service = await bench.service();
+    const lock = make(service);
+    const [locked, end] = [deferred(), deferred()];
+    const first = service.run('one', async () => {
+      const handle = await lock.lock();
+      locked.resolve();
+      await end;
+      await handle.verify();
+      await lock.unlock();
+    });
+    await locked;
+    await service.run('two', async () => {
+      expect([lock.isHeldByCurrentContext(), lock.getHoldCount()]).toEqual([false, 0]);
+      await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    });
+    end.resolve();
+    await first;
+    expect(await lock.isLocked()).toBe(false);
   });
 });
 

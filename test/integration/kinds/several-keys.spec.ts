@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { AT_ONCE, between, LockBench, record, timed } from '../../support/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();
@@ -243,6 +244,55 @@ describe('several keys', () => {
     expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
     await worker.release(again);
     expect(await held('a', 'b', 'c')).toEqual([]);
+  });
+
+  it.each(['at once', 'one by one'])('A15 have one owner when they are taken %s', async (how) => {
+    const [one, other] = await bench.serviceList(2);
+    const first = await one!.acquire(['b', 'a']);
+    const waiting = how === 'at once' ? [] : [one!, one!, other!].map((service) => service.acquire(['a', 'b', 'c']));
+    if (waiting.length > 0) await bench.untilWaiting('a', 2);
+    const look = async (held: LockHandle): Promise<void> => {
+      const owners = held.keys.map(async (key) => (await other!.inspect(key))!.owner);
+      expect(new Set([held.owner, ...(await Promise.all(owners))]).size).toBe(1);
+      expect(await other!.getMultiLock(held.keys).isHeldBy(held.owner)).toBe(true);
+      await held.release();
+      for (const key of held.keys) expect(await other!.getLock(key).isHeldBy(held.owner)).toBe(false);
+    };
+    await Promise.all([look(first), ...waiting.map((set) => set.then(look))]);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 have owners of their own in siblings of a scope, which then wait for each other', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      const first = await service.acquire(['a', 'b', 'c']);
+      expect(await service.tryAcquire(['a', 'b', 'c'])).toBeNull();
+      const [b, c] = await Promise.all(['b', 'c'].map(async (key) => (await service.inspect(key))!.owner));
+      expect(b).toBe(c);
+      await first.release();
+    });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('A15 do not let the next caller in beside one of them that is still held', async () => {
+    const service = await bench.service();
+    const events = record(service);
+    const first = await service.acquire('a');
+    const [begun, end] = [deferred(), deferred()];
+    let child: Promise<void> | undefined;
+    const one = service.run(['a', 'b'], async () => {
+      // It has re-entered one of the keys, and outlives the rest.
+      child = service.run('b', async () => (begun.resolve(), end));
+      await begun;
+    });
+    const other = service.acquire(['a', 'b']);
+    await eventually(() => events.filter(({ type }) => type === 'contended').length === 2);
+    await first.release();
+    await one;
+    await bench.untilWaiting('b', 1);
+    end.resolve();
+    await child;
+    await (await other).release();
   });
 
   it('A15 as readers are shared', async () => {

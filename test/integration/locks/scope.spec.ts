@@ -6,6 +6,33 @@ import { LockBench } from '../../support/locks.js';
 const bench = new LockBench();
 
 describe('the scope of a lock', () => {
+  it('lets siblings re-enter the lock of their scope together, unless they have a key of their own', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      const both = deferred();
+      let inside = 0;
+      const together = (): Promise<void> =>
+        service.run('a', async () => {
+          if (++inside === 2) both.resolve();
+          await both;
+        });
+      await Promise.all([together(), together()]);
+
+      let [now, most] = [0, 0];
+      const apart = (): Promise<void> =>
+        service.run('a:part', async (lock) => {
+          most = Math.max(most, ++now);
+          await lock.verify();
+          now -= 1;
+        });
+      await Promise.all([apart(), apart(), apart()]);
+      expect(most).toBe(1);
+
+      const waits = service.run('a', async () => 'inside', { reentrant: false, waitTimeout: 50 });
+      await expect(waits).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    });
+  });
+
   it('has the same key re-entered, and the last one out gives it back', async () => {
     const [service, other] = await bench.serviceList(2);
     let kept;

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
 import { Observable } from 'rxjs';
 import {
   DistributedLock,
+  InjectLockService,
   RedisLockModule,
   UseLock,
   type DistributedLockOptions,
@@ -253,9 +255,37 @@ describe('B10 options of the module that cannot be used', () => {
     for (const part of parts) expect(module(options)).toThrow(part);
   });
 
-  it('does not repeat a password', () => {
-    expect(module({ connection: 'tcp://user:secret@host' })).toThrow(
-      expect.not.objectContaining({ message: expect.stringContaining('secret') }),
-    );
+  const url = 'redis://user:s3cret@host:6379';
+  it.each<[string, () => unknown]>([
+    ['as another protocol', module({ connection: url.replace('redis', 'tcp') })],
+    ['in place of the options', module(url)],
+    ['as the name', module({ name: url })],
+    ['as the prefix', module({ keyPrefix: url })],
+    ['as the prefix, with braces', module({ keyPrefix: `{${url}}` })],
+    ['as the store', module({ store: url })],
+    ['as a duration', module({ commandTimeout: url })],
+    ['as an option', module({ [url]: true })],
+    ['as a default', module({ defaults: { [url]: 1 } })],
+    ['within a list', module({ connection: [[url]] })],
+    ['with an @ in the password', module({ connection: 'redis://user:12/s3cret@host:6379' })],
+    ['with an @ behind a #', module({ connection: 'redis://user:12#s3cret@host:6379' })],
+    ['with an @ among nodes', module({ connection: { cluster: ['redis://user:12/s3cret@host:6379'] } })],
+    ['as an instance', () => InjectLockService(url)],
+    ['as the connection of a method', define({ key: 'a', connection: url })],
+    ['as the pattern of a method', define({ key: 'a', type: url })],
+    ['in a key that is none', define({ key: `#{${url}` })],
+    [
+      'as a prefix that chooses the slot',
+      module({ connection: { cluster: ['redis://a'], options: { keyPrefix: `{${url}}` } } }),
+    ],
+  ])('does not repeat a password that is given %s', (_where, make) => {
+    let error: any;
+    try {
+      make();
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error?.code).toMatch(/^LOCK_(CONFIG|KEY)$/);
+    expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('s3cret');
   });
 });

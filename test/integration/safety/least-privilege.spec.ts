@@ -57,6 +57,7 @@ async function useEverything(url: string): Promise<void> {
   await latch.countDown();
   expect(await opened).toBe(true);
   await leaveBeforeComing(redis, url);
+  await eventually(async () => 'ping' in (await redis.commandStats()), { within: 10_000, what: 'a heartbeat' });
 }
 
 it('D1 needs no more than the documented commands, keys and channels, with the password in the URL', async () => {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { deafen, type DeafLink } from '../../../testbed/deaf-link.mjs';
 import { Conversation, type RespCommand } from './conversation.js';
 import { DelayedLine } from './delayed-line.js';
 import { RespReader, type RespFrame } from './reader.js';
@@ -82,6 +83,10 @@ export class ProxiedConnection {
     // An error is followed by a close; what was under way to the other side still arrives there before it.
     this.client.on('error', () => this.passRequest(() => this.cut()));
     this.server.on('error', () => this.passReply(() => this.cut()));
+    this.listenForClose();
+  }
+
+  private listenForClose(): void {
     const closed = (): void => {
       if (!this.client.destroyed || !this.server.destroyed) return;
       this.requests.clear();
@@ -149,11 +154,14 @@ export class ProxiedConnection {
     this.replies.push(() => this.client.end());
   }
 
-  /** The server ends the connection and the client does not hear of it, as where something in between forgets it. */
-  loseServer(): void {
+  /** Passes nothing on any more, either way. */
+  goDeaf(how: DeafLink): void {
     this.isEnded = true;
     this.hasGap = true;
-    this.server.destroy();
+    this.requests.clear();
+    this.replies.clear();
+    deafen(this.client, this.server, how);
+    this.listenForClose();
   }
 
   /** Ends the connection on both sides; what has been passed on still arrives, what is under way does not. */

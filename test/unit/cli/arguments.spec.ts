@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { readCommandLine, UsageError } from '../../../lib/cli/arguments.js';
 import { connect } from '../../../lib/cli/session.js';
@@ -59,6 +60,36 @@ describe('a command line', () => {
   it('does not repeat what may be a password', () => {
     expect(() => read('ls', '-c', '{password:"secret"}')).toThrow(UsageError);
     expect(() => read('ls', '-c', '{password:"secret"}')).not.toThrow('secret');
+  });
+
+  it.each([
+    [['redis://ann:s3cret@h']],
+    [['rediss://ann:s3cret@h', 'ls']],
+    [['ls', 'redis://ann:s3cret@h']],
+    [['inspect', 'redis://ann:s3cret@h']],
+    [['inspect', 'a', 'redis://ann:s3cret@h']],
+    [['release', 'redis://ann:s3cret@h', '--force']],
+    [['watch', ' redis://ann:s3cret@h']],
+    [['doctor', 'redis://ann:s3cret@h']],
+    [['ls', '-t', 'redis://ann:s3cret@h']],
+    [['ls', '-i', 'redis://ann:s3cret@h']],
+    [['ls', '-p', 'redis://ann:s3cret@h']],
+    [['ls', '--url=redis://ann:s3cret@h']],
+    [['ls', '--json=redis://ann:s3cret@h']],
+    [['ls', '--redis://ann:s3cret@h']],
+    [['ls', '-redis://ann:s3cret@h']],
+    [['ls', '{"host":"h","password":"s3cret"}']],
+    [['{"host":"h","password":"s3cret"}']],
+  ])('%j: a URL in the wrong place is refused, and not repeated', (args) => {
+    let error: unknown;
+    try {
+      read(...args);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(UsageError);
+    expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('s3cret');
+    if (args.length === 2 && args[1] === 'redis://ann:s3cret@h') expect(String(error)).toContain('--connection');
   });
 
   it.each([

@@ -28,7 +28,7 @@ function setUp() {
   const channels = new EventChannels('default', own);
   const next = jest.spyOn(channels, 'next');
   const now = jest.spyOn(clock, 'now');
-  const announcer = new Announcer(channels, clock);
+  const announcer = new Announcer(channels, clock, { debug() {}, log() {}, warn() {}, error() {} });
   const hold = holdOf(clock);
   const waiter = new Waiter(TERMS, 0, 1_000, 1_000);
   now.mockClear();

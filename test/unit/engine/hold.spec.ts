@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
 import { holdOf, Observer } from './support.js';
 
 function setUp(options: Parameters<typeof holdOf>[1] = {}) {
   const clock = new FakeClock();
   const observer = new Observer();
-  return { clock, observer, hold: holdOf(clock, { observer, ...options }) };
+  const hold = holdOf(clock, { observer, ...options });
+  const answer = (left: number, question = hold.ask(0, 0)) => hold.answered(question, left);
+  return { clock, observer, hold, answer };
 }
 
 describe('a hold', () => {
@@ -31,24 +33,27 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(988);
   });
 
-  it('tells its loss on the first look after a stall, before anything else', () => {
+  it('tells its loss on the first look after a stall: state, signal, listeners, and observers behind that', async () => {
     const { clock, hold, observer } = setUp({ terms: { lease: 1_000 } });
     const order: string[] = [];
-    hold.signal.addEventListener('abort', () => order.push('signal'));
-    hold.onLost(() => order.push('listener'));
+    hold.signal.addEventListener('abort', () => order.push(`signal of what is ${hold.state}`));
+    hold.onLost(() => order.push(`listener, aborted: ${hold.signal.aborted}`));
     clock.stall(5_000);
     expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST', key: 'a' }));
-    expect(order).toEqual(['signal', 'listener']);
+    expect(order).toEqual(['signal of what is lost', 'listener, aborted: true']);
+    expect(observer.told).toEqual([]);
+    await settled();
     expect(observer.told).toHaveLength(1);
     expect(hold.signal.reason).toBe(hold.loss);
   });
 
-  it('tells its loss once', () => {
+  it('tells its loss once', async () => {
     const { clock, hold, observer } = setUp();
     clock.stall(40_000);
     hold.lose('one');
     hold.lose('two');
     expect(hold.isHeld).toBe(false);
+    await settled();
     expect(observer.told).toEqual([expect.stringContaining('one')]);
   });
 
@@ -78,107 +83,101 @@ describe('a hold', () => {
   });
 
   it('is believed in for longer by what is confirmed, counted from the question', () => {
-    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
+    const { clock, hold, answer } = setUp({ terms: { lease: 1_000 } });
     clock.stall(500);
-    const sent = clock.now();
+    const question = hold.ask(0, 1_000);
     clock.stall(300);
-    hold.confirm(sent, 1_000);
+    answer(1_000, question);
     expect(hold.remaining).toBe(688);
   });
 
-  it('is believed in no less after an answer that is short', () => {
-    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
-    hold.confirm(clock.now(), 100);
-    expect(hold.remaining).toBe(988);
-  });
-
   it('is not revived by a late confirmation', () => {
-    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
-    const sent = clock.now() + 900;
-    clock.stall(990);
+    const { clock, hold, answer } = setUp({ terms: { lease: 1_000 } });
+    clock.stall(900);
+    const question = hold.ask(0, 1_000);
+    clock.stall(90);
     expect(hold.isHeld).toBe(false);
-    hold.confirm(sent, 1_000);
+    answer(1_000, question);
     expect(hold.isHeld).toBe(false);
     expect(hold.remaining).toBe(0);
   });
 
   it('shrinks when a shorter lease is asked for, whatever the answers to earlier questions', () => {
-    const { clock, hold } = setUp();
-    const earlier = clock.now();
+    const { clock, hold, answer } = setUp();
+    const earlier = hold.ask(0, 30_000);
     clock.stall(10);
-    hold.resize(clock.now(), 1_000, 0);
+    hold.resize(0, 1_000, 0);
     expect(hold.remaining).toBe(988);
-    hold.confirm(earlier, 30_000); // a renewal that was on its way
+    answer(30_000, earlier); // a renewal that was on its way
     expect(hold.remaining).toBe(988);
-    hold.confirm(clock.now(), 1_000);
+    answer(1_000);
     expect(hold.remaining).toBe(988);
   });
 
   it('grows by a longer lease only when that is confirmed', () => {
-    const { clock, hold } = setUp({ terms: { lease: 1_000 } });
-    const sent = clock.now();
-    hold.resize(sent, 60_000, 0);
+    const { hold, answer } = setUp({ terms: { lease: 1_000 } });
+    const [question] = hold.resize(0, 60_000, 0);
     expect(hold.remaining).toBe(988);
-    hold.confirm(sent, 60_000);
+    answer(60_000, question);
     expect(hold.remaining).toBe(59_398);
   });
 
   it('is believed in for no longer than an extension leaves that may be carried out yet', () => {
-    const { clock, hold } = setUp();
-    const extension = hold.resize(clock.now(), 1_000, 10_000);
+    const { clock, hold, answer } = setUp();
+    const [, extension] = hold.resize(0, 1_000, 10_000);
     clock.stall(500);
-    hold.confirm(clock.now(), 30_000);
+    answer(30_000);
     expect(hold.remaining).toBe(988);
     hold.settled(extension);
     expect(hold.remaining).toBe(988);
-    hold.confirm(clock.now(), 30_000);
+    answer(30_000);
     expect(hold.remaining).toBe(29_698);
   });
 
   it('is believed in as before when an extension is too late to be carried out', () => {
-    const { clock, hold } = setUp();
-    hold.resize(clock.now(), 1_000, 600);
+    const { clock, hold, answer } = setUp();
+    hold.resize(0, 1_000, 600);
     clock.stall(599);
-    const sent = clock.now();
+    const question = hold.ask(0, 30_000);
     clock.stall(10);
-    hold.confirm(sent, 30_000);
+    answer(30_000, question);
     expect(hold.remaining).toBe(978);
-    hold.confirm(clock.now(), 30_000);
+    answer(30_000);
     expect(hold.remaining).toBe(29_698);
   });
 
   it('is not passed on while an extension may be carried out yet', () => {
-    const { clock, hold } = setUp();
+    const { hold } = setUp();
     const { terms } = hold;
-    const extension = hold.resize(clock.now(), 20_000, 10_000);
+    const [, extension] = hold.resize(0, 20_000, 10_000);
     expect(hold.lastsFor(terms, 3_000)).toBe(false);
     hold.settled(extension);
     expect(hold.lastsFor(terms, 3_000)).toBe(true);
   });
 
   it('misses a part of its lease after a pushed grant, counted from when it was granted', () => {
-    const { clock, hold } = setUp({ grant: { lease: 3_000 } });
+    const { clock, hold, answer } = setUp({ grant: { lease: 3_000 } });
     expect(hold.missingLease).toBe(30_000);
     clock.stall(1_000);
     expect(hold.missingLease).toBe(29_000);
-    hold.confirm(clock.now(), 29_000);
+    answer(29_000);
     expect(hold.remaining).toBeCloseTo(28_708);
     expect(setUp().hold.missingLease).toBe(0);
   });
 
   it('misses nothing any more once the full lease has been confirmed at once', () => {
-    const { clock, hold } = setUp({ grant: { lease: 3_000 } });
-    hold.confirm(clock.now(), hold.missingLease);
+    const { hold, answer } = setUp({ grant: { lease: 3_000 } });
+    answer(hold.missingLease);
     expect(hold.missingLease).toBe(0);
   });
 
   it('is in doubt after the machine has slept, until Redis has confirmed', () => {
-    const { clock, hold, observer } = setUp();
+    const { clock, hold, observer, answer } = setUp();
     clock.wallOffset += 3_600_000; // the monotonic clock stood still
     expect(() => hold.assertHeld()).toThrow('the machine had slept');
     expect(observer.told).toEqual(['doubted a']);
     expect(hold.state).toBe('held');
-    hold.confirm(clock.now(), 30_000);
+    answer(30_000);
     hold.assertHeld();
   });
 

@@ -2,33 +2,43 @@ import { describe, expect, it } from '@jest/globals';
 import { Agenda } from '../../../lib/common/agenda.js';
 import { Latches } from '../../../lib/engine/latches.js';
 import { LockStoreError } from '../../../lib/errors/index.js';
-import type { LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
+import type { CountDownReply, LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
 import { deferred, type Deferred } from '../../support/deferred.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 import { FakeStore, lasting, passing } from './support.js';
 
 class FakeLatches implements LatchStore {
-  readonly questions: Array<{ key: string; patience: number; answer: Deferred<LatchCount> }> = [];
+  readonly questions: Array<{
+    key: string;
+    patience: number;
+    seen: readonly string[];
+    answer: Deferred<LatchCount>;
+  }> = [];
   readonly ids: string[] = [];
 
   async setCount(): Promise<boolean> {
     return true;
   }
 
-  async countDown(_key: string, id: string): Promise<number> {
+  async countDown(_key: string, id: string): Promise<CountDownReply> {
     this.ids.push(id);
-    return 1;
+    return { left: 1, counted: true };
   }
 
-  count(key: string, patience: number): Promise<LatchCount> {
+  count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
     const answer = deferred<LatchCount>();
-    this.questions.push({ key, patience, answer });
+    this.questions.push({ key, patience, seen, answer });
     return answer;
+  }
+
+  async replicate(): Promise<number> {
+    return 0;
   }
 }
 
-const OPEN: LatchCount = { left: 0, latch: '' };
-const closed = (latch: string): LatchCount => ({ left: 1, latch });
+/** There is no latch; those that are named have opened. */
+const open = (...opened: string[]): LatchCount => ({ left: 0, latch: '', opened });
+const closed = (latch: string, ...opened: string[]): LatchCount => ({ left: 1, latch, opened });
 const PERIOD = 3_000;
 const COMMAND_TIMEOUT = 1_000;
 
@@ -80,7 +90,8 @@ describe('A18 waiting for a latch', () => {
     expect(asked()).toBe(2);
     clock.advance(1);
     expect(asked()).toBe(3);
-    await answer(OPEN);
+    expect(fake.questions[2]!.seen).toEqual(['x']);
+    await answer(open('x'));
     expect(outcomes.map(({ value }) => value)).toEqual([true, true, true, true]);
     clock.advance(10 * PERIOD);
     expect(asked()).toBe(3);
@@ -92,7 +103,7 @@ describe('A18 waiting for a latch', () => {
     const first = wait();
     await settled();
     const second = wait();
-    await answer(OPEN);
+    await answer(open());
     expect(first.value).toBe(true);
     expect(second.value).toBeUndefined();
     expect(asked()).toBe(2);
@@ -122,18 +133,49 @@ describe('A18 waiting for a latch', () => {
     latches.opened('a', 'x');
     await answer(closed('x'));
     expect(asked()).toBe(2);
-    await answer(OPEN);
+    await answer(open('x'));
     expect(outcome.value).toBe(true);
   });
 
-  it('A18 another latch in the place of the one that it has seen: that one has opened', async () => {
+  it('A18 a latch that is gone has opened only if the store remembers that', async () => {
+    const { clock, wait, answer, fake } = setUp();
+    const [one, other] = [wait(), wait()];
+    await settled();
+    await answer(closed('x'));
+    await answer(closed('x'));
+    clock.advance(PERIOD);
+    await answer(open());
+    for (const outcome of [one, other]) expect(outcome.error).toMatchObject({ code: 'LOCK_LATCH_LOST', key: 'a' });
+    expect(clock.timers.size).toBe(0);
+    expect(fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
+  });
+
+  it('A18 another latch in the place of the one that it has seen: that one is lost, unless it has opened', async () => {
+    const { wait, answer, fake } = setUp();
+    const first = wait();
+    await settled();
+    await answer(closed('x'));
+    const second = wait();
+    await settled();
+    await answer(closed('y'));
+    expect(first.error).toMatchObject({ code: 'LOCK_LATCH_LOST' });
+    expect(second).toEqual({});
+    const third = wait();
+    await settled();
+    expect(fake.questions.at(-1)!.seen).toEqual(['y']);
+    await answer(closed('z', 'y'));
+    expect(second.value).toBe(true);
+    expect(third).toEqual({});
+  });
+
+  it('A18 another latch in the place of the one that it has seen, which has opened', async () => {
     const { latches, wait, answer } = setUp();
     const old = wait();
     await settled();
     await answer(closed('x'));
     const late = wait();
     await settled();
-    await answer(closed('y'));
+    await answer(closed('y', 'x'));
     expect(old.value).toBe(true);
     expect(late.value).toBeUndefined();
     latches.opened('a', 'x');

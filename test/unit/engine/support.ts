@@ -167,7 +167,17 @@ export function holdOf(
   const full = { ...TERMS, ...terms };
   return new Hold(
     full,
-    { id: 'me:1', token: 11, lease: full.lease, longest: full.lease, turns: 1, from: clock.now(), epoch: 0, ...grant },
+    {
+      id: 'me:1',
+      token: 11,
+      lease: full.lease,
+      longest: full.lease,
+      turns: 1,
+      from: clock.now(),
+      epoch: 0,
+      restsOn: 0,
+      ...grant,
+    },
     clock,
     observer,
   );

@@ -14,6 +14,7 @@ function setUp() {
   const observer: WatchdogObserver = {
     renewed: (hold) => void told.push(`renewed ${hold.key} ${hold.renewals}`),
     gone: (hold) => void told.push(`gone ${hold.key}`),
+    holderOf: (hold) => hold,
   };
   const watchdog = new Watchdog(store, clock, agenda, logger, observer);
   const holds = new Observer();
@@ -44,7 +45,7 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(0);
     await clock.pass(150);
     expect(store.renewals.map(({ request }) => request)).toEqual([
-      [{ key: 'a', id: 'me:1', lease: 3_000, hold, counts: true }],
+      [{ key: 'a', id: 'me:1', lease: 3_000, hold, counts: true, question: expect.objectContaining({ lease: 3_000 }) }],
     ]);
     await confirm();
     expect(hold.remaining).toBeGreaterThan(2_800);

@@ -3,6 +3,7 @@ import type {
   AcquireReply,
   AcquireRequest,
   ContendedReply,
+  ForceReleaseReply,
   LockStoreListener,
   ReleaseReply,
 } from '../../../lib/store/lock-store.js';
@@ -35,6 +36,10 @@ export class FakeMember extends FakeStore implements QuorumMember {
   reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     this.reinstated.push(request);
     return this.reinstateReply(request);
+  }
+
+  async endHolds(): Promise<ForceReleaseReply> {
+    return { holds: 0, told: 0 };
   }
 
   identify(): Promise<ServerIdentity | undefined> {

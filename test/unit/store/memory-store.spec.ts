@@ -224,34 +224,39 @@ describe('the memory store', () => {
 });
 
 describe('latches of the memory store', () => {
+  const set = (id: string, count: number) => ({ key: 'l', id, count, lifetime: 1_000 });
+
   it('open at 0, tell those who wait, and count each call once', async () => {
     const bench = new Bench();
     const [one, other] = [await bench.client(), await bench.client()];
     const { latches } = one.store;
-    expect(await latches.count('l', 100)).toEqual({ left: 0, latch: '' });
-    expect(await latches.setCount('l', 2, 1_000)).toBe(true);
-    expect(await latches.setCount('l', 3, 1_000)).toBe(false);
-    const { left, latch } = await other.store.latches.count('l', 10_000);
-    expect(left).toBe(2);
-    expect(await latches.countDown('l', 'a')).toBe(1);
-    expect(await latches.countDown('l', 'a')).toBe(1);
-    expect(await latches.countDown('l', 'b')).toBe(0);
+    expect(await latches.count('l', 100, [])).toEqual({ left: 0, latch: '', opened: [] });
+    expect(await latches.setCount(set('first', 2))).toBe(true);
+    expect(await latches.setCount(set('second', 3))).toBe(false);
+    expect(await other.store.latches.count('l', 10_000, [])).toEqual({ left: 2, latch: 'first', opened: [] });
+    expect(await latches.countDown('l', 'a')).toEqual({ left: 1, counted: true });
+    expect(await latches.countDown('l', 'a')).toEqual({ left: 1, counted: true });
+    expect(await latches.countDown('l', 'b')).toEqual({ left: 0, counted: true });
+    expect(await latches.countDown('l', 'c')).toEqual({ left: 0, counted: false });
     await settled();
     expect([one.told, other.told]).toEqual([[], ['opened l']]);
-    expect(await latches.setCount('l', 1, 1_000)).toBe(true);
-    expect(await latches.countDown('l', 'b')).toBe(1);
-    expect((await latches.count('l', 0)).latch).not.toBe(latch);
+    expect(await latches.setCount(set('third', 1))).toBe(true);
+    expect(await latches.countDown('l', 'b')).toEqual({ left: 1, counted: true });
+    const seen = ['first', 'second', 'third'];
+    expect(await latches.count('l', 0, seen)).toEqual({ left: 1, latch: 'third', opened: ['first'] });
+    bench.clock.advance(600_000);
+    expect(await latches.count('l', 0, seen)).toEqual({ left: 0, latch: '', opened: [] });
   });
 
-  it('are open when nobody has counted down for their lifetime', async () => {
+  it('are gone, and not remembered as open, when nobody has counted down for their lifetime', async () => {
     const bench = new Bench();
     const { latches } = (await bench.client()).store;
-    await latches.setCount('l', 2, 1_000);
+    await latches.setCount(set('x', 2));
     bench.clock.advance(900);
     await latches.countDown('l', 'a');
     bench.clock.advance(900);
-    expect((await latches.count('l', 0)).left).toBe(1);
+    expect((await latches.count('l', 0, [])).left).toBe(1);
     bench.clock.advance(100);
-    expect((await latches.count('l', 0)).left).toBe(0);
+    expect(await latches.count('l', 0, ['x'])).toEqual({ left: 0, latch: '', opened: [] });
   });
 });

@@ -308,7 +308,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
   it('has the server forget a connection of which the client hears nothing', async () => {
     const client = await connectedOnce();
     const id = await client.client('ID');
-    proxy.loseServer();
+    proxy.goDeaf(() => true, { serverNotices: true });
     await eventually(async () => !String(await redis.admin.client('LIST')).includes(`id=${id} `));
     const asked = outcome(client.set('lost', 1));
     expect(client.status).toBe('ready');

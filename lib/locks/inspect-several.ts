@@ -1,0 +1,46 @@
+import { quote } from '../common/describe.js';
+import { isLockStoreError } from '../errors/index.js';
+import type { LockHolderInfo, LockInfo } from './lock-info.js';
+
+/** A key that looks like a lock's and holds something else. */
+export interface ForeignKey {
+  readonly key: string;
+  readonly reason: string;
+}
+
+/** What scripts say of a value of another type, or of other content. The failures of a server are none of it. */
+const NOT_OURS = /\bWRONGTYPE\b|attempt to |bad argument|Lua redis lib command arguments/;
+
+/**
+ * Asks about several keys. One that holds a value of others is told apart, and does not hide the rest.
+ * @throws LockStoreError when Redis fails
+ */
+export async function inspectSeveral(
+  locks: { inspect(key: string): Promise<LockInfo | null> },
+  keys: readonly string[],
+): Promise<Array<LockInfo | ForeignKey | null>> {
+  return Promise.all(
+    keys.map(async (key) => {
+      try {
+        const info = await locks.inspect(key);
+        return info === null || isWhole(info) ? info : { key, reason: 'its fields are not those of a lock' };
+      } catch (error) {
+        if (!isLockStoreError(error)) return { key, reason: 'its fields are not those of a lock' };
+        if (error.transient || !NOT_OURS.test(error.message)) throw error;
+        return { key, reason: error.message };
+      }
+    }),
+  );
+}
+
+export const isForeign = (found: LockInfo | ForeignKey | null): found is ForeignKey =>
+  found !== null && 'reason' in found;
+
+/** For those who look at the list. */
+export const describeForeign = ({ key, reason }: ForeignKey): string => `${quote(key)} is skipped: ${reason}`;
+
+const isWhole = ({ holders, fencingToken }: LockInfo): boolean =>
+  Number.isFinite(fencingToken) && holders.every(isWholeHolder);
+
+const isWholeHolder = ({ fencingToken, ttl, since }: LockHolderInfo): boolean =>
+  Number.isFinite(fencingToken) && Number.isFinite(ttl) && Number.isFinite(since.getTime());

@@ -1,0 +1,58 @@
+import { LockConfigError } from '../errors/index.js';
+import { describe } from '../common/describe.js';
+
+/**
+ * Options are what their caller wrote down: data of their own. What a getter or a prototype would add is refused, and neither
+ * used nor passed over: copies lose it, and a polluted `Object.prototype` would give all callers one owner.
+ * @param known the names that are read; without them everything counts that is inherited
+ * @throws LockConfigError that names the first
+ */
+export function refuseHiddenOptions(label: string, written: object, known?: readonly string[]): void {
+  for (const name of Object.getOwnPropertyNames(written)) {
+    const { get, set, enumerable } = Object.getOwnPropertyDescriptor(written, name)!;
+    if (get !== undefined || set !== undefined) throw hidden(label, name, 'a getter', written);
+    if (enumerable !== true) throw hidden(label, name, 'not enumerable', written);
+  }
+  const inherited =
+    known?.find((name) => name in written && !Object.hasOwn(written, name)) ?? inheritedName(written, known);
+  if (inherited !== undefined) throw hidden(label, inherited, 'inherited', written);
+}
+
+/** Of what has no list of names, such as ioredis' options: whatever a class of the user's gives it, but methods. */
+function inheritedName(written: object, known: readonly string[] | undefined): string | undefined {
+  if (known !== undefined) return undefined;
+  for (let from: unknown = Object.getPrototypeOf(written); isClassLike(from); from = Object.getPrototypeOf(from)) {
+    const data = Object.entries(Object.getOwnPropertyDescriptors(from)).find(
+      ([name, { value }]) => name !== 'constructor' && typeof value !== 'function' && !Object.hasOwn(written, name),
+    );
+    if (data !== undefined) return data[0];
+  }
+  return undefined;
+}
+
+/** Of another realm, too: what has no prototype is everybody's. */
+const isClassLike = (prototype: unknown): prototype is object =>
+  typeof prototype === 'object' && prototype !== null && Object.getPrototypeOf(prototype) !== null;
+
+function hidden(label: string, name: string, how: string, written: object): LockConfigError {
+  return new LockConfigError(
+    `${label}: ${name} is ${how} in ${describe(written)}, and options are data of their own: ` +
+      `write { ${name}: … } with its value.`,
+  );
+}
+
+/**
+ * A list as it is, each place filled.
+ * @throws LockConfigError for a hole, which `map` and `every` pass over
+ */
+export function refuseHoles(label: string, list: readonly unknown[]): void {
+  const hole = holeIn(list);
+  if (hole !== undefined)
+    throw new LockConfigError(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
+}
+
+/** The place of the first hole, if there is one. */
+export function holeIn(list: readonly unknown[]): number | undefined {
+  for (let i = 0; i < list.length; i++) if (!Object.hasOwn(list, i)) return i;
+  return undefined;
+}

@@ -1,0 +1,93 @@
+import { types } from 'node:util';
+import { isLockError } from '../../errors/index.js';
+import { withoutCredentials } from './credentials.js';
+
+/** What may be told of an error beside its message: where a connection went, and how that failed. */
+const FIELDS = ['code', 'errno', 'syscall', 'address', 'port', 'hostname', 'path', 'reason', 'library'] as const;
+
+/** Errors within errors beyond this depth are left out. */
+const DEEPEST = 4;
+
+type Foreign = Error & {
+  readonly command?: { readonly name?: unknown; readonly args?: unknown };
+  readonly errors?: unknown;
+  readonly lastNodeError?: unknown;
+} & Partial<Record<(typeof FIELDS)[number], unknown>>;
+
+/** The copies that have been made: what is rejected together has one error. */
+const copies = new WeakMap<Error, Error>();
+
+/**
+ * A copy of an error of ioredis, Redis or Node that can be logged: with its name, message, stack, code and address, and the
+ * name of the command. Without the arguments of the command: those of AUTH and HELLO are the password.
+ */
+export function foreignError(error: unknown, depth = 0): Error {
+  if (!isError(error)) return new Error(withoutCredentials(String(error)));
+  if (isLockError(error)) return error;
+  const known = copies.get(error);
+  if (known !== undefined) return known;
+  const copy = copyOf(error, depth);
+  if (depth === 0) {
+    copies.set(error, copy);
+    copies.set(copy, copy);
+  }
+  return copy;
+}
+
+/** What an error says; one of several has nothing to say but what they do. */
+export function messageOf(error: unknown): string {
+  if (!isError(error)) return String(error);
+  const { message, errors, code, name } = error as Foreign;
+  if (message !== '') return message;
+  const within = Array.isArray(errors) ? errors.map(messageOf).join('; ') : '';
+  return within || (typeof code === 'string' ? code : name);
+}
+
+function copyOf(error: Foreign, depth: number): Error {
+  const secrets = secretArguments(error);
+  const clean = (text: string): string => withoutValue(withoutCredentials(text, secrets), error.code);
+  const inner = depth < DEEPEST ? (error.cause ?? error.lastNodeError) : undefined;
+  const errors = depth < DEEPEST && Array.isArray(error.errors) ? (error.errors as unknown[]) : undefined;
+  const options = inner === undefined || inner === null ? undefined : { cause: foreignError(inner, depth + 1) };
+  const message = clean(messageOf(error));
+  const copy = errors
+    ? new AggregateError(
+        errors.map((each) => foreignError(each, depth + 1)),
+        message,
+        options,
+      )
+    : new Error(message, options);
+  // As an Error has them: not among what is listed.
+  for (const [name, value] of [
+    ['name', error.name],
+    ['stack', clean(String(error.stack))],
+  ] as const) {
+    Object.defineProperty(copy, name, { value, writable: true, configurable: true, enumerable: false });
+  }
+  for (const field of FIELDS) {
+    const value = error[field];
+    if (typeof value === 'string') Object.assign(copy, { [field]: clean(value) });
+    else if (typeof value === 'number') Object.assign(copy, { [field]: value });
+  }
+  const command = error.command?.name;
+  if (typeof command === 'string') Object.assign(copy, { command: { name: command } });
+  return copy;
+}
+
+/** The password that a command sent, whatever client it came from: the server may have repeated it. */
+function secretArguments({ command }: Foreign): string[] {
+  const args: unknown[] = Array.isArray(command?.args) ? command.args : [];
+  const name = String(command?.name).toLowerCase();
+  const auth = args.findIndex((each) => String(each).toLowerCase() === 'auth');
+  const secret = name === 'auth' ? args.at(-1) : name === 'hello' && auth >= 0 ? args[auth + 2] : undefined;
+  return typeof secret === 'string' && secret !== '' ? [secret] : [];
+}
+
+/** Node shows the value that it cannot use, which may be a passphrase. */
+const withoutValue = (text: string, code: unknown): string =>
+  typeof code === 'string' && code.startsWith('ERR_INVALID_ARG_')
+    ? text.replace(/\bReceived .*/g, 'Received ***')
+    : text;
+
+/** Also one of another realm, such as Node's own in a test. */
+const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);

@@ -1,0 +1,116 @@
+import { strict as assert } from 'node:assert';
+import type { CountDownLatch as Latch } from '../../locks/count-down-latch.js';
+import type { LatchStore } from '../../store/latch-store.js';
+import type { CaseList } from './case-list.js';
+import { AT_ONCE, type Stage, type StagedStore } from './stage.js';
+
+/** A store that keeps no latches refuses them, which is all that there is to try. */
+const keeping =
+  (play: (stage: Stage) => Promise<void>) =>
+  async (stage: Stage): Promise<void> => {
+    if ((await stage.store()).port.latches !== undefined) return play(stage);
+    const client = await stage.client();
+    assert.throws(() => client.getCountDownLatch(stage.key()), { code: 'LOCK_CONFIG' });
+  };
+
+const latchesOf = ({ port }: StagedStore): LatchStore => port.latches!;
+
+let lastId = 0;
+
+/** An id for a call that nobody has had. */
+function idOf({ port }: StagedStore): string {
+  lastId += 1;
+  return `${port.clientId}:${lastId}`;
+}
+
+/** Count-down latches: set, counted down, awaited, expired. */
+export const LATCH_CASES: CaseList = {
+  'A18 a latch opens for all who wait when it comes to 0': keeping(async (stage) => {
+    const clients = await stage.clientList(2);
+    const key = stage.key();
+    const [one, other] = clients.map((client) => client.getCountDownLatch(key)) as [Latch, Latch];
+    assert.equal(await stage.outcome(one.await()), true);
+    assert.equal(await stage.outcome(one.trySetCount(2)), true);
+    assert.equal(await stage.outcome(other.trySetCount(5)), false);
+    const waiting = [one.await(), other.await()];
+    assert.equal(await stage.outcome(other.await(20)), false);
+    assert.equal(await stage.outcome(other.countDown()), 1);
+    assert.equal(await stage.outcome(other.await({ waitTimeout: 0 })), false);
+    const since = stage.now();
+    assert.equal(await stage.outcome(one.countDown()), 0);
+    assert.deepEqual(await stage.outcome(Promise.all(waiting)), [true, true]);
+    assert.ok(stage.now() - since < AT_ONCE);
+    assert.equal(await stage.outcome(one.getCount()), 0);
+  }),
+
+  'A18 those who waited for the last latch do not wait for the next one': keeping(async (stage) => {
+    const clients = await stage.clientList(2);
+    const key = stage.key();
+    const [one, other] = clients.map((client) => client.getCountDownLatch(key)) as [Latch, Latch];
+    await stage.outcome(one.trySetCount(1));
+    const first = other.await();
+    assert.equal(await stage.outcome(other.await(20)), false);
+    assert.equal(await stage.outcome(one.countDown()), 0);
+    assert.equal(await stage.outcome(one.trySetCount(1)), true);
+    assert.equal(await stage.outcome(other.await(20)), false);
+    assert.equal(await stage.outcome(first), true);
+    await stage.outcome(one.countDown());
+  }),
+
+  'A18 a latch that expires while it is awaited is lost, whether it was set anew or not': keeping(async (stage) => {
+    const client = await stage.client();
+    for (const next of [0, 1]) {
+      const latch = client.getCountDownLatch(stage.key(`l${next}`));
+      await stage.outcome(latch.trySetCount(2, { expire: 300 }));
+      const waiting = stage.refusal(latch.await('30s'));
+      await stage.outcome(latch.countDown());
+      await stage.until('the end of the latch', async () => (await stage.outcome(latch.getCount())) === 0);
+      if (next > 0) assert.equal(await stage.outcome(latch.trySetCount(next)), true);
+      assert.equal(await waiting, 'LOCK_LATCH_LOST');
+      if (next > 0) assert.equal(await stage.outcome(latch.countDown()), 0);
+    }
+  }),
+
+  'A18 a call that changes a latch has its effect once, however often it comes': keeping(async (stage) => {
+    const store = await stage.store();
+    const latches = latchesOf(store);
+    const key = stage.key();
+    const set = { key, id: idOf(store), count: 2, lifetime: 60_000 };
+    const [first, last] = [idOf(store), idOf(store)];
+    for (let i = 0; i < 2; i++) {
+      assert.deepEqual(await stage.outcome(latches.countDown(key, `${first}/early`)), { left: 0, counted: false });
+    }
+    assert.equal(await stage.outcome(latches.setCount(set)), true);
+    assert.equal(await stage.outcome(latches.setCount(set)), true);
+    for (let i = 0; i < 2; i++) {
+      assert.deepEqual(await stage.outcome(latches.countDown(key, first)), { left: 1, counted: true });
+    }
+    for (let i = 0; i < 2; i++) {
+      assert.deepEqual(await stage.outcome(latches.countDown(key, last)), { left: 0, counted: true });
+    }
+    // A copy that comes late neither makes the latch anew nor counts for the next one.
+    assert.equal(await stage.outcome(latches.setCount(set)), true);
+    assert.equal((await stage.outcome(latches.count(key, 0, []))).left, 0);
+    await stage.outcome(latches.setCount({ ...set, id: idOf(store), count: 1 }));
+    assert.deepEqual(await stage.outcome(latches.countDown(key, last)), { left: 1, counted: true });
+    await stage.outcome(latches.countDown(key, idOf(store)));
+  }),
+
+  'A18 a latch that is gone is known to have opened only if it came to 0': keeping(async (stage) => {
+    const store = await stage.store();
+    const latches = latchesOf(store);
+    const key = stage.key();
+    const [opened, expired, stands] = [idOf(store), idOf(store), idOf(store)];
+    const seen = [opened, expired, stands];
+    await stage.outcome(latches.setCount({ key, id: opened, count: 1, lifetime: 100 }));
+    await stage.outcome(latches.countDown(key, idOf(store)));
+    await stage.outcome(latches.setCount({ key, id: expired, count: 1, lifetime: 100 }));
+    await stage.until('the end of the latch', async () => {
+      return (await stage.outcome(latches.count(key, 0, []))).left === 0;
+    });
+    assert.deepEqual(await stage.outcome(latches.count(key, 0, seen)), { left: 0, latch: '', opened: [opened] });
+    await stage.outcome(latches.setCount({ key, id: stands, count: 1, lifetime: 60_000 }));
+    assert.deepEqual(await stage.outcome(latches.count(key, 0, seen)), { left: 1, latch: stands, opened: [opened] });
+    await stage.outcome(latches.countDown(key, idOf(store)));
+  }),
+};

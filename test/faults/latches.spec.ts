@@ -1,0 +1,177 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { LockBench, timed } from '../support/locks.js';
+import type { RespProxy } from '../support/resp-proxy.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const bench = new LockBench();
+const KEY = 'lock:latch:{a}';
+const FOR_EVER = { waitTimeout: Infinity };
+const LOST = { code: 'LOCK_LATCH_LOST', key: 'a' };
+
+const registeredOn = (server: RedisServer, count = 1): Promise<unknown> =>
+  eventually(
+    async () =>
+      Object.keys(await server.admin.hgetall(KEY)).filter((field) => field.startsWith('client:')).length === count,
+    { what: `${count} waiting clients` },
+  );
+
+describe('a latch that Redis has lost, with work left', () => {
+  it('ends the wait with an error when Redis was started without its data', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(2);
+    const waiting = timed(() => latch.await(FOR_EVER));
+    await registeredOn(bench.redis);
+    await latch.countDown();
+    await bench.redis.restart({ empty: true });
+    expect((await waiting).error).toMatchObject(LOST);
+  });
+
+  it('ends the wait with an error when all data were deleted', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(1);
+    const waiting = timed(() => latch.await('30s'));
+    await registeredOn(bench.redis);
+    await bench.redis.admin.flushall();
+    expect((await waiting).error).toMatchObject(LOST);
+  });
+
+  it('ends the wait with an error when it was set anew, and those who came later wait for the new one', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(1);
+    const first = timed(() => latch.await(FOR_EVER));
+    await registeredOn(bench.redis);
+    await bench.redis.admin.flushall();
+    expect(await latch.trySetCount(2)).toBe(true);
+    const second = timed(() => latch.await(FOR_EVER));
+    expect((await first).error).toMatchObject(LOST);
+    await latch.countDown();
+    await latch.countDown();
+    expect((await second).value).toBe(true);
+  });
+
+  it('ends the wait with an error when nobody has counted it down for its expire', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await latch.trySetCount(1, { expire: 300 });
+    const { error } = await timed(() => latch.await(FOR_EVER));
+    expect(error).toMatchObject({ ...LOST, message: expect.stringMatching(/expire/) });
+    // Whoever comes now has never seen it.
+    expect(await latch.await(FOR_EVER)).toBe(true);
+  });
+});
+
+describe('a latch that has opened while a client could not hear', () => {
+  it.each([
+    ['and is open still', 0],
+    ['and was set anew since', 3],
+  ])('releases its waiters when they hear again, %s', async (_, next) => {
+    const proxy = await bench.proxy();
+    const far = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
+    const near = (await bench.service()).getCountDownLatch('a');
+    await near.trySetCount(1, { expire: 100 });
+    const waiting = timed(() => far.await(FOR_EVER));
+    await registeredOn(bench.redis);
+    proxy.refuse();
+    proxy.cutAll();
+    await near.countDown();
+    // Longer than the latch would have lived.
+    await eventually(async () => (await bench.redis.admin.pttl('lock:counted:{a}')) < 599_800);
+    if (next > 0) expect(await near.trySetCount(next)).toBe(true);
+    await proxy.accept();
+    expect(await waiting).toMatchObject({ value: true });
+  });
+});
+
+describe('a latch and a failover', () => {
+  let master: RedisServer;
+  let replica: RedisServer;
+  let address: RespProxy;
+
+  beforeAll(() => {
+    master = bench.redis;
+  });
+  afterEach(async () => {
+    await replica.stop();
+    if (!master.isRunning) await master.start();
+    await eventually(async () => (await master.admin.ping()) === 'PONG');
+  });
+  afterAll(() => replica.stop());
+
+  /** A replica that follows, and a client at an address that leads to the master. */
+  async function setUp() {
+    // It would wait five seconds for more of them.
+    await master.admin.config('SET', 'repl-diskless-sync-delay', '0');
+    replica = await startRedis({ args: ['--replicaof', master.host, String(master.port)] });
+    await eventually(async () => (await master.admin.info('replication')).includes('state=online'), { within: 15_000 });
+    await master.admin.set('lock:probe', '1', 'PX', 60_000);
+    await eventually(async () => (await master.admin.wait(1, 100)) === 1, { within: 10_000 });
+    address = await bench.proxy();
+    return (await bench.service({ connection: address.url })).getCountDownLatch('a');
+  }
+
+  async function failOver(): Promise<void> {
+    address.refuse();
+    await master.kill();
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE');
+    address.leadTo(replica);
+    await address.accept();
+  }
+
+  it('ends the wait with an error when the new master does not know of the latch', async () => {
+    const latch = await setUp();
+    // From here on the replica misses everything.
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE');
+    await latch.trySetCount(1);
+    const waiting = timed(() => latch.await(FOR_EVER));
+    await registeredOn(master);
+    await failOver();
+    expect((await waiting).error).toMatchObject(LOST);
+  });
+
+  it('goes on with what replicas have confirmed', async () => {
+    const latch = await setUp();
+    const replicas = { min: 1, timeout: 5_000 };
+    expect(await latch.trySetCount(2, { replicas })).toBe(true);
+    const waiting = timed(() => latch.await(FOR_EVER));
+    await registeredOn(master);
+    expect(await latch.countDown({ replicas })).toBe(1);
+    await failOver();
+    await eventually(async () => (await latch.getCount().catch(() => -1)) === 1, { within: 10_000 });
+    expect(await latch.countDown()).toBe(0);
+    expect(await waiting).toMatchObject({ value: true });
+  });
+
+  it('is known to have opened when replicas have confirmed the last count-down', async () => {
+    const latch = await setUp();
+    const replicas = { min: 1, timeout: 5_000 };
+    await latch.trySetCount(1);
+    const far = (await bench.service({ connection: address.url })).getCountDownLatch('a');
+    const waiting = timed(() => far.await(FOR_EVER));
+    await registeredOn(master);
+    address.dropPushes();
+    expect(await latch.countDown({ replicas })).toBe(0);
+    await failOver();
+    expect(await waiting).toMatchObject({ value: true });
+  });
+
+  it('tells when too few replicas confirm, and what has happened on the master', async () => {
+    const latch = await setUp();
+    const replicas = { min: 1, timeout: 200 };
+    await replica.pause();
+    const set = await timed(() => latch.trySetCount(2, { replicas }));
+    expect(set.error).toMatchObject({
+      code: 'LOCK_STORE',
+      key: 'a',
+      message: expect.stringMatching(/0 of at least 1/),
+    });
+    expect(await latch.getCount()).toBe(2);
+    const counted = await timed(() => latch.countDown({ replicas }));
+    expect(counted.error).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
+    expect(await latch.getCount()).toBe(1);
+    // Where there was nothing to write there is nothing to wait for.
+    expect(await latch.trySetCount(2, { replicas })).toBe(false);
+    await latch.countDown();
+    expect(await latch.countDown({ replicas })).toBe(0);
+    await replica.resume();
+  });
+});

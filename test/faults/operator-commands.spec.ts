@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
+import { eventually } from '../support/eventually.js';
+import { LockBench, timed } from '../support/locks.js';
+import type { CommandSelector } from '../support/resp-proxy.js';
+
+const bench = new LockBench();
+
+const runs = (...scripts: readonly ScriptName[]): CommandSelector => ({
+  names: ['evalsha', 'eval'],
+  where: ({ args }) => scripts.some((name) => args[0] === SCRIPTS[name].sha1 || args[0] === SCRIPTS[name].source),
+});
+
+/** An operator behind a proxy, and two others; the server knows the scripts. */
+async function setUp(commandTimeout = 2_000) {
+  const proxy = await bench.proxy();
+  const operator = await bench.service({ connection: proxy.url, commandTimeout });
+  const [one, other] = await bench.serviceList(2);
+  await operator.forceRelease('warm');
+  await operator.getSemaphore('warm', { permits: 1 }).setPermits(1);
+  return { proxy, operator, one: one!, other: other! };
+}
+
+describe('forceRelease', () => {
+  it('ends no later hold when its reply is lost and it is sent again', async () => {
+    const { proxy, operator, one, other } = await setUp();
+    const first = await one.acquire('a');
+    const waiting = other.acquire('a');
+    await bench.untilWaiting('a', 1);
+    const executed = proxy.cutAfterCommand(runs('forceRelease'));
+    proxy.refuse();
+    const releasing = operator.forceRelease('a');
+    await executed.happened;
+    const next = await waiting;
+    await eventually(() => first.signal.aborted);
+    await proxy.accept();
+    expect(await releasing).toBe(true);
+    await next.verify();
+    expect(next.isHeld).toBe(true);
+    expect(await next.release()).toBe(true);
+  });
+
+  it('ends no later hold when it runs after its caller was told that it failed', async () => {
+    const { proxy, operator, one, other } = await setUp(300);
+    const first = await one.acquire('a');
+    proxy.holdRequests();
+    expect((await timed(() => operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
+    await first.release();
+    const next = await other.acquire('a');
+    proxy.heal();
+    await operator.inspect('a');
+    await next.verify();
+    expect(await next.release()).toBe(true);
+  });
+
+  it('ends no later hold when the part that ends holds runs late', async () => {
+    const { proxy, operator, one, other } = await setUp(300);
+    const first = await one.acquire('a');
+    let held = false;
+    const stop = proxy.onCommand((command) => {
+      if (held || command.name !== 'evalsha' || command.args[0] !== SCRIPTS.forceRelease.sha1) return;
+      held = true;
+      proxy.holdRequests();
+    });
+    expect((await timed(() => operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(held).toBe(true);
+    stop();
+    await first.release();
+    const next = await other.acquire('a');
+    proxy.heal();
+    await operator.inspect('a');
+    await next.verify();
+    expect(await next.release()).toBe(true);
+  });
+
+  it('ends more readers than one command names, and lets the writer in that waits', async () => {
+    const { operator, one, other } = await setUp();
+    const readers: LockHandle[] = [];
+    // Each of them costs Redis a look at all others, so they come a few at a time.
+    while (readers.length < 600) {
+      readers.push(...(await Promise.all(Array.from({ length: 50 }, () => one.acquire('a', { type: 'read' })))));
+    }
+    const writing = other.acquire('a');
+    await bench.untilWaiting('a', 1);
+    expect(await operator.forceRelease('a')).toBe(true);
+    const writer = await writing;
+    await eventually(() => readers.every(({ signal }) => signal.aborted));
+    await writer.release();
+    expect(await operator.forceRelease('a')).toBe(false);
+  });
+});
+
+describe('setPermits', () => {
+  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)(
+    'does not undo a later setPermits when it is sent again: %s',
+    async (fault) => {
+      const { proxy, operator, one } = await setUp();
+      const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 1 }));
+      await near!.setPermits(1);
+      const cut = proxy[fault](runs('setLimit'));
+      proxy.refuse();
+      const setting = far!.setPermits(9);
+      await cut.happened;
+      await near!.setPermits(3);
+      await proxy.accept();
+      await setting;
+      expect(await near!.getPermits()).toBe(3);
+    },
+  );
+
+  it('does not undo a later setPermits when it runs after its caller was told that it failed', async () => {
+    const { proxy, operator, one } = await setUp(300);
+    const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 1 }));
+    proxy.holdRequests();
+    expect((await timed(() => far!.setPermits(9))).error).toMatchObject({ code: 'LOCK_STORE' });
+    await near!.setPermits(3);
+    proxy.heal();
+    await operator.inspect('s');
+    expect(await near!.getPermits()).toBe(3);
+  });
+
+  it('counts when its first reply is lost and nobody else has set it', async () => {
+    const { proxy, operator, one } = await setUp();
+    const cut = proxy.cutAfterCommand(runs('setLimit'));
+    await operator.getSemaphore('s', { permits: 1 }).setPermits(7);
+    await cut.happened;
+    expect(await one.getSemaphore('s', { permits: 1 }).getPermits()).toBe(7);
+  });
+});

@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import { eventually } from '../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+const LONG = 60_000;
+/** How many ms a question may be on its way, on a busy machine: a lease is counted from its sending by the client. */
+const SLACK = 1_000;
+/** ms; the next one in turn is given the lock without a word to Redis for so long. */
+const IN_TURN = { localHandoffTime: 60_000 };
+const STATE = redisKey('state', 'a');
+
+let master: RedisServer;
+let replica: RedisServer;
+/** Stands for an address that leads to whoever is master. */
+let address: RespProxy;
+const locks = new FaultLocks();
+
+beforeEach(async () => {
+  const args = ['--repl-diskless-sync-delay', '0'];
+  master = await startRedis({ args });
+  replica = await startRedis({ args: [...args, '--replicaof', master.host, String(master.port)] });
+  await eventually(async () => (await replica.admin.info('replication')).includes('master_link_status:up'), {
+    within: 15_000,
+    what: 'a replica that follows',
+  });
+  address = await RespProxy.start(master);
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await address.close();
+  await Promise.all([master, replica].map((server) => server.stop()));
+});
+
+/** From now on the replica misses what is written. */
+async function cutReplicaOff(): Promise<void> {
+  await master.replicated();
+  await replica.admin.replicaof('NO', 'ONE');
+}
+
+/** When the lease of a server ends, by `performance.now()`: not before that. */
+async function leaseOf(server: RedisServer): Promise<number> {
+  const sent = performance.now();
+  return sent + (await server.admin.pttl(STATE));
+}
+
+/** Until when a holder believes in its lock, by `performance.now()`. */
+const beliefOf = (lock: LockHandle): number => performance.now() + lock.remainingTime();
+
+/**
+ * The master dies and the address leads to the replica, which has a shorter lease; it comes to have what the master had, and
+ * its holder believes in no more.
+ */
+async function failover(lock: LockHandle): Promise<void> {
+  const promised = await leaseOf(master);
+  expect(await leaseOf(replica)).toBeLessThan(promised - 2 * SLACK);
+  await master.kill();
+  address.leadTo(replica);
+  address.cutAll();
+  await eventually(async () => (await leaseOf(replica)) > promised - SLACK, {
+    within: 3_000,
+    what: 'the new master to have the whole lease',
+  });
+  expect(lock.isHeld).toBe(true);
+  expect(beliefOf(lock)).toBeLessThanOrEqual(await leaseOf(replica));
+  expect(locks.told('lost')).toEqual([]);
+}
+
+async function giveBack(lock: LockHandle): Promise<void> {
+  expect(await lock.release()).toBe(true);
+  await nothingLeftBehind(replica);
+}
+
+describe('C13 a replica that takes over without the last of what was promised', () => {
+  it('C13 is given an extension that it missed', async () => {
+    const service = await locks.start(address.url);
+    const lock = await service.acquire('a', { expire: '8s' });
+    await cutReplicaOff();
+    await lock.extend(LONG);
+    await failover(lock);
+    await giveBack(lock);
+  });
+
+  it('C13 is given the full lease of a pushed grant', async () => {
+    const [one, other] = [
+      await locks.start(address.url),
+      await locks.start(address.url, { grantTimeout: 9_000, localHandoffs: 1 }),
+    ];
+    const first = await one.acquire('a');
+    const waiting = other.acquire('a', { expire: LONG, waitTimeout: '30s' });
+    await eventually(async () => (await master.admin.zcard(redisKey('queue', 'a'))) === 1);
+    await first.release();
+    const lock = await waiting;
+    expect(await master.admin.pttl(STATE)).toBeLessThan(10_000);
+    await cutReplicaOff();
+    await eventually(async () => (await master.admin.pttl(STATE)) > 10_000, { within: 6_000 });
+    await failover(lock);
+    await giveBack(lock);
+  });
+
+  it('C13 is given the fixed lease of a lock that went on in turn', async () => {
+    const service = await locks.start(address.url, { ...IN_TURN, lockWatchdogTimeout: 12_000 });
+    const first = await service.acquire('a');
+    const waiting = service.acquire('a', { expire: LONG, waitTimeout: '30s' });
+    await cutReplicaOff();
+    await first.release();
+    const lock = await waiting;
+    await eventually(async () => (await master.admin.pttl(STATE)) > 15_000);
+    await failover(lock);
+    await giveBack(lock);
+  });
+
+  it('C13 is given the last of the renewals that maxRenewTimes allows, and none more', async () => {
+    const service = await locks.start(address.url, { lockWatchdogTimeout: 9_000 });
+    const lock = await service.acquire('a', { maxRenewTimes: 1 });
+    await cutReplicaOff();
+    await eventually(() => locks.told('renewed').length === 1, { within: 6_000 });
+    await failover(lock);
+    expect(locks.told('renewed')).toHaveLength(1);
+    await giveBack(lock);
+  });
+
+  it('C13 is believed where it has missed the lock itself', async () => {
+    const service = await locks.start(address.url);
+    await cutReplicaOff();
+    const lock = await service.acquire('a', { expire: LONG });
+    await master.kill();
+    address.leadTo(replica);
+    address.cutAll();
+    await eventually(() => lock.signal.aborted, { within: 3_000 });
+    expect(lock.isHeld).toBe(false);
+    expect(await (await service.acquire('a', { waitTimeout: 0 })).release()).toBe(true);
+  });
+});
+
+describe('C13 a server that has less of a lease, on a connection that goes on', () => {
+  /** The server's state as it was, as after a failover behind a proxy that keeps the connections of its clients. */
+  async function remembered(): Promise<() => Promise<void>> {
+    const dump = await master.admin.dumpBuffer(STATE);
+    const ends = performance.now() + (await master.admin.pttl(STATE));
+    return async () => {
+      await master.admin.restore(STATE, Math.ceil(ends - performance.now()), dump, 'REPLACE');
+    };
+  }
+
+  it('C13 is believed by verify(), and asked for the rest', async () => {
+    const service = await locks.start(address.url);
+    const lock = await service.acquire('a', { expire: '8s' });
+    const forget = await remembered();
+    await lock.extend(LONG);
+    await forget();
+    expect(await master.admin.pttl(STATE)).toBeLessThan(8_001);
+    await lock.verify();
+    expect(beliefOf(lock)).toBeLessThanOrEqual(await leaseOf(master));
+    expect(lock.remainingTime()).toBeGreaterThan(LONG / 2);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('C13 is believed at once, before it has been asked for the rest', async () => {
+    const service = await locks.start(address.url);
+    const lock = await service.acquire('a', { expire: '8s' });
+    const forget = await remembered();
+    await lock.extend(LONG);
+    await forget();
+    address.refuse();
+    // The second question is the one that asks for the rest.
+    const second = address.cutBeforeCommand({ nth: 2, names: ['evalsha'] });
+    const verified = timed(lock.verify());
+    await second.happened;
+    expect(lock.isHeld).toBe(true);
+    expect(lock.remainingTime()).toBeLessThan(8_000);
+    await address.accept();
+    await verified;
+    await eventually(() => lock.remainingTime() > LONG / 2, { within: 3_000 });
+    expect(beliefOf(lock)).toBeLessThanOrEqual(await leaseOf(master));
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('C13 is believed by the one who has the lock in turn, when it answers the one before', async () => {
+    const service = await locks.start(address.url, IN_TURN);
+    const lock = await service.acquire('a');
+    const waiting = service.acquire('a', { waitTimeout: '30s' });
+    const [id, entry] = Object.entries(await master.admin.hgetall(STATE))[0]!;
+    address.holdRequests();
+    const verified = timed(lock.verify());
+    expect(await lock.release()).toBe(true);
+    const next = await waiting;
+    const [seconds, micros] = (await master.admin.time()).map(Number) as [number, number];
+    const ends = seconds * 1_000 + Math.floor(micros / 1_000) + 4_000;
+    await master.admin.hset(STATE, id, entry.replace(/^(\S+) \d+ /, `$1 ${ends} `));
+    expect(beliefOf(next) - performance.now()).toBeGreaterThan(20_000);
+    address.heal();
+    expect((await verified).error).toMatchObject({ code: 'LOCK_LOST' });
+    await eventually(async () => beliefOf(next) <= (await endOf(id)), {
+      within: 3_000,
+      what: 'a belief that is right',
+    });
+    expect(next.isHeld).toBe(true);
+    expect(await next.release()).toBe(true);
+  });
+
+  /** When a hold ends in the server, by `performance.now()`: not before that. */
+  async function endOf(id: string): Promise<number> {
+    const sent = performance.now();
+    const [seconds, micros] = (await master.admin.time()).map(Number) as [number, number];
+    const [, ends] = (await master.admin.hget(STATE, id))!.split(' ');
+    return sent + Number(ends) - (seconds * 1_000 + micros / 1_000);
+  }
+});
+
+describe('C10 a server that stands still for 4 s under verify()', () => {
+  it('C10 costs a fixed lease of 10 s nothing', async () => {
+    const service = await locks.start(address.url);
+    const lock = await service.acquire('a', { expire: '10s' });
+    const until = beliefOf(lock);
+    await master.pause();
+    const verified = timed(lock.verify());
+    const thaw = performance.now() + 4_000;
+    await eventually(() => performance.now() >= thaw, { within: 6_000 });
+    await master.resume();
+    expect((await verified).error).toBeUndefined();
+    expect(lock.isHeld).toBe(true);
+    expect(beliefOf(lock)).toBeGreaterThanOrEqual(until - 1);
+    expect(locks.told('lost')).toEqual([]);
+    expect(await lock.release()).toBe(true);
+  });
+});

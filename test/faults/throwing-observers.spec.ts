@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { blockEventLoop, FaultLocks } from '../support/fault-locks.js';
+import { startWorker, type WorkerProcess } from '../support/processes.js';
+import { eventually } from '../support/eventually.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+
+const LEASE = 300;
+const WORKER = new URL('../support/throwing-worker.mjs', import.meta.url);
+
+interface Story {
+  readonly order: readonly string[];
+  readonly served: boolean;
+  readonly escaped: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+let redis: RedisServer;
+let worker: WorkerProcess | undefined;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(async () => {
+  await locks.closeAll();
+  await worker?.kill();
+  worker = undefined;
+});
+afterAll(() => redis.stop());
+
+async function lose(platform: boolean): Promise<Story> {
+  worker = await startWorker(WORKER);
+  return worker.call('lose', redis.url, { platform });
+}
+
+describe('C7 a loss of which every observer makes an error', () => {
+  it('C7 is heard in order by all: signal, onLost, then observers, and the next waiter is served', async () => {
+    const { order, served, escaped, warnings } = await lose(false);
+    expect(order).toEqual([
+      ...['signal, held: false', 'next listener of the signal', 'onLost'],
+      ...['logger', 'subscriber', 'next subscriber', 'structured log'],
+    ]);
+    expect(served).toBe(true);
+    expect(escaped).toEqual([]);
+    expect(warnings.filter((text) => text.startsWith('LockObserverWarning'))).toHaveLength(2);
+  });
+
+  it('C7 is heard by all, also where Node makes an error an uncaught exception: a signal, a diagnostics channel', async () => {
+    const { order, served, escaped } = await lose(true);
+    expect(order).toEqual([
+      ...['signal, held: false', 'next listener of the signal', 'onLost'],
+      ...['logger', 'subscriber', 'next subscriber', 'structured log', 'channel'],
+    ]);
+    expect(served).toBe(true);
+    expect(escaped).toEqual(['Error: thrown by the signal', 'Error: thrown by the channel']);
+  });
+});
+
+describe('C7 a property of a handle whose lease has ended', () => {
+  it.each([
+    ['isHeld', (service: any) => service.lock.isHeld],
+    ['signal', (service: any) => service.lock.isHeld || service.lock.signal],
+    ['remainingTime()', (service: any) => service.lock.remainingTime()],
+    ['holdCount', (service: any) => service.lock.holdCount],
+  ])('C7 %s sends nothing, and the next waiter is asked for behind it', async (_, look) => {
+    const client = new Redis(redis.url);
+    try {
+      const service = await locks.start(client);
+      const lock = await service.acquire('a', { expire: LEASE });
+      const waiting = service.acquire('a', { waitTimeout: '10s' });
+      let sent = 0;
+      const { sendCommand } = client;
+      client.sendCommand = (...args: Parameters<typeof sendCommand>) => {
+        sent += 1;
+        return sendCommand.apply(client, args);
+      };
+      blockEventLoop(LEASE);
+      expect(look({ lock })).not.toBe(true);
+      expect([sent, lock.signal.aborted, locks.told('lost')]).toEqual([0, true, []]);
+      await eventually(() => sent > 0);
+      expect(locks.told('lost')).toHaveLength(1);
+      expect(await (await waiting).release()).toBe(true);
+    } finally {
+      await locks.closeAll();
+      client.disconnect();
+    }
+  });
+
+  it('C7 isLeader of an election sends nothing', async () => {
+    const client = new Redis(redis.url);
+    try {
+      const service = await locks.start(client, { lockWatchdogTimeout: LEASE });
+      const order: string[] = [];
+      const election = service.getLeaderElection('a', { onDeposed: () => void order.push('onDeposed') });
+      election.start();
+      await eventually(() => election.isLeader);
+      const { signal } = election;
+      signal!.addEventListener('abort', () => order.push(`signal, leads: ${election.isLeader}`));
+      let sent = 0;
+      const { sendCommand } = client;
+      client.sendCommand = (...args: Parameters<typeof sendCommand>) => {
+        sent += 1;
+        return sendCommand.apply(client, args);
+      };
+      blockEventLoop(LEASE);
+      expect(election.isLeader).toBe(false);
+      expect([sent, signal!.aborted, locks.told('lost')]).toEqual([0, true, []]);
+      await eventually(() => locks.told('lost').length === 1);
+      expect(order).toEqual(['signal, leads: false', 'onDeposed']);
+    } finally {
+      await locks.closeAll();
+      client.disconnect();
+    }
+  });
+});

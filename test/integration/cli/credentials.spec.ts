@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { cli, type CliResult } from '../../support/cli.js';
+import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+
+const PASSWORD = 'pass:word/with@all{that}';
+const ENCODED = encodeURIComponent(PASSWORD);
+
+let guarded: RedisServer;
+/** Does not know AUTH and HELLO, and says so with their arguments. */
+let strange: RedisServer;
+let sentinels: RedisSentinels;
+
+beforeAll(async () => {
+  const renamed = ['--rename-command', 'AUTH', '', '--rename-command', 'HELLO', ''];
+  [guarded, strange] = await Promise.all([
+    startRedis({ args: ['--requirepass', 'another-Secret-77'] }),
+    startRedis({ args: renamed }),
+  ]);
+  sentinels = await startRedisSentinels();
+});
+afterAll(() => Promise.all([guarded, strange, sentinels].map((servers) => servers?.stop())));
+
+/** The connections that are refused, as URLs and as JSON. */
+function connections(): string[] {
+  const login = { username: 'ann', password: PASSWORD };
+  const url = ({ host, port }: RedisServer): string => `redis://ann:${ENCODED}@${host}:${port}`;
+  const { host, port } = guarded;
+  return [
+    url(guarded),
+    url(strange),
+    JSON.stringify({ host, port, ...login }),
+    JSON.stringify({ cluster: [{ host, port }], options: { redisOptions: login } }),
+    JSON.stringify({ ...sentinels.connection, ...login }),
+    JSON.stringify({ ...sentinels.connection, sentinelUsername: 'ann', sentinelPassword: PASSWORD }),
+    url(guarded).replace('redis:', 'rediss:'),
+    url(guarded).replace(ENCODED, PASSWORD),
+  ];
+}
+
+const printed = ({ stdout, stderr }: Omit<CliResult, 'code'>): string => `${stdout}\n${stderr}`;
+
+function expectNoPassword(text: string): void {
+  for (const form of [PASSWORD, ENCODED, 'with@all']) expect(text).not.toContain(form);
+}
+
+describe('the program prints no credential', () => {
+  it('on a server that refuses it', async () => {
+    const commands = connections().map((connection) => ['doctor', '--json', '-t', '1s', '-c', connection]);
+    for (const args of [...commands, ['ls', '-c', connections()[1]!], ['watch', '-c', connections()[0]!]]) {
+      const result = await cli('', args);
+      expect([1, 2]).toContain(result.code);
+      expect(result.stderr).toMatch(/^nestjs-redis-locks: /);
+      expectNoPassword(printed(result));
+    }
+  }, 60_000);
+
+  it('doctor, where it comes in and may not look', async () => {
+    const redis = await startRedis();
+    try {
+      await redis.admin.acl('SETUSER', 'ann', 'reset', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@connection', '+info');
+      for (const json of [[], ['--json']]) {
+        const result = await cli(redis.url.replace('//', `//ann:${ENCODED}@`), ['doctor', ...json, '-t', '1s']);
+        expect(result.code).toBe(3);
+        expect(result.stdout).toContain('permission');
+        expectNoPassword(printed(result));
+      }
+    } finally {
+      await redis.stop();
+    }
+  });
+
+  it('with the URL in the wrong place', async () => {
+    const url = `redis://ann:${PASSWORD}@127.0.0.1:1`;
+    const results = await Promise.all(
+      [['ls', url], [url], ['inspect', url], ['ls', `--url=${url}`], ['ls', '-p', url], ['ls', '-t', url]].map((args) =>
+        cli('redis://127.0.0.1:1', args),
+      ),
+    );
+    expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
+    for (const result of results) expectNoPassword(printed(result));
+  });
+});
+
+describe("an application prints no credential with Nest's logger", () => {
+  const application = fileURLToPath(new URL('../../support/refused-application.mjs', import.meta.url));
+
+  async function run(connection: string): Promise<string> {
+    const value = connection.startsWith('{') ? connection : JSON.stringify(connection);
+    const child = spawn(process.execPath, [application, value], { timeout: 30_000 });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (text += String(data)));
+    await once(child, 'close');
+    return text;
+  }
+
+  it('where it catches what it is told, and where nobody does', async () => {
+    const [url, repeating, , cluster, behindSentinels] = connections();
+    const texts = await Promise.all([url, repeating, cluster, behindSentinels].map((each) => run(each!)));
+    for (const text of texts) {
+      expect(text).toContain('LOCK_STORE');
+      // Node itself prints what nobody catches.
+      expect(text).toMatch(/Node\.js v/);
+      expectNoPassword(text);
+    }
+  }, 60_000);
+});

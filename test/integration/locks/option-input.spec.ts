@@ -1,0 +1,298 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { DistributedLock, LockExceptionFilter, RedisLockModule } from 'nestjs-redis-locks';
+import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
+import {
+  openTelemetryMetrics,
+  openTelemetrySpans,
+  prometheusMetrics,
+  structuredLogs,
+} from 'nestjs-redis-locks/metrics';
+import { LockBench } from '../../support/locks.js';
+
+const bench = new LockBench();
+
+/** The error of something that throws or rejects. */
+async function refusal(work: () => unknown): Promise<any> {
+  try {
+    await work();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+const define = (options: any) => () => {
+  class Stock {
+    @DistributedLock(options)
+    async reserve(): Promise<void> {}
+  }
+  return Stock;
+};
+
+const root = (options: any) => () => RedisLockModule.forRoot(options);
+const holed = <T>(...items: T[]): T[] => {
+  const list = [...items];
+  Reflect.deleteProperty(list, 1);
+  return list;
+};
+
+describe('a list with a hole', () => {
+  it('of keys is refused in every call, and names the place', async () => {
+    const service = await bench.service();
+    const keys = holed('a', 'x', 'b');
+    for (const work of [
+      () => service.acquire(keys),
+      () => service.tryAcquire(keys),
+      () => service.run(keys, () => undefined),
+      () => service.getMultiLock(keys),
+    ]) {
+      expect(await refusal(work)).toMatchObject({ code: 'LOCK_KEY', message: expect.stringContaining('keys[1]') });
+    }
+    const byFunction = define({ key: () => keys });
+    expect(byFunction).not.toThrow();
+    expect(await refusal(define({ key: keys }))).toMatchObject({ code: 'LOCK_CONFIG', message: /key\[1\]/ as never });
+  });
+
+  it.each([
+    ['masters', root({ connection: holed('redis://a', 'x', 'redis://b', 'redis://c') }), 'connection[1]'],
+    ['nodes', root({ connection: { cluster: holed('redis://a', 'x', 'redis://b') } }), 'connection.cluster[1]'],
+    [
+      'instances of the dashboard',
+      () => RedisLockDashboardModule.forRoot({ guards: 'none', connection: holed('a', 'b', 'c') }),
+      'connection[1]',
+    ],
+    [
+      'guards',
+      () =>
+        RedisLockDashboardModule.forRoot({ guards: holed(class A {} as any, class B {} as any, class C {} as any) }),
+      'guards[1]',
+    ],
+    [
+      'types of log lines',
+      () => structuredLogs({} as any, { types: holed('lost', 'acquired', 'released') }),
+      'types[1]',
+    ],
+    ['buckets', () => prometheusMetrics({ register: {} } as any, { buckets: holed(1, 2, 3) }), 'buckets[1]'],
+  ])('of %s is refused', async (_what, make, place) => {
+    expect(await refusal(make)).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining(place) });
+  });
+});
+
+describe('options that are not written where they are read', () => {
+  afterEach(() => {
+    for (const name of ['owner', 'type', 'waitTimeout', 'permits', 'reentrant'])
+      Reflect.deleteProperty(Object.prototype, name);
+  });
+
+  /** Every call that takes options, with the name of one of them. */
+  const calls = (service: any, readers: any = {}): Array<[string, (options: any) => unknown]> => [
+    ['expire', (options) => service.acquire('a', options)],
+    ['owner', (options) => service.acquire(['a', 'b'], options)],
+    ['expire', (options) => service.tryAcquire('a', options)],
+    ['onLost', (options) => service.run('a', () => undefined, options)],
+    ['owner', (options) => service.getLock('a', options)],
+    ['pattern', (options) => service.getMultiLock(['a'], options)],
+    ['expire', (options) => service.getLock('a').lock(options)],
+    ['permits', (options) => service.getSemaphore('a', options)],
+    ['expire', (options) => service.getSemaphore('a', { permits: 1 }).acquire(1, options)],
+    ['units', (options) => service.getSemaphore('a', { permits: 1 }).run(() => undefined, options)],
+    ['expire', (options) => service.getCountDownLatch('a').trySetCount(1, options)],
+    ['waitTimeout', (options) => service.getCountDownLatch('a').await(options)],
+    ['pattern', (options) => service.getLeaderElection('a', options)],
+    ['timeout', (options) => service.health(options)],
+    ['timeout', (options) => service.acquire('a', { replicas: options })],
+    ['commandTimeout', (options) => RedisLockModule.forRoot(options)],
+    ['isGlobal', (options) => RedisLockModule.forRootAsync(options)],
+    ['waitTimeout', (options) => RedisLockModule.forRoot({ defaults: options })],
+    ['password', (options) => RedisLockModule.forRoot({ connection: options })],
+    ['password', (options) => RedisLockModule.forRoot({ connection: { cluster: [options] } })],
+    [
+      'password',
+      (options) =>
+        RedisLockModule.forRoot({ connection: { cluster: ['redis://a'], options: { redisOptions: options } } }),
+    ],
+    ['expire', (options) => define(options)()],
+    ['readOnly', (options) => RedisLockDashboardModule.forRoot(options)],
+    ['retryAfter', (options) => new LockExceptionFilter({} as any, options)],
+    ['types', (options) => structuredLogs(readers.logger ?? ({} as any), options)],
+    ['keys', (options) => openTelemetrySpans({} as any, options)],
+    ['buckets', (options) => prometheusMetrics({ register: {} } as any, options)],
+  ];
+
+  it('accessors and inherited options are refused by name in every call', async () => {
+    const service = await bench.service();
+    for (const [name, call] of calls(service)) {
+      const accessor = Object.defineProperty({}, name, { get: () => 1_000, enumerable: true, configurable: true });
+      const inherited = Object.create({ [name]: 1_000 });
+      class Options {}
+      Object.defineProperty(Options.prototype, name, { get: () => 1_000 });
+      const notListed = Object.defineProperty({}, name, { value: 1_000 });
+      for (const options of [accessor, inherited, new Options(), notListed]) {
+        const error = await refusal(() => call(options));
+        expect({ call: String(call), code: error?.code }).toEqual({ call: String(call), code: 'LOCK_CONFIG' });
+        expect(error.message).toContain(name);
+        expect(error.message).toMatch(/is (a getter|inherited|not enumerable) in an object/);
+      }
+    }
+  });
+
+  it('the options that an asynchronous factory makes, too', async () => {
+    const [, { useFactory }] = [
+      0,
+      RedisLockModule.forRootAsync({
+        useFactory: () => Object.create({ commandTimeout: 1 }),
+      }).providers![0] as any,
+    ];
+    expect(await refusal(useFactory)).toMatchObject({ code: 'LOCK_CONFIG', message: /commandTimeout/ as never });
+  });
+
+  it('a URL object is no connection', async () => {
+    const error = await refusal(root({ connection: new URL('redis://ann:s3cret@h') }));
+    expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('.href') });
+    expect(error.message).not.toContain('s3cret');
+  });
+
+  it('a polluted Object.prototype neither shares a lock nor changes how it is taken', async () => {
+    const service = await bench.service();
+    await service.acquire('warm').then((lock) => lock.release());
+    (Object.prototype as any).owner = 'everybody';
+    const first = await refusal(() => service.acquire('a', { waitTimeout: 100 }));
+    expect(first).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('owner') });
+    const plain = await service.acquire('a').catch(() => undefined);
+    delete (Object.prototype as any).owner;
+    expect(plain?.owner).not.toBe('everybody');
+    await plain?.release();
+  });
+
+  it('frozen options and those without a prototype are taken', async () => {
+    const service = await bench.service();
+    const bare = Object.assign(Object.create(null), { owner: 'ann' });
+    for (const options of [bare, Object.freeze({ owner: 'ann' }), Object.freeze(bare)]) {
+      for (const take of [
+        () => service.acquire('a', options),
+        () => service.tryAcquire('a', options),
+        () => service.getLock('a', options).lock(),
+        () => service.run('a', (lock) => lock, options),
+      ]) {
+        const lock = (await take())!;
+        expect(lock.owner).toBe('ann');
+        await lock.release();
+      }
+    }
+  });
+});
+
+describe('options beside those of the module', () => {
+  it.each([
+    [{ retryAfer: 1 }, "did you mean 'retryAfter'?"],
+    [{ retryAfter: NaN }, 'retryAfter is NaN'],
+    [{ retryAfter: -1 }, 'retryAfter is -1'],
+    [{ retryAfter: '1' }, 'retryAfter is "1"'],
+    [{ timeoutStatus: 200 }, 'timeoutStatus is 200'],
+    [{ timeoutStatus: 600 }, 'timeoutStatus is 600'],
+    [{ timeoutStatus: 423.5 }, 'timeoutStatus is 423.5'],
+    ['423', 'takes an object'],
+  ])('LockExceptionFilter refuses %j', (options, message) => {
+    expect(() => new LockExceptionFilter({} as any, options as any)).toThrow(
+      expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }),
+    );
+  });
+
+  it('LockExceptionFilter takes HTTP errors, with and without options', () => {
+    for (const options of [
+      undefined,
+      {},
+      { timeoutStatus: 409 as const, retryAfter: 0 },
+      { timeoutStatus: 423 as const },
+    ]) {
+      expect(() => new LockExceptionFilter({} as any, options)).not.toThrow();
+    }
+  });
+
+  const silent = { debug() {}, warn() {} };
+  const client: any = { Histogram: class {}, Counter: class {}, Gauge: class {} };
+  const tracer: any = { startSpan: () => ({}) };
+  it.each<[string, () => unknown, string]>([
+    ['types that are no list', () => structuredLogs(silent, { types: 'lost' as any }), 'types'],
+    ['a type that there is not', () => structuredLogs(silent, { types: ['lots' as any] }), "did you mean 'lost'?"],
+    ['an option of logs', () => structuredLogs(silent, { type: ['lost'] } as any), "did you mean 'types'?"],
+    ['a logger that is none', () => structuredLogs({} as any), 'logger'],
+    ['an option of spans', () => openTelemetrySpans(tracer, { key: false } as any), "did you mean 'keys'?"],
+    ['keys', () => openTelemetrySpans(tracer, { keys: 'no' as any }), 'keys is "no"'],
+    ['a tracer that is none', () => openTelemetrySpans({} as any), 'tracer'],
+    ['a meter that is none', () => openTelemetryMetrics({} as any), 'meter'],
+    ['an option of Prometheus', () => prometheusMetrics({} as any, { bucket: [1] } as any), "did you mean 'buckets'?"],
+    ['buckets', () => prometheusMetrics({} as any, { buckets: [1, NaN] }), 'buckets[1] is NaN'],
+    ['buckets that do not grow', () => prometheusMetrics({} as any, { buckets: [2, 1] }), 'buckets'],
+    ['no buckets', () => prometheusMetrics({} as any, { buckets: [] }), 'buckets'],
+    ['a registry', () => prometheusMetrics(client, { registry: 1 as any }), 'registry'],
+    ['no client', () => prometheusMetrics(undefined as any), 'client'],
+  ])('metrics refuse %s', (_what, make, message) => {
+    expect(make).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
+  });
+});
+
+describe('options that are allowed and look wrong', () => {
+  const about = (word: string): string[] => bench.warnings.filter((text) => text.includes(word));
+
+  it('a fixed lease with maxRenewTimes is taken, with one warning', async () => {
+    const service = await bench.service();
+    for (let i = 0; i < 3; i++) {
+      const lock = await service.acquire(`a${i}`, { expire: '5s', maxRenewTimes: 3 });
+      await lock.release();
+    }
+    expect(about('maxRenewTimes')).toEqual([expect.stringMatching(/fixed lease.*not renewed.*leave/)]);
+    await service.acquire('b', { expire: '5s', maxRenewTimes: 3, pattern: 'b:*' });
+    expect(about('maxRenewTimes')).toHaveLength(2);
+    expect(about('maxRenewTimes')[1]).toContain('b:*');
+    await bench.service({ defaults: { expire: '5s', maxRenewTimes: 3 } });
+    expect(about('maxRenewTimes')).toHaveLength(3);
+  });
+
+  it('a fixed lease in a module whose default is maxRenewTimes needs no warning', async () => {
+    const service = await bench.service({ defaults: { maxRenewTimes: 3 } });
+    await service.acquire('a', { expire: '5s' });
+    expect(about('maxRenewTimes')).toEqual([]);
+  });
+
+  it('a waitTimeout from 1 to 49 warns once that seconds may be meant', async () => {
+    const service = await bench.service();
+    for (let i = 0; i < 3; i++) await service.acquire(`a${i}`, { waitTimeout: 5 }).catch(() => undefined);
+    expect(about('waitTimeout')).toEqual([expect.stringMatching(/waitTimeout is 5.*'5s'/)]);
+    await service
+      .getLock('b')
+      .tryLock(30, '1s')
+      .catch(() => undefined);
+    expect(about('waitTimeout')).toHaveLength(2);
+    await service
+      .getCountDownLatch('c')
+      .await(10)
+      .catch(() => undefined);
+    expect(about('waitTimeout')).toHaveLength(3);
+    await bench.service({ defaults: { waitTimeout: 10 } });
+    expect(about('waitTimeout')).toHaveLength(4);
+  });
+
+  it.each([0, 50, 1_000, '5ms', '5s', Infinity])('a waitTimeout of %s needs none', async (waitTimeout) => {
+    const service = await bench.service({ defaults: { waitTimeout } });
+    await service.acquire('a', { waitTimeout }).catch(() => undefined);
+    expect(about('waitTimeout')).toEqual([]);
+  });
+
+  it('a decorated method warns once, and a text with a unit never', async () => {
+    class Jobs {
+      @DistributedLock({ key: 'a', waitTimeout: 7, expire: '9s', maxRenewTimes: 2, onContended: 'skip' })
+      async wrong(): Promise<void> {}
+      @DistributedLock({ key: 'b', waitTimeout: '7ms' })
+      async right(): Promise<void> {}
+    }
+    const service = await bench.service();
+    const { getLockServiceToken } = await import('nestjs-redis-locks');
+    const jobs = Object.assign(new Jobs(), { [getLockServiceToken()]: service });
+    for (let i = 0; i < 3; i++) {
+      await jobs.wrong().catch(() => undefined);
+      await jobs.right().catch(() => undefined);
+    }
+    expect([about('waitTimeout').length, about('maxRenewTimes').length, bench.warnings.length]).toEqual([1, 1, 2]);
+  });
+});

@@ -1,0 +1,312 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Lock, LockHandle, LockService } from 'nestjs-redis-locks';
+import { currentScope } from '../../../lib/locks/lock-scope.js';
+import { deferred } from '../../support/deferred.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { LockBench, timed } from '../../support/locks.js';
+
+const bench = new LockBench();
+const LEASE = 600;
+
+const notRenewed = (): string[] => bench.warnings.filter((text) => text.includes('is not renewed any more'));
+
+/** Resolves when the key is free: at the latest a lease after the last renewal. */
+const untilFree = (service: LockService): Promise<void> =>
+  eventuallyPasses(async () => expect(await service.inspect('a')).toBeNull(), { within: 3 * LEASE });
+
+/** Goes on long after the lease would have ended if nobody renewed it. */
+async function forSeveralLeases(): Promise<void> {
+  const since = performance.now();
+  await eventually(() => performance.now() - since > 2.5 * LEASE, { within: 5 * LEASE });
+}
+
+/** What people write who come from Redisson: the attempt within the `try`, the guard in the `finally`. */
+async function guarded(lock: Lock, work: (handle: LockHandle) => Promise<void>): Promise<string> {
+  try {
+    const handle = await lock.tryLock();
+    if (handle === null) return 'busy';
+    await work(handle);
+    return 'done';
+  } finally {
+    if (lock.isHeldByCurrentContext()) await lock.unlock();
+  }
+}
+
+/** The same without the guard. */
+async function careless(lock: Lock, attempt: () => Promise<unknown>): Promise<void> {
+  try {
+    await attempt();
+  } finally {
+    await lock.unlock();
+  }
+}
+
+describe('a shared Lock object outside of any context', () => {
+  it('serves callers that come one after the other', async () => {
+    const service = await bench.service();
+    const [lock, other] = [service.getLock('a'), service.getLock('a')];
+    for (let i = 0; i < 3; i += 1) {
+      await lock.lock();
+      expect(await other.tryLock()).toBeNull();
+      await lock.unlock();
+      expect(await guarded(lock, async () => {})).toBe('done');
+      const theirs = await other.lock();
+      expect(await guarded(lock, async () => {})).toBe('busy');
+      await theirs.release();
+    }
+    expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
+  });
+
+  it('refuses a call that overlaps, when it begins, and says what to write', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const first = lock.lock();
+    const calls = [
+      () => lock.lock(),
+      () => lock.tryLock(),
+      () => lock.tryLock('1s'),
+      () => first.then(() => lock.lock()),
+    ];
+    for (const call of calls) {
+      const { error, took } = await timed(call);
+      expect(error).toMatchObject({ code: 'LOCK_CONFIG', key: 'a' });
+      expect((error as Error).message).toMatch(/object for each call, write run\(key, task\) or @DistributedLock/);
+      expect(took).toBeLessThan(900);
+    }
+    await (await first).verify();
+    await (await first).release();
+  });
+
+  it.each<[string, (lock: Lock) => Promise<unknown>]>([
+    ['lock()', (lock) => careless(lock, () => lock.lock())],
+    ['tryLock()', (lock) => careless(lock, () => lock.tryLock())],
+    ['tryLock() with a wait', (lock) => careless(lock, () => lock.tryLock('50ms'))],
+    ['tryLock() and the guard', (lock) => guarded(lock, async () => {})],
+  ])(
+    'does not let %s of a second caller end the lock of the first, nor keep it for longer than a lease',
+    async (_, second) => {
+      const service = await bench.service({ lockWatchdogTimeout: LEASE });
+      const lock = service.getLock('a');
+      const handle = await lock.lock();
+      expect((await timed(() => second(lock))).error).toBeDefined();
+      await handle.verify();
+      expect(notRenewed()).toEqual([
+        expect.stringContaining("'a' was taken through a Lock object that overlapping calls share"),
+      ]);
+      await untilFree(service);
+      expect(handle.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+    },
+  );
+
+  it('renews the lock of the first caller for as long as nobody asks to unlock it', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await forSeveralLeases();
+    await handle.verify();
+    expect(await handle.release()).toBe(true);
+    expect(await guarded(lock, async () => {})).toBe('done');
+    expect(notRenewed()).toEqual([]);
+  });
+
+  it('refuses one unlock() for each call that got nothing, and carries out the next', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    for (let i = 0; i < 2; i += 1) await expect(lock.lock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    for (let i = 0; i < 2; i += 1)
+      await expect(lock.unlock()).rejects.toThrow(/stays held until its handle is released/);
+    await handle.verify();
+    await lock.unlock();
+    expect([handle.isHeld, await service.inspect('a'), notRenewed().length]).toEqual([false, null, 1]);
+  });
+
+  it('gives back what is not renewed any more through its handle', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    await timed(() => careless(lock, () => lock.lock()));
+    expect([notRenewed().length, handle.isHeld, handle.holdCount]).toEqual([1, true, 1]);
+    expect(await handle.release()).toBe(true);
+    expect(await service.inspect('a')).toBeNull();
+  });
+
+  it('does not let a caller that has lost the lock unlock that of the next one', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const first = await lock.lock({ expire: 60 });
+    await eventually(() => !first.isHeld);
+    const second = await lock.lock();
+    await expect(lock.unlock()).rejects.toThrow(/may be the unlock\(\) of another one/);
+    await second.verify();
+    await lock.unlock();
+    expect([second.isHeld, await service.inspect('a')]).toEqual([false, null]);
+  });
+
+  it('says to a caller that has lost the lock that it had been lost, and is fit for use again', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    const first = await lock.lock({ expire: 60 });
+    await eventually(() => !first.isHeld);
+    await expect(lock.unlock()).rejects.toThrow(/had been lost/);
+    await lock.lock();
+    await lock.unlock();
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  it('does not renew what was taken here, when it is unlocked within a scope', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    await lock.lock();
+    await expect(service.run('b', () => lock.unlock())).rejects.toThrow(/unlock in the context that locked/);
+    expect(notRenewed()).toHaveLength(1);
+    await untilFree(service);
+  });
+
+  it('goes on renewing when a call within a scope got nothing, and unlocks that', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    const handle = await lock.lock();
+    for (const second of [
+      () => careless(lock, () => lock.tryLock()),
+      () => careless(lock, () => lock.lock({ waitTimeout: 20 })),
+    ])
+      await expect(service.run('b', second)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    expect(await service.run('b', () => guarded(lock, async () => {}))).toBe('busy');
+    await forSeveralLeases();
+    await handle.verify();
+    await lock.unlock();
+    expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
+  });
+
+  it('is one that the library can drop when its caller does: each getLock() has a memory of its own', async () => {
+    const service = await bench.service();
+    const handles = await Promise.all(['a', 'b', 'c'].map((key) => service.getLock(key).lock()));
+    await expect(service.getLock('a').unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    for (const handle of handles) expect(await handle.release()).toBe(true);
+  });
+});
+
+describe('a shared Lock object in scopes', () => {
+  it('has siblings of one scope wait for each other, and unlocks for each what it took', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    let [inside, most] = [0, 0];
+    const section = async (): Promise<void> => {
+      const handle = await lock.lock();
+      try {
+        most = Math.max(most, ++inside);
+        await handle.verify();
+        inside -= 1;
+      } finally {
+        await lock.unlock();
+      }
+    };
+    await service.run('scope', () => Promise.all([section(), section(), section(), section()]));
+    expect([most, await service.inspect('a'), notRenewed()]).toEqual([1, null, []]);
+  });
+
+  it('refuses tryLock() of a sibling, and leaves the lock of the first one alone', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    await service.run('scope', async () => {
+      const end = deferred();
+      const begun = deferred<LockHandle>();
+      const first = guarded(lock, async (handle) => (begun.resolve(handle), end));
+      const handle = await begun;
+      for (const second of [() => lock.tryLock(), () => lock.tryLock(30)]) {
+        await expect(careless(lock, second)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+        await handle.verify();
+      }
+      end.resolve();
+      expect(await first).toBe('done');
+    });
+    expect(await service.inspect('a')).toBeNull();
+  });
+
+  it('does not let a sibling whose wait has ended unlock the lock of the first one', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    await service.run('scope', async () => {
+      const handle = await lock.lock();
+      await expect(careless(lock, () => lock.lock({ waitTimeout: 20 }))).rejects.toMatchObject({
+        code: 'LOCK_NOT_HELD',
+      });
+      await handle.verify();
+      await lock.unlock();
+    });
+    expect(await service.inspect('a')).toBeNull();
+  });
+
+  it('refuses a second reader in one scope, whose unlock() could be that of the first', async () => {
+    const service = await bench.service();
+    const lock = service.getReadWriteLock('a').readLock();
+    await service.run('scope', async () => {
+      const handle = await lock.lock();
+      await expect(careless(lock, () => lock.lock())).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+      await handle.verify();
+      await handle.release();
+    });
+    const readers = [1, 2, 3].map((i) =>
+      service.run(`scope ${i}`, async () => {
+        await lock.lock();
+        await lock.unlock();
+      }),
+    );
+    await Promise.all(readers);
+    expect(await service.inspect('a')).toBeNull();
+  });
+
+  it('never unlocks the lock of the scope itself', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    await service.run('a', async (outer) => {
+      expect(lock.isHeldByCurrentContext()).toBe(true);
+      await expect(careless(lock, () => lock.lock({ signal: AbortSignal.abort() }))).rejects.toThrow(
+        /held by the scope/,
+      );
+      await outer.verify();
+      await lock.lock();
+      await lock.unlock();
+      await expect(lock.unlock()).rejects.toThrow(/held by the scope/);
+      await outer.verify();
+    });
+    expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
+  });
+
+  it('does not renew what was not unlocked before the end of its scope, with one warning', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    const handle = await service.run('scope', () => lock.lock());
+    expect(handle.isHeld).toBe(true);
+    expect(notRenewed()).toEqual([
+      expect.stringContaining("'a' was taken through a Lock object and not unlocked before its scope ended"),
+    ]);
+    await untilFree(service);
+    await service.run('scope', () => careless(lock, () => lock.lock()));
+  });
+
+  it('does not keep the lock of a scope for a hold that was taken again and not unlocked', async () => {
+    const service = await bench.service();
+    await service.run('a', async (outer) => {
+      await service.run('b', () => service.getLock('a').lock());
+      await outer.verify();
+      await service.getLock('a').lock();
+    });
+    expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
+  });
+
+  it('forgets the objects that a long scope does not use any more', async () => {
+    const service = await bench.service();
+    await service.run('long', async () => {
+      for (let i = 0; i < 200; i += 1) {
+        const lock = service.getLock(`key ${i}`);
+        await lock.lock();
+        await lock.unlock();
+      }
+      const remembered = Reflect.get(currentScope()!, 'taken') as Map<object, unknown>;
+      expect(remembered.size).toBeLessThanOrEqual(64);
+    });
+  });
+});

@@ -1,0 +1,163 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Belief, type Question } from '../../../lib/engine/belief.js';
+import { validUntil } from '../../../lib/engine/validity.js';
+
+const LEASE = 10_000;
+const NOW = 1_000;
+
+const beliefOf = (lease = LEASE, details: object = {}): Belief =>
+  new Belief({ lease, longest: lease, from: NOW, restsOn: 0, ...details }, LEASE);
+
+/** Asks, and has it answered after `took` ms that so many ms are left. */
+function look(belief: Belief, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
+  return belief.answered(belief.ask(at, epoch, 0), at + took, left);
+}
+
+describe('a belief', () => {
+  it('is lowered by an answer that contradicts it, counted from the sending of the question', () => {
+    const belief = beliefOf();
+    expect(look(belief, { at: NOW + 1_000, took: 5, left: 3_000 })).toBe('lowered');
+    expect(belief.until).toBe(validUntil(NOW + 1_000, 3_000));
+  });
+
+  it('is not lowered by a slow answer that may mean either, and the next one decides', () => {
+    const until = validUntil(NOW, LEASE);
+    for (const [left, verdict, end] of [
+      // The server stood still for 4 s, and executed the question then.
+      [5_000, 'confirmed', validUntil(NOW + 5_000, 5_000)],
+      [3_000, 'lowered', validUntil(NOW + 5_000, 3_000)],
+    ] as const) {
+      const belief = beliefOf();
+      expect(look(belief, { at: NOW + 1_000, took: 4_000, left: 5_000 })).toBe('unclear');
+      expect([belief.isUnclear, belief.until]).toEqual([true, until]);
+      expect(look(belief, { at: NOW + 5_000, left })).toBe(verdict);
+      expect(belief.isUnclear).toBe(false);
+      expect(belief.until).toBe(end);
+    }
+  });
+
+  it('is lowered by a slow answer at once where the connection was lost since the answer on which it rests', () => {
+    const belief = beliefOf();
+    expect(belief.isFromBefore(1)).toBe(true);
+    expect(look(belief, { at: NOW + 1_000, took: 4_000, left: 5_000, epoch: 1 })).toBe('lowered');
+    expect(belief.until).toBe(validUntil(NOW + 1_000, 5_000));
+    expect(belief.isFromBefore(1)).toBe(false);
+    // It rests on that answer by now, so the next slow one says nothing again.
+    expect(look(belief, { at: NOW + 3_000, took: 2_500, left: 1_000, epoch: 1 })).toBe('unclear');
+  });
+
+  it('allows for what the clocks may part by between it and each server anew', () => {
+    const belief = beliefOf();
+    // The server before had 50 ms more, which is less than the clocks may part by.
+    const left = LEASE - 1_000 - 50;
+    expect(look(belief, { at: NOW + 1_000, left, epoch: 1 })).toBe('confirmed');
+    expect(belief.until).toBe(validUntil(NOW + 1_000, left));
+  });
+
+  it('is not lowered by the answer to a question that a newer answer has overtaken', () => {
+    const belief = beliefOf();
+    const [old, renewal] = [belief.ask(NOW + 100, 0, 0), belief.ask(NOW + 200, 0, LEASE)];
+    expect(belief.answered(renewal, NOW + 210, LEASE)).toBe('confirmed');
+    expect(belief.answered(old, NOW + 220, 3_000)).toBe('ignored');
+    expect(belief.until).toBe(validUntil(NOW + 200, LEASE));
+  });
+
+  it('is raised by the answer to an older question, unless it has been lowered since', () => {
+    for (const [left, until] of [
+      [LEASE - 200, validUntil(NOW + 100, LEASE)],
+      [3_000, validUntil(NOW + 200, 3_000)],
+    ] as const) {
+      const belief = beliefOf();
+      const [renewal, newer] = [belief.ask(NOW + 100, 0, LEASE), belief.ask(NOW + 200, 0, 0)];
+      belief.answered(newer, NOW + 201, left);
+      expect(belief.answered(renewal, NOW + 210, LEASE)).toBe('ignored');
+      expect(belief.until).toBe(until);
+    }
+  });
+
+  it('is not raised by what was asked before a reconnect once the server behind it has answered', () => {
+    const belief = beliefOf();
+    const extension = belief.ask(NOW + 100, 0, 6 * LEASE);
+    look(belief, { at: NOW + 200, left: LEASE - 100, epoch: 1 });
+    belief.answered(extension, NOW + 300, 6 * LEASE);
+    expect(belief.until).toBeLessThan(NOW + LEASE);
+  });
+
+  it('of the next one in turn is lowered by an answer to those before it', () => {
+    const belief = beliefOf();
+    const question = belief.ask(NOW + 100, 0, 0);
+    const next = belief.passTo(NOW + 110, LEASE).passTo(NOW + 120, LEASE);
+    expect(next.answered(question, NOW + 130, 3_000)).toBe('lowered');
+    expect(next.until).toBe(validUntil(NOW + 100, 3_000));
+    expect(next.answered(next.ask(NOW + 140, 0, LEASE), NOW + 150, LEASE)).toBe('confirmed');
+  });
+
+  it('does not go on to the next one in turn while an answer is unclear', () => {
+    const belief = beliefOf();
+    expect(belief.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(true);
+    look(belief, { at: NOW, took: 1_000, left: LEASE - 500 });
+    expect(belief.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(false);
+  });
+
+  it('knows what it was promised and the store lacks: a grant that is not full, an extension, a renewal', () => {
+    const pushed = beliefOf(3_000);
+    expect(pushed.missingLease(NOW + 1_000)).toBe(LEASE - 1_000);
+    look(pushed, { at: NOW + 1_000, left: LEASE - 1_000 });
+    expect(pushed.missingLease(NOW + 1_000)).toBe(0);
+    // A server that has missed this.
+    look(pushed, { at: NOW + 2_000, left: 1_000 });
+    expect(pushed.missingLease(NOW + 2_000)).toBe(LEASE - 2_000);
+
+    const extended = beliefOf();
+    const [extension] = extended.resize(NOW + 1_000, 0, 6 * LEASE, 0);
+    extended.answered(extension, NOW + 1_001, 6 * LEASE);
+    look(extended, { at: NOW + 2_000, left: LEASE - 2_000, epoch: 1 });
+    expect(extended.missingLease(NOW + 2_000)).toBe(6 * LEASE - 1_000);
+
+    const renewed = beliefOf();
+    const renewal = renewed.ask(NOW + 1_000, 0, LEASE);
+    renewed.answered(renewal, NOW + 1_001, LEASE);
+    renewed.renewed(renewal);
+    look(renewed, { at: NOW + 2_000, left: LEASE - 2_000, epoch: 1 });
+    expect(renewed.missingLease(NOW + 2_000)).toBe(LEASE - 1_000);
+  });
+
+  it('is promised no more than what was asked for last', () => {
+    const belief = beliefOf();
+    belief.resize(NOW + 1_000, 0, 2_000, 0);
+    expect(belief.promisedLease(NOW + 1_500)).toBe(1_500);
+    expect(belief.missingLease(NOW + 1_500)).toBe(0);
+    expect(belief.promisedLease(NOW + 5_000)).toBe(0);
+  });
+
+  it('that is right is never lowered, whatever the clocks, the delays and the order of the answers', () => {
+    const ms = fc.double({ min: 0, max: 3_000, noNaN: true });
+    const rate = fc.double({ min: 0.9901, max: 1.0099, noNaN: true });
+    const asked = fc.record({ wait: ms, there: ms, back: ms, renews: fc.boolean() });
+    fc.assert(
+      fc.property(rate, ms, fc.array(asked, { maxLength: 8 }), (speed, there, questions) => {
+        // The server's clock, in whole ms.
+        const time = (now: number): number => Math.floor(77_000 + now * speed);
+        const belief = beliefOf();
+        let ends = time(NOW + there) + LEASE;
+        let sent = NOW + there;
+        const answers: Array<{ question: Question; at: number; left: number }> = [];
+        let executed = NOW + there;
+        for (const { wait, there: way, back, renews } of questions) {
+          sent += wait;
+          executed = Math.max(executed, sent + way);
+          const question = belief.ask(sent, 0, renews ? LEASE : 0);
+          if (time(executed) >= ends) break;
+          if (renews) ends = Math.max(ends, time(executed) + LEASE);
+          answers.push({ question, at: executed + back, left: ends - time(executed) });
+        }
+        for (const { question, at, left } of answers.sort((a, b) => a.at - b.at)) {
+          if (at >= belief.until) break;
+          expect(belief.answered(question, at, left)).not.toBe('lowered');
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
