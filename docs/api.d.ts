@@ -558,6 +558,7 @@ export interface LockStore {
     readonly listening: boolean;
     readonly hearsAll?: boolean;
     readonly epoch: number;
+    readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;
     readonly keepsPermits: boolean;
     readonly latches: LatchStore | undefined;

@@ -17,7 +17,14 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
-import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
+import type {
+  FenceReply,
+  FenceRequest,
+  QuorumMember,
+  ReinstateReply,
+  ReinstateRequest,
+  ServerIdentity,
+} from '../quorum-member.js';
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
@@ -220,6 +227,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
+  }
+
+  async reinstate({ key, id, mode, owner, lease, latest, token, turns }: ReinstateRequest): Promise<ReinstateReply> {
+    const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, turns];
+    const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
+    return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError when the server does not answer within `commandTimeout` */

@@ -7,7 +7,14 @@ import type {
   RenewReply,
 } from '../../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../../lib/store/memory/memory-backend.js';
-import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../../../lib/store/quorum-member.js';
+import type {
+  FenceReply,
+  FenceRequest,
+  QuorumMember,
+  ReinstateReply,
+  ReinstateRequest,
+  ServerIdentity,
+} from '../../../lib/store/quorum-member.js';
 import { SimulatedStore, type Surroundings } from '../../support/simulation.js';
 
 /** What the time of masters is counted from. */
@@ -45,6 +52,16 @@ export class SimulatedMaster {
     this.tokens.set(id, token);
     return { outcome: 'written', lease: left };
   }
+
+  async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    const { key, id, token, turns } = request;
+    const reply = await this.backend.execute(() => this.backend.withLock(key, (lock) => lock.reinstate(request)));
+    if (reply === 'held') {
+      this.floor = Math.max(this.floor, token + turns - 1);
+      this.tokens.set(id, token);
+    }
+    return reply;
+  }
 }
 
 /** One client's connection to a master, in bad weather. */
@@ -71,6 +88,10 @@ export class SimulatedMember extends SimulatedStore implements QuorumMember {
       const [left] = await this.renewThere([{ ...request, lease: 0 }]);
       return this.master.fence(request, left!);
     });
+  }
+
+  reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    return this.send(() => this.master.reinstate(request));
   }
 
   async identify(): Promise<ServerIdentity | undefined> {
