@@ -5,6 +5,8 @@ export interface MemoryHold extends GrantedClaim {
   readonly token: number;
   readonly since: number;
   ends: number;
+  /** Granted by a message, and its client has not been heard of since. */
+  pushed: boolean;
 }
 
 /** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */
@@ -34,19 +36,23 @@ export class MemoryHolds {
     return this.holds.size > 0;
   }
 
-  /** The holds whose leases have not ended, and the ids of those whose leases have. */
-  read(now: number): { readonly holds: MemoryHold[]; readonly ended: readonly string[] } {
+  /** The holds whose leases have not ended, and those whose leases have. */
+  read(now: number): { readonly holds: MemoryHold[]; readonly ended: readonly MemoryHold[] } {
     this.exist(now);
     const all = [...this.holds.values()];
     return {
       holds: all.filter(({ ends }) => ends > now),
-      ended: all.filter(({ ends }) => ends <= now).map(({ id }) => id),
+      ended: all.filter(({ ends }) => ends <= now),
     };
   }
 
-  /** They live as long as the longest of their leases. */
+  /**
+   * They live as long as the longest of their leases; a pushed grant twice that, so that one that was not taken is noticed
+   * by a waiter that asks then.
+   */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
-    if (holds.length > 0) this.until = Math.max(...holds.map(({ ends }) => ends));
+    if (holds.length === 0) return;
+    this.until = Math.max(...holds.map(({ ends, since, pushed }) => (pushed ? 2 * ends - since : ends)));
   }
 
   keepUntil(ends: number): void {
