@@ -72,7 +72,7 @@ describe('a client that does not take its grant', () => {
     frozen.process.resume();
     await eventually(async () => (await bench.waiters(KEY))[0] === places[1], { what: 'the old place' });
     await mine.release();
-    const theirHandle = (await Promise.race(theirs)) as RemoteHandle;
+    const theirHandle = (await Promise.race<unknown>(theirs)) as RemoteHandle;
     expect(served).toEqual(['second', 'frozen']);
     await frozen.release(theirHandle);
     await (await last).release();
