@@ -6,7 +6,7 @@ import { LockStoreError, type LockLostError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Announcer } from './announcer.js';
 import type { Question } from './belief.js';
-import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener } from './hold.js';
+import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener, type ReplicaTerms } from './hold.js';
 import { Watchdog, type WatchdogObserver } from './watchdog.js';
 
 /** What a keeper needs from its surroundings. */
@@ -114,7 +114,8 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   async verify(hold: Hold): Promise<void> {
     if (!hold.isHeld) hold.assertHeld();
     // They may take their time, and what is left of the lease is to be recent.
-    const unconfirmed = await this.unconfirmedByReplicas(hold);
+    const { replicas } = hold.terms;
+    const unconfirmed = replicas && (await this.unconfirmedBy(replicas, hold));
     const isSure = (await this.lookAt(hold)) || (await this.lookAt(hold));
     hold.assertHeld();
     if (!isSure) this.watchdog.askNow([hold]);
@@ -144,9 +145,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
    * A master that is cut off from its replicas goes on to confirm what it has, while one of them has taken over: so they
    * are asked for by a hold that was taken with them. Answers why that failed.
    */
-  private async unconfirmedByReplicas({ key, id, terms }: Hold): Promise<LockStoreError | undefined> {
-    if (terms.replicas === undefined) return undefined;
-    const { min, timeout } = terms.replicas;
+  private async unconfirmedBy({ min, timeout }: ReplicaTerms, { key, id }: Hold): Promise<LockStoreError | undefined> {
     const replicas = await this.environment.store.replicate({ key, id, min, timeout });
     if (replicas >= min) return undefined;
     const message = `${replicas} of at least ${min} replicas confirmed '${key}' within ${timeout} ms: it may be held elsewhere`;

@@ -46,12 +46,14 @@ local function free_at(holds, request)
   return ends
 end
 
--- The state lives as long as the longest of its leases; that of a pushed grant twice, so that one that was not taken is
--- noticed by a waiter that asks then.
+-- The state lives as long as the longest of its leases; with a pushed grant half a second longer, so that a waiter that
+-- asks then notices one that was not taken.
+local NOTICED_FOR = 500
+
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end

@@ -9,6 +9,9 @@ export interface MemoryHold extends GrantedClaim {
   pushed: boolean;
 }
 
+/** ms for which a pushed grant that was not taken is kept, to be noticed. */
+const NOTICED_FOR = 500;
+
 /** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */
 export class MemoryHolds {
   private readonly holds = new Map<string, MemoryHold>();
@@ -47,12 +50,12 @@ export class MemoryHolds {
   }
 
   /**
-   * They live as long as the longest of their leases; a pushed grant twice that, so that one that was not taken is noticed
-   * by a waiter that asks then.
+   * They live as long as the longest of their leases; with a pushed grant half a second longer, so that a waiter that asks
+   * then notices one that was not taken.
    */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
     if (holds.length === 0) return;
-    this.until = Math.max(...holds.map(({ ends, since, pushed }) => (pushed ? 2 * ends - since : ends)));
+    this.until = Math.max(...holds.map(({ ends, pushed }) => (pushed ? ends + NOTICED_FOR : ends)));
   }
 
   keepUntil(ends: number): void {

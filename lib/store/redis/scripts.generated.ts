@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '3ce4345b0915e5a2a8029947c6afa937ad750716',
+    sha1: '41d2e7216b8332200f016f9b6fd9f8262b4e3ecd',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -145,10 +145,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -204,7 +205,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'e127e92f580d00e5ca62201c655fd04c0ec1e8d3',
+    sha1: 'c192a091fdced168f70d53f2b05f8d430e330b5a',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -351,10 +352,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -716,7 +718,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '8dcea441c7a6ffd6ca839d8b30d5ad7bbcf82c6f',
+    sha1: '9c7363a38a3b2255c95dc0856499d32f33bacb56',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -848,10 +850,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -1116,7 +1119,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '3c4dc16f6d7937c9e215fe72c1bf7e4f2da756a7',
+    sha1: '46c804ef503549ffe7110fc32fff0f84cea28b97',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1248,10 +1251,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -1285,7 +1289,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'edd562bd5d77a685f84592bea292cc7bb900e5ff',
+    sha1: '00ae20659e56f702c7f9e55d2b56698174729396',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1417,10 +1421,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -1706,7 +1711,7 @@ return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'd96d382076ee070b77dce2e5f1227679e0777f08',
+    sha1: 'a38c527acf2d6ef85392d0a281a6bbe3109a6292',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1838,10 +1843,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -2247,7 +2253,7 @@ return version`,
   },
   reinstate: {
     name: 'reinstate',
-    sha1: 'efc026291442160f5d40d55c23ab901b7ab5d608',
+    sha1: '6a1e01f44bc000eabe9a873135c693aac4f8c2f0',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2379,10 +2385,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -2546,7 +2553,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '52ce409064ffbec94c66a1c081515f68fa200047',
+    sha1: '9097b8e99b44b74c4376b843824c64905279b92a',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2685,10 +2692,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -3089,7 +3097,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '7ee5569c84af35f3d7a574b88c2581fb12d73880',
+    sha1: 'a92f2657178924f7f2026f05b626f7b61dca46bb',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -3221,10 +3229,11 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and 2 * hold.ends - hold.since or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
