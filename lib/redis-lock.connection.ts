@@ -1,6 +1,6 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from './common/credentials.js';
-import { quote } from './common/describe.js';
+import { oneLine, quote } from './common/describe.js';
 import { refuseHiddenOptions, refuseHoles } from './locks/own-options.js';
 import { isLockConfigError, LockConfigError } from './errors/index.js';
 
@@ -97,7 +97,7 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new LockConfigError(
-      `connection.${unknown} is not known beside connection.cluster: what is for all nodes belongs in ` +
+      `connection.${oneLine(unknown)} is not known beside connection.cluster: what is for all nodes belongs in ` +
         'connection.options.redisOptions, the rest of what ioredis takes in connection.options.',
     );
   }

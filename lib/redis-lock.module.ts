@@ -165,7 +165,7 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       'isGlobal comes too late here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
-  if (written.name !== undefined && written.name !== name) {
+  if (written.name !== undefined && readInstanceName(written.name) !== name) {
     throw new LockConfigError(
       `the options of RedisLockModule '${name}' have the name '${written.name}': ` +
         `write it beside the factory instead: forRootAsync({ name: '${written.name}', … }).`,

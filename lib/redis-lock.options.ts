@@ -1,4 +1,5 @@
 import type { RedisOptions } from 'ioredis';
+import { refuseUrls } from './common/refuse-urls.js';
 import type { Clock } from './common/clock.js';
 import { Concealed } from './common/concealed.js';
 import { describe, quote } from './common/describe.js';
@@ -19,7 +20,6 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
-  refuseUrls,
 } from './locks/option-readers.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';

@@ -1,4 +1,5 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
+import { refuseUrls } from '../common/refuse-urls.js';
 import { describe, quote } from '../common/describe.js';
 import { refuseHoles } from '../locks/own-options.js';
 import type { Duration } from '../common/duration.js';
@@ -124,6 +125,7 @@ const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
 function readNames(connection: unknown): readonly string[] {
   const names: readonly unknown[] = Array.isArray(connection) ? connection : [connection];
   refuseHoles('connection', names);
+  for (const name of names) refuseUrls('connection', name);
   if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
   throw new LockConfigError("connection must be the name of a RedisLockModule such as 'jobs', or a list of names.");
 }

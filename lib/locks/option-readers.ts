@@ -1,7 +1,6 @@
 import { parseDuration } from '../common/duration.js';
 import { refuseHiddenOptions, refuseHoles } from './own-options.js';
 import { LockConfigError } from '../errors/index.js';
-import { isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 
 /*
@@ -139,18 +138,6 @@ export function readChoice<T extends string>(label: string, written: unknown, wo
   if (typeof written === 'function' || words.includes(written as T)) return;
   const choices = words.map((word) => `'${word}'`).join(', ');
   throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
-}
-
-/**
- * A name is printed, and a URL may hold a password.
- * @throws LockConfigError
- */
-export function refuseUrls(label: string, name: unknown): void {
-  if (typeof name !== 'string' || !isRedisUrl(name)) return;
-  throw new LockConfigError(
-    `${label} is a URL: where Redis is stands in RedisLockModule.forRoot({ name: 'jobs', connection: url }), ` +
-      "and everywhere else its name, such as 'jobs'.",
-  );
 }
 
 /** Options come as an object; a number there is meant as one of them, and would be passed over silently. */

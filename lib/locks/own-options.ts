@@ -1,5 +1,5 @@
 import { LockConfigError } from '../errors/index.js';
-import { describe } from '../common/describe.js';
+import { describe, oneLine } from '../common/describe.js';
 
 /**
  * Options are what their caller wrote down: data of their own. What a getter or a prototype would add is refused, and neither
@@ -35,9 +35,10 @@ const isClassLike = (prototype: unknown): prototype is object =>
   typeof prototype === 'object' && prototype !== null && Object.getPrototypeOf(prototype) !== null;
 
 function hidden(label: string, name: string, how: string, written: object): LockConfigError {
+  const option = oneLine(name);
   return new LockConfigError(
-    `${label}: ${name} is ${how} in ${describe(written)}, and options are data of their own: ` +
-      `write { ${name}: … } with its value.`,
+    `${label}: ${option} is ${how} in ${describe(written)}, and options are data of their own: ` +
+      `write { ${option}: … } with its value.`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
+import { refuseUrls } from '../common/refuse-urls.js';
 import { LockService } from '../lock.service.js';
 import { RedisLockModule } from '../redis-lock.module.js';
 import { readInstanceName, type RedisLockRootOptions } from '../redis-lock.options.js';
@@ -8,8 +9,12 @@ import { LockTesting, type LockTestingOptions } from './lock-testing.js';
 /** The options of `RedisLockTestingModule.forRoot`. */
 export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {}
 
-/** The token under which the `LockTesting` of a named instance is provided; that of the default one is the class. */
+/**
+ * The token under which the `LockTesting` of a named instance is provided; that of the default one is the class.
+ * @throws LockConfigError for a URL: its password would be printed wherever the token is
+ */
 export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionToken<LockTesting> {
+  refuseUrls('getLockTestingToken', name);
   return name === DEFAULT_INSTANCE ? LockTesting : Symbol.for(`LockTesting '${name}'`);
 }
 
