@@ -4,13 +4,7 @@ import { describe, quote } from '../common/describe.js';
 import { refuseHoles } from '../locks/own-options.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
-import {
-  readCount,
-  readDuration,
-  readFlag,
-  refuseAllButObjects,
-  refuseUnknownOptions,
-} from '../locks/option-readers.js';
+import { readCount, readDuration, readFlag, refuseUnknownOptions } from '../locks/option-readers.js';
 
 /** What a page shows, and what it lets its viewers do. */
 export interface RedisLockDashboardSettings {
@@ -95,7 +89,6 @@ export function resolveSettings(
 /** @throws LockConfigError for what would be passed over silently */
 export function refuseOtherOptions(method: string, written: unknown, known: readonly string[]): void {
   const label = `RedisLockDashboardModule.${method}`;
-  refuseAllButObjects(label, written);
   refuseUnknownOptions(label, written, known);
 }
 

@@ -1,5 +1,5 @@
 import { parseDuration } from '../common/duration.js';
-import { refuseHiddenOptions, refuseHoles } from './own-options.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './own-options.js';
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 
@@ -148,8 +148,15 @@ export function refuseAllButObjects(label: string, written: unknown): asserts wr
 
 /** Names an option that does not exist, and the one that may have been meant; or one that is not the options' own. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
+  refuseUnreadable(label, () => refuseOptions(label, written, known));
+}
+
+function refuseOptions(label: string, written: unknown, known: readonly string[]): void {
   refuseAllButObjects(label, written);
-  const unknown = Object.getOwnPropertyNames(written).find((name) => !known.includes(name));
+  refuseOtherKinds(label, written);
+  const unknown = Reflect.ownKeys(written)
+    .find((name) => !known.includes(name as string))
+    ?.toString();
   if (unknown === undefined) return refuseHiddenOptions(label, written, known);
   const meant = suggestion(unknown, known);
   const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?`;
