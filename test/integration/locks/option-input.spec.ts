@@ -257,7 +257,7 @@ describe('options that are not written where they are read', () => {
         let inside = 0;
         const section = async (): Promise<void> => {
           inside += 1;
-          if (inside > 1) overlaps.push(`${name} = ${String(value)}`);
+          if (inside > 1) overlaps.push(`${name} = ${JSON.stringify(value)}`);
           await new Promise((resolve) => setImmediate(resolve));
           inside -= 1;
         };
