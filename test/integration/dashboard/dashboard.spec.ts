@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { map, type Observable, type Subject } from 'rxjs';
+import { map, type Observable } from 'rxjs';
 import { getLockServiceToken, LockService } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
@@ -357,7 +357,7 @@ describe('the dashboard', () => {
   });
 
   it('collects nothing where it is not imported', async () => {
-    const isObserved = ({ events }: LockService) => (events.source as unknown as Subject<unknown>).observed;
+    const isObserved = (service: any): boolean => service.engine.announcer.sink.observed;
     const app = await bench.boot();
     expect(isObserved(app.get(LockService))).toBe(false);
     const server = await serve(bench, {});
