@@ -136,10 +136,17 @@ export const MUTATIONS = [
     to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
+    name: 'belief-never-shrinks',
+    what: 'the answer of a server that took over may only raise belief',
+    file: BELIEF,
+    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
+    to: 'this.end = Math.max(this.end, certain);',
+  },
+  {
     name: 'no-renewal',
     what: 'leases are not renewed',
     file: WATCHDOG,
-    from: 'if (this.mayRenew(hold)) this.enqueue(hold, false);',
+    from: 'if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);',
     to: '',
   },
   {

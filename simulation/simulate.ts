@@ -111,6 +111,7 @@ class Simulation implements FaultTargets {
     const life = (this.lives[place] = (this.lives[place] ?? 0) + 1);
     const process = new Process({ place, life, schedule, world, server, trace });
     this.processes[place] = process;
+    process.store.onAnswer = (id, life) => this.judge.excuses.answered(id, life);
     void process.engine.start();
     this.crews[place]!.start(process);
   }

@@ -82,6 +82,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     [1, 'server frozen'],
     [1, 'server restarted'],
     [1, 'server emptied'],
+    [2, 'failover'],
     [1, 'force release'],
     [1, 'permits set'],
     [1, 'wall clock'],

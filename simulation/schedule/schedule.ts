@@ -69,6 +69,7 @@ export type FaultKind =
   | 'server frozen'
   | 'server restarted'
   | 'server emptied'
+  | 'failover'
   | 'force release'
   | 'permits set'
   | 'wall clock';
