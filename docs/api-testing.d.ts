@@ -51,7 +51,6 @@ export interface RecordedAcquisition {
 
 export declare class ManualClock implements Clock {
     now(): number;
-    wall(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
     stayAwake(): () => void;

@@ -558,6 +558,7 @@ export interface LockStore {
     readonly listening: boolean;
     readonly hearsAll?: boolean;
     readonly epoch: number;
+    readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;
     readonly keepsPermits: boolean;
     readonly latches: LatchStore | undefined;
@@ -687,7 +688,6 @@ export interface ListRequest {
 
 export interface Clock {
     now(): number;
-    wall(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
     stayAwake(): () => void;

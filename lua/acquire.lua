@@ -34,6 +34,7 @@ end
 --- @include "shared/messages"
 --- @include "shared/queue"
 --- @include "shared/settle"
+--- @include "shared/gone"
 --- @include "shared/ask"
 
 return ask(request_at(2))

@@ -14,6 +14,11 @@
 --- @include "shared/messages"
 --- @include "shared/queue"
 --- @include "shared/settle"
+--- @include "shared/gone"
+
+-- For so many ms at least no vote of a hold is taken again here (see reinstate.lua): its client hears of that within one
+-- renewal.
+local REVOKED_MEMORY = 60000
 
 local granted_at = {}
 for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
@@ -25,6 +30,7 @@ for _, hold in ipairs(holds) do
     redis.call('HDEL', STATE, hold.id)
     count = count + 1
     if hears_of_end(hold.id) then told = told + 1 end
+    remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
     tell_revoked(hold)
   else
     kept[#kept + 1] = hold

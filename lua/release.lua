@@ -30,6 +30,7 @@ remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
 --- @include "shared/messages"
 --- @include "shared/queue"
 --- @include "shared/settle"
+--- @include "shared/gone"
 --- @include "shared/ask"
 
 if kept and keep > 0 then
@@ -42,10 +43,7 @@ end
 
 local function leave()
   drop_ticket(id)
-  if remember == 0 then return end
-  redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
-  redis.call('ZADD', GONE, integer(now + remember), id)
-  redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), remember)))
+  if remember > 0 then remember_left(id, remember) end
 end
 if released == 0 or remember > 0 then leave() end
 

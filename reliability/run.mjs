@@ -41,7 +41,7 @@ async function main(args) {
 
 async function runsOf(scenario, { installation, untouched, rounds }) {
   const fault = FAULTS[scenario.fault];
-  const start = () => TOPOLOGIES[scenario.topology].start(installation);
+  const start = () => TOPOLOGIES[scenario.topology].start(installation, fault.needs);
   const runs = [];
   let topology;
   try {

@@ -34,6 +34,9 @@ export const SCENARIOS = [
     ['master-killed', 'either', 60_000, 'test/integration/sentinel/failover.spec.ts'],
     ['sentinel-failover', 'either', 60_000, 'test/integration/sentinel/failover.spec.ts'],
     ['failover-unasked', 'either', 90_000, `${FAULTS}/plain-failover.spec.ts`],
+    ['sentinel-frozen', 'kept', 10_000, `${FAULTS}/frozen-sentinel.spec.ts`],
+    ['sentinel-and-master-frozen', 'either', 20_000, `${FAULTS}/frozen-sentinel.spec.ts`],
+    ['sentinel-and-master-cut-off', 'either', 20_000, `${FAULTS}/frozen-sentinel.spec.ts`],
   ]),
   ...on('cluster', [
     ['restart', 'either', 60_000, `${FAULTS}/cluster-outages.spec.ts`],
@@ -48,6 +51,8 @@ export const SCENARIOS = [
     ['master-killed', 'either', 60_000, `${FAULTS}/cluster-failover.spec.ts`],
     ['cluster-failover', 'kept', 30_000, `${FAULTS}/cluster-failover.spec.ts`],
     ['slot-moved', 'kept', 30_000, `${FAULTS}/cluster-migration.spec.ts`],
+    ['master-frozen', 'either', 20_000, `${FAULTS}/cluster-frozen.spec.ts`],
+    ['listed-gone', 'either', 30_000, `${FAULTS}/cluster-frozen.spec.ts`],
   ]),
   ...on('redlock', [
     ['restart', 'kept', 10_000, `${FAULTS}/redlock-outages.spec.ts`],

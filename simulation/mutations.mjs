@@ -35,6 +35,13 @@ export const MUTATIONS = [
     to: 'return sent + elapsed;',
   },
   {
+    name: 'uncounted-suspension',
+    what: 'the time for which a machine was suspended is not counted',
+    file: 'lib/common/suspension-detector.ts',
+    from: 'if (isSuspension) this.suspended += found.most - known.least;',
+    to: '',
+  },
+  {
     name: 'push-from-arrival',
     what: 'a pushed grant is believed in from its arrival on',
     file: TICKET,

@@ -29,8 +29,11 @@ export interface Run {
 
 /** ms after which even the slowest run is over. */
 const LONGEST = 600_000;
-/** ms after the last visit until whatever was lost on the way has ended with its lease, its patience, or its memory. */
-const AFTERMATH = 6 * TIMES.lease + 4 * TIMES.commandTimeout;
+/**
+ * ms after the last visit until whatever was lost on the way has ended with its lease, its patience, or its memory. That a hold
+ * was ended by force is remembered for a minute.
+ */
+const AFTERMATH = 60_000 + 6 * TIMES.lease + 4 * TIMES.commandTimeout;
 const START = 1_000;
 
 /** Runs a schedule, and judges it; `line` is given what happens, as text. */

@@ -1,8 +1,5 @@
 import type { Clock } from './clock.js';
 
-/** Longer delays make Node's timers fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 /** ms after which a limit is over for good: Node runs its timers before it reads what has arrived meanwhile. */
 export const READING_TIME = 2;
 
@@ -80,7 +77,7 @@ export class Agenda {
     if (at >= this.timerAt) return;
     this.clock.clearTimer(this.timer);
     this.timerAt = at;
-    const delay = Math.min(Math.max(Math.ceil(at - this.clock.now()), 1), LONGEST_TIMER);
+    const delay = Math.max(Math.ceil(at - this.clock.now()), 1);
     this.timer = this.clock.setTimer(delay, () => this.keepAppointments());
   }
 

@@ -1,12 +1,15 @@
+import { platform, uptime } from 'node:os';
+import { ElapsedClock } from './elapsed-clock.js';
 import { outside } from './outside.js';
 
 /** The time, as the engine sees it; tests and simulations bring their own. */
 export interface Clock {
-  /** Milliseconds on a clock that nobody sets. */
+  /** Milliseconds on a clock that nobody sets, and that counts the time for which the machine was suspended. */
   now(): number;
-  /** Milliseconds since 1970 on the clock of the wall, which people and NTP do set; it also runs on in a sleeping machine. */
-  wall(): number;
-  /** Calls back once, at the earliest after `delay` milliseconds. Does not keep the process alive. */
+  /**
+   * Calls back once, when `delay` milliseconds have gone by on this clock, give or take one. If they went by while the machine
+   * was suspended, within about a second after the resume. Does not keep the process alive.
+   */
   setTimer(delay: number, callback: () => void): unknown;
   clearTimer(timer: unknown): void;
   /** Keeps the process alive, for somebody who waits, until what it answers is called. */
@@ -32,11 +35,22 @@ function stayAwake(): () => void {
   };
 }
 
-export const systemClock: Clock = {
-  now: () => performance.now(),
+// The monotonic clock of Linux does not count suspensions. Those of macOS and Windows do, and `os.uptime()` of macOS is
+// made of the wall clock.
+const standsStill = ['linux', 'android'].includes(platform());
+
+const elapsed = new ElapsedClock({
+  monotonic: () => performance.now(),
   wall: () => Date.now(),
+  uptime: standsStill ? uptime : undefined,
   // From outside, so that a timer does not keep the context of whoever set it.
   setTimer: (delay, callback) => outside(() => setTimeout(callback, delay).unref()),
   clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout),
+});
+
+export const systemClock: Clock = {
+  now: () => elapsed.now(),
+  setTimer: (delay, callback) => elapsed.setTimer(delay, callback),
+  clearTimer: (timer) => elapsed.clearTimer(timer),
   stayAwake,
 };

@@ -2,7 +2,7 @@ import type { Agenda } from '../common/agenda.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TransientMap } from '../common/transient.js';
-import type { LockLostError } from '../errors/index.js';
+import { LockStoreError, type LockLostError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Announcer } from './announcer.js';
 import type { Question } from './belief.js';
@@ -104,9 +104,13 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
 
   /** @throws LockLostError, LockStoreError */
   async verify(hold: Hold): Promise<void> {
+    if (!hold.isHeld) hold.assertHeld();
+    // They may take their time, and what is left of the lease is to be recent.
+    const unconfirmed = await this.unconfirmedByReplicas(hold);
     const isSure = (await this.lookAt(hold)) || (await this.lookAt(hold));
     hold.assertHeld();
     if (!isSure) this.watchdog.askNow([hold]);
+    if (unconfirmed !== undefined) throw unconfirmed;
   }
 
   /** Answers whether the answer was the last word. */
@@ -126,6 +130,19 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   private heard(hold: Hold, question: Question, left: number): boolean {
     const holder = this.holderOf(hold);
     return holder !== undefined && this.watchdog.heard(holder, question, left);
+  }
+
+  /**
+   * A master that is cut off from its replicas goes on to confirm what it has, while one of them has taken over: so they
+   * are asked for by a hold that was taken with them. Answers why that failed.
+   */
+  private async unconfirmedByReplicas({ key, id, terms }: Hold): Promise<LockStoreError | undefined> {
+    if (terms.replicas === undefined) return undefined;
+    const { min, timeout } = terms.replicas;
+    const replicas = await this.environment.store.replicate({ key, id, min, timeout });
+    if (replicas >= min) return undefined;
+    const message = `${replicas} of at least ${min} replicas confirmed '${key}' within ${timeout} ms: it may be held elsewhere`;
+    return new LockStoreError(message, { key, transient: true });
   }
 
   /** @throws LockLostError, LockStoreError */
@@ -181,10 +198,6 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
       const why = failure instanceof Error ? failure.message : String(failure);
       this.environment.logger.error(`onLost of '${error.key}' failed: ${why}`);
     }
-  }
-
-  doubted(hold: Hold): void {
-    this.watchdog.askNow([hold]);
   }
 
   renewed(hold: Hold): void {

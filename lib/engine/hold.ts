@@ -7,9 +7,6 @@ import { Belief, type BeliefGrant, type LooseExtension, type Question, type Verd
 
 export type { LockMode };
 
-/** By how much the clocks may part before the machine counts as one that has slept. */
-const SLEPT = 1_000;
-
 /** A grant as the engine believes in it: `from` is before the moment at which the store counts `lease` from. */
 export interface Grant extends BeliefGrant {
   readonly id: string;
@@ -55,8 +52,6 @@ export interface HoldObserver {
   tellLoss(listener: LossListener, error: LockLostError): unknown;
   /** The hold is lost, and its holder has been told. */
   lost(hold: Hold, error: LockLostError): void;
-  /** The clock of the wall has jumped: ask the store whether the hold still stands. */
-  doubted(hold: Hold): void;
 }
 
 /**
@@ -92,7 +87,6 @@ export class Hold {
   loss: LockLostError | undefined;
 
   private fullLease: number;
-  private wallOffset: number;
   private controller: AbortController | undefined;
 
   constructor(
@@ -109,7 +103,6 @@ export class Hold {
     this.owner = terms.owner ?? grant.id;
     this.acquiredAt = clock.now();
     this.fullLease = terms.lease;
-    this.wallOffset = clock.wall() - this.acquiredAt;
   }
 
   get key(): string {
@@ -121,7 +114,7 @@ export class Hold {
     return this.belief.until;
   }
 
-  /** By the clock, not by timers: right on the first line after a stall, too. */
+  /** By the clock, not by timers: right on the first line after a stall or a suspension, too. */
   get isHeld(): boolean {
     if (this.state !== 'held') return false;
     if (this.clock.now() < this.belief.until) return true;
@@ -147,13 +140,6 @@ export class Hold {
   /** @throws LockLostError */
   assertHeld(): void {
     if (!this.isHeld) throw this.loss ?? this.lostError('it has been released');
-    if (!this.hasSlept) return;
-    this.observer.doubted(this);
-    throw this.lostError('the clock has jumped as if the machine had slept, and Redis has not confirmed the hold yet');
-  }
-
-  private get hasSlept(): boolean {
-    return this.clock.wall() - this.clock.now() - this.wallOffset >= SLEPT;
   }
 
   /** The newest answer was so slow that the store may have less of the lease than is believed. */
@@ -187,7 +173,6 @@ export class Hold {
     const verdict = this.belief.answered(question, this.clock.now(), lease);
     if (verdict === 'ignored') return verdict;
     this.renewalError = undefined;
-    this.wallOffset = this.clock.wall() - this.clock.now();
     return verdict;
   }
 
@@ -210,7 +195,7 @@ export class Hold {
 
   /** Whether its lease does for the next one in turn without a word to the store. */
   lastsFor({ lease }: HoldTerms, grantTimeout: number): boolean {
-    return this.belief.lastsFor(this.clock.now(), lease, grantTimeout) && !this.hasSlept;
+    return this.belief.lastsFor(this.clock.now(), lease, grantTimeout);
   }
 
   /** The hold of the next one in turn, under the same grant: its lease has begun already. */
@@ -221,7 +206,6 @@ export class Hold {
     const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from, epoch, restsOn: epoch };
     const next = new Hold(terms, grant, clock, this.observer, this.belief.passTo(from, lease));
     next.firstToken = this.firstToken;
-    next.wallOffset = this.wallOffset;
     return next;
   }
 

@@ -39,7 +39,10 @@ export async function acquireSet(
 ): Promise<Hold[]> {
   const since = environment.clock.now();
   // One limit for the whole set, however many questions it takes.
-  const answerBy = answerDue(since, wait.waitTimeout, environment.commandTimeout);
+  const { store, commandTimeout } = environment;
+  // Far masters are asked for one key after the other.
+  const answerTime = set.length * (store.answerTime ?? 0);
+  const answerBy = answerDue(since, wait.waitTimeout, commandTimeout, answerTime);
   // Each of those that replicas have to confirm is a matter of its own.
   const atOnce = set.some(({ replicas }) => replicas) ? undefined : await takeAtOnce(environment, set, wait, answerBy);
   return atOnce ?? (await takeInOrder(environment, set, { ...wait, answerBy }, since + wait.waitTimeout));

@@ -7,9 +7,12 @@ import type { Hold, HoldTerms } from './hold.js';
 /** However short a wait is, the store gets so many ms to answer its first question, or `commandTimeout` if that is shorter. */
 const FIRST_ANSWER = 250;
 
-/** Until when a call that began at `since` is answered at the latest: its deadline, or the time for the first answer. */
-export function answerDue(since: number, waitTimeout: number, commandTimeout: number): number {
-  return since + Math.max(waitTimeout, Math.min(commandTimeout, FIRST_ANSWER));
+/**
+ * Until when a call that began at `since` is answered at the latest: its deadline, or the time for the first answer, which
+ * is longer for a store that needs longer (`answerTime`).
+ */
+export function answerDue(since: number, waitTimeout: number, commandTimeout: number, answerTime = 0): number {
+  return since + Math.max(waitTimeout, Math.min(commandTimeout, Math.max(FIRST_ANSWER, answerTime)));
 }
 
 /** What an acquisition may be given beside the terms of its hold. */

@@ -57,7 +57,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
   /** Waits for a hold. */
   wait(terms: HoldTerms, { waitTimeout, answerBy, signal }: WaitTerms): Promise<Hold> {
     const since = this.clock.now();
-    const due = answerBy ?? answerDue(since, waitTimeout, this.commandTimeout);
+    const due = answerBy ?? answerDue(since, waitTimeout, this.commandTimeout, this.store.answerTime);
     const waiter = new Waiter(terms, since, waitTimeout, due);
     const queue = this.queueFor(terms, waitTimeout > 0);
     if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));

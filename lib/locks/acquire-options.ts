@@ -79,12 +79,13 @@ export type LockType = 'exclusive' | 'read' | 'write';
 
 /**
  * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). When they do not, the lock is given
- * back and the call fails with `LockStoreError`. A failover to one of them then knows the lock.
+ * back and the call fails with `LockStoreError`. A failover to one of them then knows the lock. `verify()` waits for them,
+ * too. Set `min-replicas-to-write` beside it: a master that is cut off from its replicas renews what it has without them.
  */
 export interface ReplicaOptions {
   /** At least 1. */
   min: number;
-  /** How long to wait for them, in milliseconds or `'1s'`; default 1 s. It comes on top of `waitTimeout`. */
+  /** How long to wait for them, in milliseconds or `'1s'`; default 1 s. It comes on top of `waitTimeout`, and lasts over a failover. */
   timeout?: Duration;
 }
 

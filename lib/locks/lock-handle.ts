@@ -44,8 +44,9 @@ export interface LockHandle extends AsyncDisposable {
    */
   assertHeld(): void;
   /**
-   * Asks Redis whether the lock is still held: call it right before a commit.
-   * @throws LockLostError when it is not; LockStoreError when Redis does not answer
+   * Asks Redis whether the lock is still held: call it right before a commit. A lock that was taken with `replicas` is
+   * confirmed by so many of them, within the same time.
+   * @throws LockLostError when it is not; LockStoreError when Redis, or too few replicas, answer
    */
   verify(): Promise<void>;
   /**

@@ -24,6 +24,9 @@ export interface LockStore {
   /** Grows whenever the connection was lost and made anew: what was told before may not hold after. */
   readonly epoch: number;
 
+  /** How many ms an answer may take that is not late, as far as that is known: several far masters take several round trips. */
+  readonly answerTime?: number;
+
   /** Why it is no use to ask now: it has been out of reach for so long that what is sent would only pile up. */
   readonly unreachable: LockStoreError | undefined;
 

@@ -12,17 +12,12 @@ interface ManualTimer {
 /** Time that stands still until a test lets it go on. It begins somewhere, as `performance.now()` does. */
 export class ManualClock implements Clock {
   private time = 1_000;
-  private readonly offset = Date.now();
   private readonly timers = new Set<ManualTimer>();
   /** Resolves when every `advance` so far is over. */
   private advanced: Promise<void> = Promise.resolve();
 
   now(): number {
     return this.time;
-  }
-
-  wall(): number {
-    return this.offset + this.time;
   }
 
   setTimer(delay: number, callback: () => void): unknown {

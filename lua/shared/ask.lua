@@ -1,9 +1,4 @@
 -- Asking for the lock: the first time, again while waiting, and for the next local waiter in the script that releases.
-local function has_left(id)
-  local remembered = redis.call('ZSCORE', GONE, id)
-  return remembered and tonumber(remembered) > now
-end
-
 -- A script may arrive twice: what has been granted already is told again. A pushed grant becomes a full lease then, as
 -- if it had been full from the start, so a repeat that arrives late makes no fixed lease longer.
 local function complete(holds, hold, request)

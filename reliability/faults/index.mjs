@@ -1,4 +1,5 @@
 import { FAILOVERS } from './failovers.mjs';
+import { FROZEN } from './frozen.mjs';
 import { HOLDER_FAULTS } from './holders.mjs';
 import { LINK_FAULTS } from './links.mjs';
 import { MASTER_FAULTS } from './masters.mjs';
@@ -6,6 +7,14 @@ import { SERVER_FAULTS } from './servers.mjs';
 
 /**
  * `title`, and `inject(topology)`, which resolves when all has been done that is to be done; `isLasting`: the topology is not as
- * it was afterwards.
+ * it was afterwards;
+ * `needs`: what the topology is started with.
  */
-export const FAULTS = { ...SERVER_FAULTS, ...HOLDER_FAULTS, ...FAILOVERS, ...MASTER_FAULTS, ...LINK_FAULTS };
+export const FAULTS = {
+  ...SERVER_FAULTS,
+  ...HOLDER_FAULTS,
+  ...FAILOVERS,
+  ...FROZEN,
+  ...MASTER_FAULTS,
+  ...LINK_FAULTS,
+};

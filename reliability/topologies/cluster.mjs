@@ -8,17 +8,18 @@ const MASTERS = 3;
 export const NODE_TIMEOUT = 1_000;
 
 /** A Cluster of three masters with a replica each. */
-export async function start(installation) {
+export async function start(installation, { nodeTimeout = NODE_TIMEOUT, listed = 2 * MASTERS } = {}) {
   const args = [
-    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(NODE_TIMEOUT)],
+    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeout)],
     ...['--cluster-require-full-coverage', 'no', '--cluster-replica-validity-factor', '0'],
   ];
   const servers = await Promise.all(Array.from({ length: 2 * MASTERS }, () => Server.start(installation, { args })));
   await form(servers);
   const slot = await servers[0].admin.cluster('KEYSLOT', TAG);
   const topology = {
-    connection: { cluster: servers.map(({ host, port }) => ({ host, port })) },
+    connection: { cluster: servers.slice(0, listed).map(({ host, port }) => ({ host, port })) },
     servers,
+    listed: servers.slice(0, listed),
     slot,
     serving: () => servingSlot(servers, slot),
     /** The replica of who serves the locks. */

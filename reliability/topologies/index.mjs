@@ -5,7 +5,7 @@ import * as sentinel from './sentinel.mjs';
 import * as single from './single.mjs';
 
 /**
- * `start(installation)` answers `{ connection, servers, serving, untilWhole, stop }`: what the library is given, all servers with
+ * `start(installation, needs)` answers `{ connection, servers, serving, untilWhole, stop }`: what the library is given, all servers with
  * data, who serves the measured locks, and when all of it is well again; some can tell `other`, the replica of who serves.
  */
 export const TOPOLOGIES = {

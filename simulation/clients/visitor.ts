@@ -197,7 +197,7 @@ export class Visitor {
     )
       return;
     // Counted by two clocks, each with a drift of its own, and rounded.
-    const since = process.machine.worldTime(hold.acquiredAt);
+    const since = process.clock.worldTime(hold.acquiredAt);
     judge.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));
   }
 }

@@ -12,8 +12,8 @@ export interface Belief {
 }
 
 /** The holder would go on with its section now. A stalled one does not look, and a dead one never will. */
-export function isBelieved({ hold, process: { machine } }: Belief): boolean {
-  return !machine.dead && hold.state === 'held' && machine.now < hold.validUntil;
+export function isBelieved({ hold, process: { machine, clock } }: Belief): boolean {
+  return !machine.dead && hold.state === 'held' && clock.says < hold.validUntil;
 }
 
 /** Whether two must not hold one key together. Permits are counted apart. */

@@ -37,7 +37,7 @@ export class Exclusion {
     this.countPermits(all, belief);
     const kept = this.kept.get(key);
     if (kept === undefined || this.excuses.since(kept.since, key)) return;
-    const early = kept.until - belief.process.machine.worldTime(acquiredAt);
+    const early = kept.until - belief.process.clock.worldTime(acquiredAt);
     if (early > 0) throw new Violation('holdAtLeast', `${nameOf(belief)} has '${key}' ${early} ms too early`);
   }
 
@@ -55,7 +55,7 @@ export class Exclusion {
     const { key } = belief.hold;
     if (isBelieved(old)) throw new Violation('exclusion', `${nameOf(old)} and ${nameOf(belief)} believe in '${key}'`);
     const { machine } = old.process;
-    if (machine.dead || machine.isStalled || old.hold.state !== 'held') return;
+    if (machine.dead || machine.isStalled || machine.isResuming || old.hold.state !== 'held') return;
     throw new Violation('signal', `${nameOf(belief)} has '${key}', and ${nameOf(old)} was not told that it is lost`);
   }
 

@@ -31,7 +31,7 @@ export function nothingIsRemembered({ engine, name }: Process): void {
 
 /** A closed engine has no timer, and keeps no process alive. */
 export function nothingRuns({ clock, name }: Process): void {
-  const { timers, awake } = clock;
+  const { timersLeft: timers, awake } = clock;
   if (timers + awake > 0) throw new Violation('remains', `${name} has ${timers} timers, and ${awake} keep it alive`);
 }
 

@@ -51,7 +51,7 @@ export class Truth {
     const stored = holds.find(({ id }) => id === hold.id);
     if (this.excuses.excuse(belief)) return;
     if (hold.token > lastToken) throw new Violation('tokens', `${nameOf(belief)}: the server has given no such token`);
-    const until = process.machine.worldTime(hold.validUntil);
+    const until = process.clock.worldTime(hold.validUntil);
     const late = stored === undefined ? Infinity : until - this.server.endOf(stored.ttl);
     if (late <= EPSILON) return;
     const what =

@@ -74,6 +74,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
   at: fc.nat(1_000),
   kind: oneOf(
     [3, 'stall'],
+    [2, 'suspension'],
     [2, 'crash'],
     [1, 'shutdown'],
     [2, 'commands cut'],

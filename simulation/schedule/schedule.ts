@@ -61,6 +61,7 @@ export interface Visit {
 
 export type FaultKind =
   | 'stall'
+  | 'suspension'
   | 'crash'
   | 'shutdown'
   | 'commands cut'

@@ -5,6 +5,9 @@ import type { Process } from './process.js';
 import type { Server } from './server.js';
 import type { World } from './world.js';
 
+/** ms that may stay unnoticed: what the boot time tells before and after is rounded. */
+const SHORTEST_SUSPENSION = 21;
+
 /** What faults strike. */
 export interface FaultTargets {
   readonly world: World;
@@ -39,6 +42,9 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
   switch (kind) {
     case 'stall':
       return process?.machine.stall(lasts);
+    case 'suspension':
+      // Somebody looks on the first line after the resume.
+      return process?.machine.suspend(SHORTEST_SUSPENSION + lasts, () => void process.clock.now());
     case 'crash':
       if (process === undefined) return;
       process.crash(lasts / 10);

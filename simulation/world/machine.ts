@@ -1,7 +1,8 @@
 import type { Clock } from '../../lib/common/clock.js';
+import { ElapsedClock } from '../../lib/common/elapsed-clock.js';
 import type { Happening, World } from './world.js';
 
-/** Where a process runs: how fast its clock is, and whether it runs at all. */
+/** Where a process runs: how fast its clocks are, and whether it runs at all. */
 export class Machine {
   /** Until when it does nothing: it is stopped, or its event loop is blocked. */
   stalledUntil = 0;
@@ -9,6 +10,9 @@ export class Machine {
   dead = false;
   /** How far somebody has set the clock of the wall. */
   wallShift = 0;
+  /** ms of suspensions that are over: its monotonic clock and its timers have not counted them. */
+  suspended = 0;
+  private suspendedUntil = 0;
 
   constructor(
     readonly world: World,
@@ -18,11 +22,12 @@ export class Machine {
     private readonly origin: number,
   ) {}
 
+  /** Since it was started, suspensions included. */
   get now(): number {
     return this.origin + this.world.now * this.rate;
   }
 
-  /** The world's time when its clock says `time`. */
+  /** The world's time when `now` is `time`. */
   worldTime(time: number): number {
     return (time - this.origin) / this.rate;
   }
@@ -35,6 +40,24 @@ export class Machine {
     this.stalledUntil = Math.max(this.stalledUntil, this.world.now + ms);
   }
 
+  /** It goes on in this moment after a suspension, and has called no timer yet that fell due meanwhile. */
+  get isResuming(): boolean {
+    return this.world.now === this.suspendedUntil;
+  }
+
+  /** The machine sleeps; `resumed` is what its process does first when it goes on. */
+  suspend(ms: number, resumed: () => void): void {
+    const { world } = this;
+    if (world.now < this.suspendedUntil) return;
+    this.suspendedUntil = world.now + ms + WAKING;
+    this.stalledUntil = Math.max(this.stalledUntil, this.suspendedUntil);
+    world.at(this.suspendedUntil, () => {
+      this.suspended += ms * this.rate;
+      // At once, also where it is stalled for longer: the judge goes by what the process would see.
+      if (!this.dead) resumed();
+    });
+  }
+
   /** Has it do something now, or when it goes on; never once it is dead. */
   do(work: () => void): void {
     if (this.dead) return;
@@ -45,50 +68,50 @@ export class Machine {
 
 /** ms between two looks at a clock, at least. */
 const TICK = 1e-6;
-const WALL = 1_700_000_000_000;
+/** ms that it takes until a process runs again after a suspension: its monotonic clock counts them. */
+const WAKING = 0.03;
+/** What the wall clock of a machine says at the beginning of its own, if nobody has set it. */
+export const WALL = 1_700_000_000_000;
 
-/** What a process sees of the time. Knows who still waits by it, so that nothing is left behind unseen. */
+interface Timer {
+  readonly due: number;
+  readonly callback: () => void;
+  happening: Happening;
+}
+
+/**
+ * The monotonic clock of a process. As on Linux, neither it nor its timers count suspensions. Knows who still waits by it,
+ * so that nothing is left behind unseen.
+ */
 export class MachineClock implements Clock {
-  /** How many timers have been set and not been called or cleared. */
-  timers = 0;
   /** How many keep the process alive. */
   awake = 0;
 
   private last = 0;
+  private readonly pending = new Set<Timer>();
 
   constructor(private readonly machine: Machine) {}
 
+  /** How many timers have been set and not been called or cleared. */
+  get timers(): number {
+    return this.pending.size;
+  }
+
   /** Never the same twice, as `performance.now()`. */
   now(): number {
-    this.last = Math.max(this.machine.now, this.last + TICK);
+    this.last = Math.max(this.counted, this.last + TICK);
     return this.last;
   }
 
-  wall(): number {
-    return WALL + this.machine.now + this.machine.wallShift;
-  }
-
-  setTimer(delay: number, callback: () => void): Happening {
-    const { world, rate } = this.machine;
-    this.timers += 1;
-    const timer: Happening = world.at(world.now + delay / rate, () => {
-      const fire = (): void => {
-        // It may have been cleared while the process stood still.
-        if (!pending.delete(timer)) return;
-        this.timers -= 1;
-        callback();
-      };
-      this.machine.do(fire);
-    });
-    pending.add(timer);
+  setTimer(delay: number, callback: () => void): Timer {
+    const due = this.counted + delay;
+    const timer: Timer = { due, callback, happening: this.plan(delay, () => this.fall(timer)) };
+    this.pending.add(timer);
     return timer;
   }
 
   clearTimer(timer: unknown): void {
-    const happening = timer as Happening | undefined;
-    if (happening === undefined || !pending.delete(happening)) return;
-    this.timers -= 1;
-    this.machine.world.cancel(happening);
+    if (this.pending.delete(timer as Timer)) this.machine.world.cancel((timer as Timer).happening);
   }
 
   stayAwake(): () => void {
@@ -99,6 +122,69 @@ export class MachineClock implements Clock {
       over = true;
     };
   }
+
+  private get counted(): number {
+    return this.machine.now - this.machine.suspended;
+  }
+
+  private plan(delay: number, run: () => void): Happening {
+    const { world, rate } = this.machine;
+    return world.at(world.now + delay / rate, () => this.machine.do(run));
+  }
+
+  private fall(timer: Timer): void {
+    // It may have been cleared while the process stood still.
+    if (!this.pending.has(timer)) return;
+    const left = timer.due - this.counted;
+    if (left > TICK) {
+      timer.happening = this.plan(left, () => this.fall(timer));
+      return;
+    }
+    this.pending.delete(timer);
+    timer.callback();
+  }
 }
 
-const pending = new WeakSet<Happening>();
+/** The clock that the library makes of those of a machine. */
+export class EngineClock extends ElapsedClock implements Clock {
+  private readonly monotonic: MachineClock;
+
+  constructor(private readonly machine: Machine) {
+    const monotonic = new MachineClock(machine);
+    super({
+      monotonic: () => monotonic.now(),
+      wall: () => WALL + machine.now + machine.wallShift,
+      uptime: () => Math.floor(machine.now / 10) / 100,
+      setTimer: (delay, callback) => monotonic.setTimer(delay, callback),
+      clearTimer: (timer) => monotonic.clearTimer(timer),
+    });
+    this.monotonic = monotonic;
+  }
+
+  get timersLeft(): number {
+    return this.monotonic.timers;
+  }
+
+  get awake(): number {
+    return this.monotonic.awake;
+  }
+
+  stayAwake(): () => void {
+    return this.monotonic.stayAwake();
+  }
+
+  /** What it says, without being looked at. */
+  get says(): number {
+    return this.machine.now + this.ahead;
+  }
+
+  /** The world's time when it says `time`. */
+  worldTime(time: number): number {
+    return this.machine.worldTime(time - this.ahead);
+  }
+
+  /** By how many ms it is ahead of the time that has elapsed. */
+  private get ahead(): number {
+    return this.suspended - this.machine.suspended;
+  }
+}

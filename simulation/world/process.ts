@@ -1,7 +1,7 @@
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { noise } from '../schedule/noise.js';
 import { TIMES, type Schedule } from '../schedule/schedule.js';
-import { Machine, MachineClock } from './machine.js';
+import { EngineClock, Machine, MachineClock } from './machine.js';
 import type { Server } from './server.js';
 import { SimulatedStore } from './store.js';
 import type { World } from './world.js';
@@ -28,7 +28,7 @@ export class Process {
   readonly engine: LockEngine;
   readonly store: SimulatedStore;
   /** What the engine sees of the time. Callers have another one, so that what the engine leaves behind shows. */
-  readonly clock: MachineClock;
+  readonly clock: EngineClock;
   readonly callersClock: MachineClock;
   /** It takes no more visits: it shuts down. */
   closing = false;
@@ -37,14 +37,14 @@ export class Process {
 
   constructor({ place, life, schedule, world, server, trace }: ProcessParts) {
     this.name = `${'pqr'[place]!}${life}`;
-    const machine = (this.machine = new Machine(world, 1 + schedule.drift[place]! / 1_000, 5_000 * (place + 1)));
+    const machine = (this.machine = new Machine(world, 1 + schedule.drift[place]! / 1_000, 5_555 * (place + 1)));
     const random = noise(schedule.noise, place * LIVES + life);
     const { weather, turns } = schedule;
     const { commandTimeout, grantTimeout } = TIMES;
     const clock = new MachineClock(machine);
+    this.clock = new EngineClock(machine);
     this.store = new SimulatedStore(this.name, { server, machine, clock, random, weather, commandTimeout, trace });
-    this.store.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? machine.now);
-    this.clock = new MachineClock(machine);
+    this.store.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? this.clock.says);
     this.callersClock = new MachineClock(machine);
     this.engine = new LockEngine({
       ...{ store: this.store, clock: this.clock, random, logger: SILENT, events: UNOBSERVED },

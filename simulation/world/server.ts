@@ -1,7 +1,7 @@
 import type { LockStoreListener, StoredLock } from '../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { copyOf } from './copy.js';
-import { type Machine, MachineClock } from './machine.js';
+import { type Machine, MachineClock, WALL } from './machine.js';
 
 /** A message that a server pushes. */
 export type Push = (listener: LockStoreListener) => void;
@@ -31,7 +31,7 @@ export class Server {
 
   constructor(private readonly machine: Machine) {
     this.clock = new MachineClock(machine);
-    this.backend = new MemoryBackend(this.clock);
+    this.backend = new MemoryBackend(this.clock, WALL);
   }
 
   /** Executes a script as soon as it runs; its answer is given to `answer`. */
@@ -68,7 +68,7 @@ export class Server {
 
   /** Comes back after `ms`, with what it had, or without. */
   restart(ms: number, keeps: boolean): void {
-    this.comeBack(ms, keeps ? this.backend : new MemoryBackend(this.clock));
+    this.comeBack(ms, keeps ? this.backend : new MemoryBackend(this.clock, WALL));
   }
 
   /** A replica that hears of nothing from now on. */

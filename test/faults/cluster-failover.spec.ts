@@ -14,7 +14,7 @@ describe('a master that is killed', () => {
   it('C14 holders renew with its replica, waiters are served by it, other slots know nothing of it', async () => {
     // An election that fails is repeated after four seconds.
     const [one, other] = await bench.serviceList(2, { ...OPTIONS, commandTimeout: '20s' });
-    const lock = await one!.acquire('a', { replicas: { min: 1 } });
+    const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { waitTimeout: '30s' });
     await bench.untilWaiting('a', 1);
     const old = await bench.cluster.masterOf('a');

@@ -8,16 +8,10 @@ interface FakeTimer {
 /** Time in the hands of the test. It begins somewhere, as `performance.now()` does. */
 export class FakeClock implements Clock {
   private time = 1_000;
-  /** How far the clock of the wall is from this one. */
-  wallOffset = 1_700_000_000_000;
   readonly timers = new Set<FakeTimer>();
 
   now(): number {
     return this.time;
-  }
-
-  wall(): number {
-    return this.time + this.wallOffset;
   }
 
   setTimer(delay: number, callback: () => void): FakeTimer {

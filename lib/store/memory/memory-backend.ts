@@ -8,6 +8,8 @@ import { clientOf, MOST_AHEAD, type MemoryServer } from './memory-server.js';
 
 /** For how many ms after its lease a fencing token is remembered. */
 const FENCE_MEMORY = 600_000;
+/** One that is ahead of the clock is remembered for longer by as much, up to a day. */
+const MOST_MS_AHEAD = 86_400_000;
 /** How many turns of promises a message is behind the answer, which takes its own way through a few of them. */
 const TURNS_BEHIND = 10;
 
@@ -34,17 +36,17 @@ class Fence implements Fading {
 export class MemoryBackend implements MemoryServer {
   now = 0;
   micros = 0;
-  /** So that the time looks like that of a server, and nobody sets it. */
-  private readonly origin: number;
   private readonly locks = new FadingMap<MemoryLock>();
   private readonly fences = new FadingMap<Fence>();
   private readonly latches = new FadingMap<MemoryLatch>();
   private readonly clients = new Map<string, Subscriber>();
   private messages: Array<() => void> = [];
 
-  constructor(private readonly clock: Clock = systemClock) {
-    this.origin = clock.wall() - clock.now();
-  }
+  constructor(
+    private readonly clock: Clock = systemClock,
+    /** What is added to the clock, so that the time looks like that of a server, and nobody sets it. */
+    private readonly origin = Date.now() - clock.now(),
+  ) {}
 
   /** A client hears from now on. */
   subscribe(client: string, subscriber: Subscriber): void {
@@ -118,8 +120,13 @@ export class MemoryBackend implements MemoryServer {
   nextToken(key: string, lease: number, wanted: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
     const count = token > this.micros ? Math.min(wanted, MOST_AHEAD) : wanted;
-    this.fences.set(key, new Fence(token + count - 1, this.now + FENCE_MEMORY + lease), this.now);
+    this.rememberToken(key, token + count - 1, lease);
     return token;
+  }
+
+  rememberToken(key: string, token: number, lease: number): void {
+    const ahead = Math.min(Math.max(0, (token - this.micros) / 1_000), MOST_MS_AHEAD);
+    this.fences.set(key, new Fence(token, this.now + FENCE_MEMORY + lease + ahead), this.now);
   }
 
   isPresent(id: string): boolean {

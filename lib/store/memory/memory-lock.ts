@@ -11,6 +11,7 @@ import {
   type RenewReply,
   type StoredLock,
 } from '../lock-store.js';
+import type { ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { Fading } from './fading-map.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
 import { admits, exceedsLimit, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
@@ -21,6 +22,8 @@ import { clientOf, type MemoryServer } from './memory-server.js';
 const HEAD_SLACK = 1_000;
 /** A number of permits that was set at run time is forgotten when nobody has had one in so many ms: a week. */
 const LIMIT_MEMORY = 604_800_000;
+/** For how many ms it is remembered at least that a hold was ended by force. */
+const REVOKED_MEMORY = 60_000;
 /** How many holders a reply names, and how many waiters `inspect` tells at most. */
 const MOST_HOLDERS = 4;
 const MOST_WAITERS = 1_000;
@@ -120,6 +123,22 @@ export class MemoryLock implements Fading {
     return hold.ends - now;
   }
 
+  reinstate({ id, owner, mode, lease, latest, token, turns }: ReinstateRequest): ReinstateReply {
+    const { now } = this.server;
+    if (this.hasLeft(id)) return 'left';
+    const { holds, ended } = this.holds.read(now);
+    if (findHold(holds, id) !== undefined) return 'held';
+    const ends = Math.min(now + lease, latest ?? Infinity);
+    const hold = { id, owner: owner ?? id, mode, kept: false, token, since: now, ends };
+    if (ends <= now || !admits(holds, hold, this.limitNow)) return 'missing';
+    for (const each of ended) this.holds.delete(each, now);
+    this.queue.drop(id);
+    this.server.rememberToken(this.key, Math.max(this.server.lastToken(this.key), token + turns - 1), lease);
+    this.holds.write(hold);
+    this.holds.keepAsLongAs([...holds, hold]);
+    return 'held';
+  }
+
   /** Which call was the last one to set the number of permits: what `setLimit` is to have seen. */
   get limitVersion(): number {
     return this.limitNow === undefined ? 0 : this.version;
@@ -146,7 +165,10 @@ export class MemoryLock implements Fading {
     const kept = holds.filter((hold) => !isNamed(hold));
     for (const { id } of revoked) this.holds.delete(id, now);
     const told = revoked.filter(({ id }) => this.server.isPresent(id)).length;
-    for (const { id, token } of revoked) this.server.tell(id, (client) => client.revoked(id, token));
+    for (const { id, token, ends } of revoked) {
+      this.rememberLeft(id, Math.max(ends - now, REVOKED_MEMORY));
+      this.server.tell(id, (client) => client.revoked(id, token));
+    }
     if (revoked.length > 0) this.holds.keepAsLongAs(kept);
     this.settle(kept, ended);
     return { holds: revoked.length, told };
@@ -340,12 +362,15 @@ export class MemoryLock implements Fading {
   }
 
   private leave(id: string, remember: number): void {
-    const { now } = this.server;
     this.queue.drop(id);
-    if (remember === 0) return;
+    if (remember > 0) this.rememberLeft(id, remember);
+  }
+
+  private rememberLeft(id: string, memory: number): void {
+    const { now } = this.server;
     for (const [left, until] of this.gone) if (until <= now) this.gone.delete(left);
-    this.gone.set(id, now + remember);
-    this.goneUntil = Math.max(this.goneUntil, now + remember);
+    this.gone.set(id, now + memory);
+    this.goneUntil = Math.max(this.goneUntil, now + memory);
   }
 
   private hasLeft(id: string): boolean {

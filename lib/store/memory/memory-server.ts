@@ -12,6 +12,8 @@ export interface MemoryServer {
   /** The last fencing token of a key; 0: none is remembered. */
   lastToken(key: string): number;
   nextToken(key: string, lease: number, wanted: number): number;
+  /** Nobody is to get this token or a smaller one. */
+  rememberToken(key: string, token: number, lease: number): void;
   /** Whether the client of an acquisition hears. */
   isPresent(id: string): boolean;
   /** Has something told to the client of an acquisition, behind the answers. */

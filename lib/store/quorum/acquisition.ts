@@ -2,8 +2,10 @@ import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
 import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.js';
+import { Contest, type Move } from './contest.js';
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
+import { Reinstatement } from './reinstatement.js';
 import { Seat } from './seat.js';
 import { SplitVotes } from './split-votes.js';
 import { writeToken, type Won } from './write-token.js';
@@ -37,6 +39,8 @@ export class Acquisition {
   readonly seats: readonly Seat[];
   private readonly since: number;
   private readonly splits: SplitVotes;
+  readonly reinstatement: Reinstatement;
+  private readonly contest: Contest;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
   private again = false;
@@ -49,6 +53,10 @@ export class Acquisition {
   ) {
     this.since = environment.clock.now();
     this.splits = new SplitVotes(environment.random);
+    this.contest = new Contest(request.id, this.since);
+    this.reinstatement = new Reinstatement(environment.clock, () =>
+      this.won === undefined || this.ended !== undefined ? undefined : { request: this.request, won: this.won },
+    );
     this.seats = environment.members.map((member) => new Seat(member));
   }
 
@@ -129,6 +137,7 @@ export class Acquisition {
     const seat = this.seatOf(member);
     seat.clear();
     seat.countsFrom = this.environment.clock.now();
+    this.reinstatement.revoked();
     if (this.won === undefined) {
       if (this.ended === undefined) this.stir();
       return false;
@@ -173,14 +182,15 @@ export class Acquisition {
 
       const { held } = this;
       if (held.length === 0) return this.contended();
-      const { waits } = this.request;
-      const rival = hasRival(this.seats, quorum, this.request);
-      const pause = rival ? undefined : this.splits.pause(this.seats, waits);
+      const move = hasRival(this.seats, quorum, this.request) ? 'rival' : this.nextMove();
+      if (move === 'rival' || move === undefined) {
+        for (const seat of held) this.giveBack(seat);
+        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
+      }
+      if (!move.keeps) for (const seat of held) this.giveBack(seat);
+      await this.majorityWithin(move.pause);
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
-      if (pause === undefined || !waits) for (const seat of held) this.giveBack(seat);
-      if (pause === undefined) return this.contended(rival ? Infinity : this.splits.retryIn());
-      await this.majorityWithin(pause);
-      yields = waits;
+      yields = this.request.waits;
     }
     if (this.isWanted) {
       for (const seat of this.held) this.giveBack(seat);
@@ -190,6 +200,14 @@ export class Acquisition {
       });
     }
     return { reply: { outcome: 'left', time: clock.now() } };
+  }
+
+  /** What to do about a split vote; `undefined`: give everything back. */
+  private nextMove(): Move | undefined {
+    const { clock, quorum } = this.environment;
+    if (!this.request.waits) return this.contest.move(this.seats, quorum, clock.now());
+    const pause = this.splits.pause(this.seats);
+    return pause === undefined ? undefined : { keeps: true, pause };
   }
 
   private get isWanted(): boolean {
@@ -246,6 +264,8 @@ export class Acquisition {
       return this.changed(seat);
     }
     const now = this.environment.clock.now();
+    seat.roundTrip = now - sent;
+    seat.member.noteTime(reply.time, sent);
     if (sent >= seat.countsFrom) seat.take(reply, sent, epoch, now);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
       this.giveBack(seat);
@@ -266,10 +286,9 @@ export class Acquisition {
   /** A master has answered. What comes when nothing is under way any more may still change something. */
   private changed(seat: Seat): void {
     if (this.running !== undefined) this.wake?.();
-    else if (seat.holdsAt(this.environment.clock.now())) {
-      if (this.won === undefined) this.environment.askAgain(this.request.id);
-      else this.raise(seat, this.won);
-    }
+    else if (this.won !== undefined) {
+      if (seat.isAnswered) this.raise(seat, this.won);
+    } else if (seat.holdsAt(this.environment.clock.now())) this.environment.askAgain(this.request.id);
   }
 
   /** Something has happened that is worth asking about. */
@@ -339,11 +358,14 @@ export class Acquisition {
 
   private win(won: Won): Outcome {
     this.won = won;
-    for (const seat of this.held) if (seat.token !== won.token) this.raise(seat, won);
+    for (const seat of this.seats) if (seat.isAnswered && !seat.hasToken(won.token)) this.raise(seat, won);
     return { won };
   }
 
-  /** A master that is not needed for the majority has it as well: the token is to be known there, too. */
+  /**
+   * A master that is not needed for the majority is to know the token, too, whether it has granted the lock or not: it may be
+   * the only one that remembers, when another one loses its data.
+   */
   private raise(seat: Seat, { token }: Won): void {
     const { key, id, turns } = this.request;
     seat.member.ask((store) => store.fence({ key, id, token, turns })).catch(() => undefined);

@@ -17,12 +17,13 @@ import type {
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
+import { longestTry } from './contest.js';
 import { forceReleaseEverywhere } from './force-release.js';
 import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
-import { extendByMajority, renewByMajority } from './renewal.js';
+import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
 import { tallyRelease } from './tally.js';
 
 /** For how many ms after a majority is there those behind it may still turn out not to be independent at the start. */
@@ -64,7 +65,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   constructor({ members, commandTimeout, logger, clock = systemClock, random = Math.random }: QuorumStoreOptions) {
     this.clientId = members[0]!.clientId;
-    this.membership = new Membership(members, logger);
+    this.membership = new Membership(members, logger, clock);
     this.members = this.membership.members;
     this.quorum = Math.floor(members.length / 2) + 1;
     this.commandTimeout = commandTimeout;
@@ -84,6 +85,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   get epoch(): number {
     return this.members.reduce((sum, { store }) => sum + store.epoch, 0);
+  }
+
+  get answerTime(): number {
+    return longestTry(Math.max(...this.members.map(({ roundTrip }) => roundTrip)));
   }
 
   get unreachable(): LockStoreError | undefined {
@@ -134,7 +139,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
     const replies = this.members.map((member, i) => {
       // An answer that was not waited for may come behind the release.
-      const open = given?.seats[i]?.isOpen === true ? 2 * this.commandTimeout : 0;
+      const open = given?.seats[i]?.mayAnswer === true ? 2 * this.commandTimeout : 0;
       const release = { key, id, remember: Math.max(request.remember, open), keep, next: undefined };
       if (member.store.unreachable !== undefined && given?.seats[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
@@ -154,18 +159,22 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     if (requests.length === 0) return [];
     const sent = this.clock.now();
-    const replies = await renewByMajority(this, requests);
+    const round = askRenewals(this, requests);
+    const replies = await renewByMajority(this, requests, round);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
       const won = this.acquisitions.get(id)?.won;
       if (won !== undefined && typeof reply === 'number') won.until = Math.max(won.until, sent + reply);
     });
+    void this.reinstate(requests, replies, round);
     return replies;
   }
 
   async extend(request: RenewRequest): Promise<RenewReply> {
     const sent = this.clock.now();
-    const reply = await extendByMajority(this, request);
+    const acquisition = this.acquisitions.get(request.id);
+    const reply = await (acquisition?.reinstatement.pausedFor(() => extendByMajority(this, request)) ??
+      extendByMajority(this, request));
     const won = this.acquisitions.get(request.id)?.won;
     if (won !== undefined && typeof reply === 'number') won.until = sent + reply;
     return reply;
@@ -202,6 +211,23 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   askAgain(id: string): void {
     this.listener?.askIn(id, 0);
+  }
+
+  /** Holds that a majority has confirmed take their votes again where a master does not know them. Never rejects. */
+  private async reinstate(
+    requests: readonly RenewRequest[],
+    decided: readonly RenewReply[],
+    round: ReadonlyArray<Promise<readonly RenewReply[]>>,
+  ): Promise<void> {
+    const answers = await Promise.allSettled(round);
+    requests.forEach(({ id }, i) => {
+      const isMissing = (_: unknown, place: number): boolean => {
+        const answer = answers[place]!;
+        return answer.status === 'fulfilled' && answer.value[i] === 'gone';
+      };
+      const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
+      void acquisition?.reinstatement.reinstate(acquisition.seats.filter(isMissing));
+    });
   }
 
   /** Asks all masters; answers what those have answered who did in time. */

@@ -11,16 +11,22 @@ export interface RenewalEnvironment {
   readonly clock: Clock;
 }
 
+/** Asks all masters to renew leases. */
+export const askRenewals = (
+  { members }: RenewalEnvironment,
+  requests: readonly RenewRequest[],
+): Array<Promise<readonly RenewReply[]>> => members.map((member) => member.ask((store) => store.renew(requests)));
+
 /**
- * Renews leases at all masters. Where one has lost a hold it may be a slow one that decides, and then it is waited for as
+ * What becomes of leases that all masters were asked to renew. Where one has lost a hold it may be a slow one that decides, and then it is waited for as
  * long as a command may take: whoever gave it less would lose a hold that a majority has, by one renewal after the other.
  * Those that are decided do not wait for that; what is not decided yet is an error then, and is asked for again by itself.
  */
 export function renewByMajority(
-  { members, quorum, clock }: RenewalEnvironment,
+  { quorum, clock }: RenewalEnvironment,
   requests: readonly RenewRequest[],
+  asks: ReadonlyArray<Promise<readonly RenewReply[]>>,
 ): Promise<RenewReply[]> {
-  const asks = members.map((member) => member.ask((store) => store.renew(requests)));
   let tallies: Array<RenewReply | undefined> = [];
   const grace = (ms: number): number | undefined =>
     tallies.every((tally) => tally === undefined) ? undefined : graceAfter(ms);

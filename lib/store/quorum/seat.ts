@@ -19,6 +19,8 @@ export class Seat {
   wasSent = false;
   /** A grant was pushed that no answer has confirmed yet. */
   pushed = false;
+  /** How many ms the last answer took. */
+  roundTrip = 0;
   /** Until when the hold is believed here, counted from the sending of the question. */
   until = 0;
   /** When that question was sent. */
@@ -37,6 +39,8 @@ export class Seat {
    * grant of the same acquisition: so none counts here any more.
    */
   isSpoiled = false;
+  /** A vote that was to be taken again may have been, or may be yet. */
+  isUnsettled = false;
   /** Answers to what was sent before this do not count. */
   countsFrom = -Infinity;
   private epoch = 0;
@@ -47,6 +51,11 @@ export class Seat {
   holdsAt(now: number): boolean {
     const counts = this.standing === 'held' && !this.isSpoiled;
     return counts && this.until > now && this.epoch === this.member.store.epoch;
+  }
+
+  /** Whether something may be carried out here yet that was asked for the hold. */
+  get mayAnswer(): boolean {
+    return this.isOpen || this.isUnsettled;
   }
 
   /** Whether it is not known how this master will answer. */
@@ -99,6 +108,11 @@ export class Seat {
       this.askAt = now + reply.askIn;
       this.lastToken = Math.max(this.lastToken, reply.lastToken);
     }
+  }
+
+  /** Whether its hold has this token. */
+  hasToken(token: number): boolean {
+    return this.standing === 'held' && this.token === token;
   }
 
   /** What it said when the token of its hold was to be raised. */

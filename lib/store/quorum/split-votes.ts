@@ -1,9 +1,8 @@
 import { othersIn } from './ballot.js';
 import type { Seat } from './seat.js';
 
-/** How often a split vote is tried to be settled before everything is given back; for those who do not wait, too. */
+/** How often a split vote is tried to be settled before everything is given back. */
 const MOST_SPLITS = 4;
-const MOST_TRIES = 3;
 /** The first of the pauses between takes so many ms at most, each further one twice as long. */
 const JITTER = 8;
 /** How many ms after a split vote that was not settled it is tried again; each time twice as long. */
@@ -11,7 +10,7 @@ const AFTER_SPLIT = 50;
 const LONGEST_AFTER_SPLIT = 1_000;
 
 /**
- * How one acquisition gets out of split votes. They are counted over all its attempts for as long as the same others are
+ * How an acquisition that waits gets out of split votes. They are counted over all its attempts for as long as the same others are
  * in the way: a grant that was yielded comes back by a push, and who is in the way may be dead.
  */
 export class SplitVotes {
@@ -24,11 +23,11 @@ export class SplitVotes {
   constructor(private readonly random: () => number) {}
 
   /** How many ms to pause before the next question about a vote that is split; `undefined`: give everything back. */
-  pause(seats: readonly Seat[], waits: boolean): number | undefined {
+  pause(seats: readonly Seat[]): number | undefined {
     const others = othersIn(seats);
     this.splits = others === this.others ? this.splits + 1 : 1;
     this.others = others;
-    if (this.splits > (waits ? MOST_SPLITS : MOST_TRIES)) return undefined;
+    if (this.splits > MOST_SPLITS) return undefined;
     const longest = JITTER * 2 ** (this.splits - 1);
     // Where the queues have not settled it, some came at the same moment.
     if (this.splits > 1) this.handicap += this.random() * longest;

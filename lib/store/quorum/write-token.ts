@@ -29,7 +29,7 @@ export interface TokenEnvironment {
 }
 
 /**
- * Writes the largest token of a hold to a majority. Two majorities have a master in common, so a later holder's token is
+ * Writes the largest token that any master has told of to a majority. Two majorities have a master in common, so a later holder's token is
  * larger, whatever the masters' clocks say. `undefined`: there was no majority for it.
  * @throws LockStoreError when others who share the lock were faster all the time
  */
@@ -40,7 +40,11 @@ export async function writeToken(
   isWanted: () => boolean,
 ): Promise<Won | undefined> {
   const { quorum, clock, random } = environment;
-  let token = Math.max(...heldAt(seats, clock.now()).map((seat) => seat.token));
+  // Also of those that did not grant it: what they remember may be forgotten where it counts.
+  let token = Math.max(
+    ...heldAt(seats, clock.now()).map((seat) => seat.token),
+    ...seats.map(({ lastToken }) => lastToken + 1),
+  );
   for (let raises = 0; raises <= MOST_RAISES;) {
     const held = heldAt(seats, clock.now());
     if (held.length < quorum || !isWanted()) return undefined;

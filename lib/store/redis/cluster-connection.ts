@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns';
 import { Cluster, type ClusterNode, type ClusterOptions, type Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
@@ -5,7 +6,7 @@ import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ConnectionLog } from './connection-log.js';
-import { KEEP_ALIVE, LINGER, retryDelay, silenceLimit } from './connection-options.js';
+import { DOUBT_AGAIN, KEEP_ALIVE, LINGER, retryDelay, silenceLimit } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import type { Subscription } from './subscription.js';
 
@@ -38,10 +39,13 @@ export class ClusterConnection implements Connection {
 
   private readonly owned: boolean;
   private readonly log: ConnectionLog;
+  private readonly nodes: ClusterNodes;
   private readonly listener: ClusterListener;
   private readonly watched = new Map<Redis, () => void>();
   /** The nodes that could not be reached, as far as they are still nodes. */
   private readonly failing = new Set<string>();
+  /** The nodes that the user named, and those that were known last: all that were named may be gone after an outage. */
+  private readonly startup: ClusterNode[] = [];
   private downSince: number | undefined;
   private lost = false;
   private closed = false;
@@ -55,10 +59,11 @@ export class ClusterConnection implements Connection {
     const { connection, keyPrefix, clientId, commandTimeout } = options;
     this.log = new ConnectionLog(logger);
     this.owned = !isCluster(connection);
-    this.commands = isCluster(connection) ? connection : connect(connection, commandTimeout);
-    const nodes = new ClusterNodes(this.commands);
-    this.replicas = new ClusterReplicas(nodes, commandTimeout);
-    this.listener = new ClusterListener(nodes, busChannel(keyPrefix, clientId), {
+    if (!isCluster(connection)) this.startup.push(...connection.cluster);
+    this.commands = isCluster(connection) ? connection : connect(this.startup, connection.options, commandTimeout);
+    this.nodes = new ClusterNodes(this.commands);
+    this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
+    this.listener = new ClusterListener(this.nodes, busChannel(keyPrefix, clientId), {
       message: (message, how) => (how === 'sharded' ? observer.message(message) : observer.rumour(message)),
       lost: () => (this.epoch += 1),
       restored: () => {
@@ -94,6 +99,7 @@ export class ClusterConnection implements Connection {
     if (this.commands.status === 'wait') this.commands.connect().catch(() => undefined);
     // Of who the nodes are the client learns first.
     if (this.commands.status === 'ready') this.listener.open();
+    this.doubtUntilListening();
   }
 
   close(): void {
@@ -104,6 +110,11 @@ export class ClusterConnection implements Connection {
     this.listener.close();
     this.replicas.close();
     if (this.owned) this.commands.disconnect();
+  }
+
+  /** Nodes that are frozen, or cut off, tell nobody that they have lost their slots; the others know. */
+  doubt(): void {
+    if (!this.closed && this.commands.status !== 'wait') void this.nodes.refresh();
   }
 
   channels(key: string): string {
@@ -134,6 +145,15 @@ export class ClusterConnection implements Connection {
     return [...groups.values()];
   }
 
+  /** The first node that is asked, or the one on which we are to listen, may be one that is frozen. */
+  private doubtUntilListening(): void {
+    setTimeout(() => {
+      if (this.closed || this.listening) return;
+      this.doubt();
+      this.doubtUntilListening();
+    }, DOUBT_AGAIN).unref();
+  }
+
   private channelOf(key: string): string {
     return shardChannel(this.options.keyPrefix, key, this.options.clientId);
   }
@@ -151,6 +171,8 @@ export class ClusterConnection implements Connection {
     this.on('refresh', () => {
       this.listener.follow();
       this.forgetGone();
+      this.replicas.follow();
+      this.rememberNodes();
     });
     this.on('+node', (node: Redis) => this.watchNode(node));
     this.on('-node', (node: Redis) => this.unwatchNode(node));
@@ -211,6 +233,15 @@ export class ClusterConnection implements Connection {
     }
   }
 
+  /** Those that are down may be missing in what the Cluster says: they are forgotten when others have taken their places. */
+  private rememberNodes(): void {
+    const { connection } = this.options;
+    if (isCluster(connection)) return;
+    const known = this.commands.nodes().map(({ options: { host, port } }) => ({ host, port }));
+    const listed = connection.cluster.length;
+    if (known.length >= this.startup.length - listed) this.startup.splice(listed, Infinity, ...known);
+  }
+
   private on(event: string, listener: (...args: any[]) => void): void {
     this.commands.on(event, listener);
     this.watch.push(() => {
@@ -240,11 +271,15 @@ const addressOf = ({ options }: Redis): string => `${options.host}:${options.por
 export const isCluster = (connection: object): connection is Cluster =>
   'isCluster' in connection && connection.isCluster === true;
 
-function connect({ cluster, options = {} }: ClusterAddress, commandTimeout: number): Cluster {
-  return new Cluster([...cluster], {
+/** `startup`: where a client begins to look for the nodes, each time; ioredis reads the list when it needs it. */
+function connect(startup: ClusterNode[], options: ClusterOptions = {}, commandTimeout: number): Cluster {
+  return new Cluster(startup, {
     clusterRetryStrategy: retryDelay,
     // It counts as a redirection what it tries again every 100 ms while a master is away: how long is commandTimeout's business.
     maxRedirections: 16 + Math.ceil(commandTimeout / 100),
+    dnsLookup: lookUp,
+    // It would ask one of the masters whether all is well, which may be the one that is frozen, and wait for its answer.
+    enableReadyCheck: false,
     ...options,
     redisOptions: {
       maxRetriesPerRequest: null,
@@ -256,6 +291,10 @@ function connect({ cluster, options = {} }: ClusterAddress, commandTimeout: numb
     lazyConnect: true,
   });
 }
+
+/** A name that is not known fails when its node is asked; ioredis would not ask the others either. */
+const lookUp: NonNullable<ClusterOptions['dnsLookup']> = (name, answer) =>
+  lookup(name, (error, address, family) => answer(null, error ? name : address, family));
 
 /** ioredis says that no node could be asked, and keeps why to itself. */
 export function reasonOf(error: Error & { lastNodeError?: Error }): Error {

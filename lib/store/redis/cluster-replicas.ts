@@ -1,15 +1,10 @@
 import type { Redis } from 'ioredis';
-import type { LockStoreError } from '../../errors/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import { keepAliveLike, REPLICATION_OPTIONS } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
+import { retryConfirmation } from './retried-confirmation.js';
 import { storeFailure } from './store-failure.js';
-
-/** How many ms after a failure the Cluster is asked again who has the slot. */
-const AGAIN = 50;
-/** What is said of a slot that is elsewhere by now, or on its way. */
-const ELSEWHERE = /^(MOVED|ASK|CLUSTERDOWN|READONLY)\b/;
 
 /**
  * `WAIT` speaks of what its own connection has written, so it goes to the master that has the lock, on a connection of
@@ -21,27 +16,26 @@ export class ClusterReplicas implements ReplicaConfirmation {
   constructor(
     private readonly cluster: ClusterNodes,
     private readonly commandTimeout: number,
+    private readonly doubt: () => void,
   ) {}
 
-  async confirm(
-    key: string,
-    id: string,
-    min: number,
-    timeout: number,
-    script: ConfirmingScript = 'confirm',
-  ): Promise<number> {
-    const until = performance.now() + timeout;
-    for (;;) {
+  confirm(key: string, id: string, min: number, timeout: number, script: ConfirmingScript = 'confirm'): Promise<number> {
+    let isFirst = true;
+    return retryConfirmation(timeout, async (left) => {
+      if (!isFirst) await this.cluster.refresh();
+      isFirst = false;
       const owner = this.cluster.ownerOf(key);
-      const left = Math.max(0, until - performance.now());
-      try {
-        if (owner !== undefined) return await this.of(owner).confirm(key, id, min, left, script);
-      } catch (error) {
-        if (!isElsewhere(error as LockStoreError) || left === 0) throw error;
-      }
-      if (left === 0) throw storeFailure(new Error('CLUSTERDOWN nobody is known to have the slot'));
-      await new Promise((resolve) => setTimeout(resolve, AGAIN).unref());
-      await this.cluster.refresh();
+      if (owner === undefined) throw storeFailure(new Error('CLUSTERDOWN nobody is known to have the slot'));
+      return this.of(owner).confirm(key, id, min, left, script);
+    });
+  }
+
+  /** Leaves those that are no masters any more: one that is frozen does not say so. */
+  follow(): void {
+    for (const [address, node] of this.nodes) {
+      if (this.cluster.has(address)) continue;
+      this.nodes.delete(address);
+      node.close();
     }
   }
 
@@ -55,11 +49,9 @@ export class ClusterReplicas implements ReplicaConfirmation {
     if (node === undefined) {
       const options = { keepAlive: keepAliveLike(client), keyPrefix: this.cluster.keyPrefix };
       const connect = (): Redis => client.duplicate({ ...REPLICATION_OPTIONS, ...options });
-      node = new ReplicaAcknowledgement(connect, this.commandTimeout);
+      node = new ReplicaAcknowledgement(connect, this.commandTimeout, this.doubt);
       this.nodes.set(address, node);
     }
     return node;
   }
 }
-
-const isElsewhere = ({ cause }: LockStoreError): boolean => cause instanceof Error && ELSEWHERE.test(cause.message);

@@ -3,6 +3,10 @@ import type { Redis, RedisOptions } from 'ioredis';
 /** How many ms a closed connection may linger: ioredis waits so long also for one that is closed already. */
 export const LINGER = 100;
 
+/** How many ms an answer may take until it is doubted that the right server is asked, and how often that is looked into then. */
+export const DOUBT = 1_000;
+export const DOUBT_AGAIN = 500;
+
 /** Node sets timers that are longer than this to 1 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -40,12 +44,20 @@ export const OWN_OPTIONS: RedisOptions = {
   reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
 };
 
+/** After how many ms without an answer of any Sentinel all of them are asked again. */
+export const SENTINEL_PATIENCE = 2_000;
+
 /**
- * After a failover that was asked for, the old master goes on to take writes for eight seconds and more, until Sentinels
- * make it a replica; whoever comes new is sent to the new one meanwhile. So we listen for the switch, and go on to do so
- * when a Sentinel was away for a while: ioredis would not.
+ * A Sentinel, or an old master, may be frozen or gone without a word: two seconds are enough to answer where the master is,
+ * and to connect. ioredis would wait for ever for the one, and ten seconds for the other.
  */
-export const SENTINEL_OPTIONS: RedisOptions = { failoverDetector: true, sentinelReconnectStrategy: retryDelay };
+export const SENTINEL_OPTIONS: RedisOptions = {
+  sentinelCommandTimeout: SENTINEL_PATIENCE,
+  connectTimeout: 2_000,
+  sentinelRetryStrategy: retryDelay,
+  sentinelReconnectStrategy: retryDelay,
+  failoverDetector: true,
+};
 
 /** We subscribe ourselves, so as to know when the server has confirmed it. */
 export const SUBSCRIBER_OPTIONS: RedisOptions = {

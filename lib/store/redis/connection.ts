@@ -33,6 +33,9 @@ export interface Connection {
   open(): void;
   close(): void;
 
+  /** The server does not answer, or can do nothing: finds out whether another one has taken its place. */
+  doubt(): void;
+
   /** What stands before a client's id in the name of the channel on which it hears of a key. */
   channels(key: string): string;
   /** Whether a grant of this key would be heard now; if so, it will be for `patience` ms yet. */

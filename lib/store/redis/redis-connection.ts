@@ -3,6 +3,7 @@ import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
 import {
+  DOUBT_AGAIN,
   keepAliveLike,
   OWN_OPTIONS,
   REPLICATION_OPTIONS,
@@ -11,10 +12,14 @@ import {
   silenceLimit,
   SUBSCRIBER_OPTIONS,
 } from './connection-options.js';
-import type { Connection, ConnectionObserver } from './connection.js';
-import { askAgainAfterSilence, hushSentinels, leaveSentinels } from './failover-detector.js';
+import type { Connection, ConnectionObserver, ReplicaConfirmation } from './connection.js';
+import { hushSentinels } from './failover-detector.js';
 import { Heartbeat } from './heartbeat.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
+import { retryConfirmation } from './retried-confirmation.js';
+import { connectorTo, leadsElsewhere } from './sentinel-connector.js';
+import { SentinelWatch } from './sentinel-watch.js';
+import { Sentinels } from './sentinels.js';
 import { isReplica } from './server-role.js';
 import { Doubts, type Subscription } from './subscription.js';
 
@@ -36,7 +41,10 @@ export interface RedisConnectionOptions {
  */
 export class RedisConnection implements Connection {
   readonly commands: Redis;
-  readonly replicas: ReplicaAcknowledgement;
+  readonly replicas: ReplicaConfirmation = {
+    confirm: (key, id, min, timeout, script) =>
+      retryConfirmation(timeout, (left) => this.acknowledgement.confirm(key, id, min, left, script)),
+  };
   epoch = 0;
 
   /** The one that is confirmed, for as long as its connection stands. */
@@ -49,7 +57,12 @@ export class RedisConnection implements Connection {
   /** The subscriber was connected before the connection for commands was last lost. */
   private isSubscriberOlder = false;
   private readonly subscriber: Redis;
+  private readonly acknowledgement: ReplicaAcknowledgement;
   private readonly ownsCommands: boolean;
+  /** Those that say which server is the master, where there are any and the client is ours. */
+  private readonly sentinels: Sentinels | undefined;
+  private readonly sentinelWatch: SentinelWatch | undefined;
+  private doubted = -Infinity;
   private readonly log: ConnectionLog;
   private closed = false;
   private readonly watch: Array<() => void> = [];
@@ -62,7 +75,9 @@ export class RedisConnection implements Connection {
     const { connection, commandTimeout } = options;
     this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
-    this.commands = isClient(connection) ? connection : connect(connection, commandTimeout);
+    this.sentinels = isClient(connection) ? undefined : this.sentinelsOf(connection);
+    if (this.sentinels?.options.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels);
+    this.commands = isClient(connection) ? connection : connect(connection, commandTimeout, this.sentinels);
     const keepAlive = keepAliveLike(this.commands);
     this.subscriber = this.commands.duplicate({ ...SUBSCRIBER_OPTIONS, keepAlive });
     this.heartbeat = new Heartbeat(
@@ -70,9 +85,10 @@ export class RedisConnection implements Connection {
       () => this.commands.ping(),
       () => this.resubscribe(new Error('the connection that listens has gone silent, while commands are answered')),
     );
-    this.replicas = new ReplicaAcknowledgement(
+    this.acknowledgement = new ReplicaAcknowledgement(
       () => this.commands.duplicate({ ...REPLICATION_OPTIONS, keepAlive }),
       commandTimeout,
+      () => this.doubt(),
     );
     this.watchCommands();
     this.watchSubscriber();
@@ -104,6 +120,8 @@ export class RedisConnection implements Connection {
     for (const client of [this.commands, this.subscriber]) {
       if (client.status === 'wait') client.connect().catch(() => undefined);
     }
+    this.sentinelWatch?.follow();
+    if (this.sentinels !== undefined) this.doubtUntilListening();
   }
 
   close(): void {
@@ -112,11 +130,25 @@ export class RedisConnection implements Connection {
     this.unconfirm();
     this.heartbeat.stop();
     for (const stop of this.watch) stop();
+    this.sentinelWatch?.close();
+    this.sentinels?.close();
     this.subscriber.disconnect();
-    this.replicas.close();
-    if (!this.ownsCommands) return;
-    leaveSentinels(this.commands);
-    this.commands.disconnect();
+    this.acknowledgement.close();
+    if (this.ownsCommands) this.commands.disconnect();
+  }
+
+  /** Only Sentinels can say that another server is to be asked. */
+  doubt(): void {
+    const { sentinels } = this;
+    const now = performance.now();
+    // Each call may be refused, and each of them says so.
+    if (sentinels === undefined || this.closed || now - this.doubted < DOUBT_AGAIN / 2) return;
+    this.doubted = now;
+    sentinels.find().then(
+      // It may have been another one all along: a connection may be older than what was told.
+      () => this.leaveOldMaster(),
+      () => undefined,
+    );
   }
 
   channels(): string {
@@ -153,7 +185,7 @@ export class RedisConnection implements Connection {
     this.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
-      if (this.ownsCommands) askAgainAfterSilence(this.commands);
+      this.sentinelWatch?.follow();
       this.followMaster();
       if (lost) this.observer.reconnected();
       lost = false;
@@ -185,7 +217,36 @@ export class RedisConnection implements Connection {
       subscriber.disconnect(true);
     }
     // Whatever it is connected to behind an address, it was before.
-    this.replicas.leave(sentinels ? isElsewhere : () => true);
+    this.acknowledgement.leave(sentinels ? isElsewhere : () => true);
+  }
+
+  /** The options of a client behind Sentinels, with ours. ioredis itself says what is missing in them. */
+  private sentinelsOf(connection: string | RedisOptions): Sentinels | undefined {
+    if (typeof connection === 'string' || connection.Connector !== undefined) return undefined;
+    const { sentinels, name, role = 'master' } = connection;
+    if (!sentinels?.length || !name || role !== 'master') return undefined;
+    return new Sentinels({ ...SENTINEL_OPTIONS, ...connection }, () => this.leaveOldMaster());
+  }
+
+  /** Whatever leads to another server than the master is connected anew, also what is about to connect there. */
+  private leaveOldMaster(): void {
+    const { sentinels } = this;
+    if (sentinels === undefined || this.closed) return;
+    for (const client of [this.commands, this.subscriber]) {
+      if (!leadsElsewhere(client.stream, sentinels)) continue;
+      if (client.status === 'connecting') client.stream.destroy();
+      else if (client.status === 'connect' || client.status === 'ready') client.disconnect(true);
+    }
+    this.acknowledgement.leave(({ stream }) => leadsElsewhere(stream, sentinels));
+  }
+
+  /** A server that is frozen takes connections and does not answer; one whose machine is gone does not even take them. */
+  private doubtUntilListening(): void {
+    setTimeout(() => {
+      if (this.closed || this.listening) return;
+      this.doubt();
+      this.doubtUntilListening();
+    }, DOUBT_AGAIN).unref();
   }
 
   /**
@@ -274,8 +335,12 @@ const isClient = (connection: string | RedisOptions | Redis): connection is Redi
 
 const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 
-function connect(connection: string | RedisOptions, commandTimeout: number): Redis {
-  const options: RedisOptions = { ...OWN_OPTIONS, socketTimeout: silenceLimit(commandTimeout) };
+function connect(connection: string | RedisOptions, commandTimeout: number, sentinels: Sentinels | undefined): Redis {
+  const options: RedisOptions = {
+    ...OWN_OPTIONS,
+    socketTimeout: silenceLimit(commandTimeout),
+    ...(sentinels && { Connector: connectorTo(sentinels) }),
+  };
   return typeof connection === 'string'
     ? new Redis(connection, { ...options, lazyConnect: true })
     : new Redis({ ...options, ...(connection.sentinels && SENTINEL_OPTIONS), ...connection, lazyConnect: true });

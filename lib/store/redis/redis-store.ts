@@ -17,7 +17,14 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
-import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../quorum-member.js';
+import type {
+  FenceReply,
+  FenceRequest,
+  QuorumMember,
+  ReinstateReply,
+  ReinstateRequest,
+  ServerIdentity,
+} from '../quorum-member.js';
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
@@ -77,7 +84,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     guardCredentials(this, options.connection);
     this.clientId = options.clientId ?? newClientId();
     this.#connection = connect({ ...options, clientId: this.clientId }, logger, this);
-    this.#scripts = new ScriptRunner(this.#connection.commands, options.commandTimeout, () => this.#connection.trouble);
+    this.#scripts = new ScriptRunner(
+      this.#connection.commands,
+      options.commandTimeout,
+      () => this.#connection.trouble,
+      () => this.#connection.doubt(),
+    );
     this.keys = new LockKeys(options.keyPrefix);
     this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
     this.#names = new KeyScan(this.#connection.commands, options);
@@ -215,6 +227,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
+  }
+
+  async reinstate({ key, id, mode, owner, lease, latest, token, turns }: ReinstateRequest): Promise<ReinstateReply> {
+    const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, turns];
+    const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
+    return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError when the server does not answer within `commandTimeout` */

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
+import { DOUBT } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
@@ -39,6 +40,8 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     /** Makes a connection that is used for nothing else. */
     private readonly connect: () => Redis,
     private readonly commandTimeout: number,
+    /** Hears that the server does not answer. */
+    private readonly doubt: () => void,
   ) {}
 
   close(): void {
@@ -87,10 +90,12 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
       const late = (): void => reject(new LockStoreError(message, { transient: true }));
       timer = setTimeout(late, LONGEST_WAIT + this.commandTimeout).unref();
     });
+    const doubting = setInterval(() => this.doubt(), LONGEST_WAIT + DOUBT).unref();
     try {
       await Promise.race([this.ask(asked), limit]);
     } finally {
       clearTimeout(timer);
+      clearInterval(doubting);
     }
   }
 
@@ -124,6 +129,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   /** Opened when it is first used, and once more when it is over for good. */
   private connected(): Redis {
     if (this.client === undefined || this.client.status === 'end') {
+      this.epoch += 1;
       this.client = this.connect();
       this.client.on('close', () => (this.epoch += 1));
       this.client.on('error', () => undefined);

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
+import { outside } from '../../common/outside.js';
 import { LockStoreError } from '../../errors/index.js';
+import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
@@ -22,12 +24,16 @@ export class ScriptRunner {
   private readonly limit: TimeLimit;
   private corked: Socket | undefined;
   private toGather = 0;
+  /** Looks for silence while something is under way. */
+  private watch: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly client: Redis | Cluster,
     private readonly commandTimeout: number,
     /** Why there is no connection, if there is none. */
     private readonly trouble: () => Error | undefined,
+    /** Hears, again and again, that the server does not answer, or lacks the replicas that it needs for writes. */
+    private readonly doubt: () => void,
   ) {
     this.limit = new TimeLimit(commandTimeout);
   }
@@ -41,12 +47,14 @@ export class ScriptRunner {
     this.gather();
     return new Promise((resolve, reject) => {
       const limited = this.limit.begin(() => reject(this.timedOut()));
+      this.watch ??= this.watchForSilence();
       const answered = (reply: unknown): void => {
         this.limit.end(limited);
         resolve(reply);
       };
       const failed = (error: unknown): void => {
         this.limit.end(limited);
+        if (/\bNOREPLICAS\b/.test((error as Error).message)) this.doubt();
         reject(storeFailure(error));
       };
       const sendText = (): void =>
@@ -85,6 +93,18 @@ export class ScriptRunner {
       stream.uncork();
       stream.cork();
     }
+  }
+
+  private watchForSilence(delay = DOUBT): NodeJS.Timeout {
+    const look = (): void => {
+      this.watch = undefined;
+      if (this.limit.isIdle) return;
+      const silence = this.limit.longest;
+      if (silence >= DOUBT) this.doubt();
+      this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
+    };
+    // What has arrived while the process was held up is read first.
+    return outside(() => setTimeout(() => setImmediate(look), delay).unref());
   }
 
   private timedOut(): LockStoreError {

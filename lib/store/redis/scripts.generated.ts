@@ -7,12 +7,12 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: 'e768ef9999d44e864388c9e8132bcf30c1755cad',
+    sha1: '5387e78c7b9aeaf8776f6ad5cbf2cea9c598eede',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -30,6 +30,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -38,12 +39,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -186,7 +191,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '734413903ec2f561a0d8324aef804f1f52e21adc',
+    sha1: '078421257d24b01dea7d825fde3c8a0935653cce',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -218,6 +223,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -226,12 +232,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -508,6 +518,11 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
+local function remember_left(id, memory)
+  redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
+  redis.call('ZADD', GONE, integer(now + memory), id)
+  redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), memory)))
+end
 local function complete(holds, hold, request)
   local alone = #holds == 1 and request.turns > 1 and not fair_waits()
   hold.turns = alone and last_token() - hold.token + 1 or 1
@@ -593,7 +608,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '509789f7cbe98eaaa2de4663bd74d97d809b122f',
+    sha1: '8e702a2cb40b766dcd35ac3c70f61486fd530751',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -610,6 +625,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -618,12 +634,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -894,7 +914,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '78e669d2b6e2928211b56e23ff60619d371b24dd',
+    sha1: '06373d3133b0b6c079c16a50b00101c978465a25',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -911,6 +931,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -919,12 +940,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -1030,11 +1055,14 @@ end
 local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1
 local hold = find_hold(read_holds(), ARGV[1])
-if not hold or hold.kept then return { -1 } end
-local left = hold.ends - now
 local last = last_token()
+if not hold or hold.kept then
+  if last < last_of_all then remember_token(last_of_all, 0) end
+  return { -1 }
+end
+local left = hold.ends - now
 if last >= token and not (hold.token == token and last <= last_of_all) then return { 0, left, last } end
-redis.call('SET', FENCE, integer(last_of_all), 'PX', integer(math.max(redis.call('PTTL', FENCE), FENCE_MEMORY + left)))
+remember_token(last_of_all, left)
 if hold.token ~= token then
   hold.token = token
   write_hold(hold)
@@ -1043,7 +1071,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '09cbf0a4a61dbd36472148277a733d42b9e0fd64',
+    sha1: 'cd56efc1910af5d7bcba4f143035a9b8aff38e1e',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1060,6 +1088,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -1068,12 +1097,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -1333,6 +1366,16 @@ local function settle(holds, ended, asker, from)
   end
   return more, head
 end
+local function has_left(id)
+  local remembered = redis.call('ZSCORE', GONE, id)
+  return remembered and tonumber(remembered) > now
+end
+local function remember_left(id, memory)
+  redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
+  redis.call('ZADD', GONE, integer(now + memory), id)
+  redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), memory)))
+end
+local REVOKED_MEMORY = 60000
 local granted_at = {}
 for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local holds, ended = read_holds()
@@ -1342,6 +1385,7 @@ for _, hold in ipairs(holds) do
     redis.call('HDEL', STATE, hold.id)
     count = count + 1
     if hears_of_end(hold.id) then told = told + 1 end
+    remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
     tell_revoked(hold)
   else
     kept[#kept + 1] = hold
@@ -1352,7 +1396,7 @@ return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '8c7df79595cc695971edea935e59959e0761808b',
+    sha1: '48798d32e3a420c8aa1a23f4811a35ba7733a5a1',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1369,6 +1413,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -1377,12 +1422,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -1808,9 +1857,230 @@ end
 local _, version = limit_set()
 return version`,
   },
+  reinstate: {
+    name: 'reinstate',
+    sha1: '189be7b47a5e9ee4a6cd9ddcc3bde58cb690b55e',
+    source: `local STATE = KEYS[1]
+local QUEUE = KEYS[2]
+local WAITERS = KEYS[3]
+local FENCE = KEYS[4]
+local GONE = KEYS[5]
+local LIMIT = KEYS[6]
+local function server_time()
+  local time = redis.call('TIME')
+  local micros = time[1] * 1000000 + time[2]
+  return math.floor(micros / 1000), micros
+end
+local now, now_micros = server_time()
+local function integer(number)
+  return string.format('%.0f', number)
+end
+local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
+local known, known_of
+local function last_token()
+  if known_of == FENCE then return known end
+  local last = redis.call('GET', FENCE)
+  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  known_of = FENCE
+  return known
+end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
+local MOST_AHEAD = 50
+local function next_token(lease, count)
+  local token = math.max(last_token() + 1, now_micros)
+  if token > now_micros then count = math.min(count, MOST_AHEAD) end
+  remember_token(token + count - 1, lease)
+  return token, count
+end
+local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local LIMIT_MEMORY = 604800000
+local function with_mode(record, mode)
+  if mode == EXCLUSIVE then
+    record.mode, record.kind, record.kept = mode, mode, false
+    return record
+  end
+  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  return record
+end
+local function owns(holds, request, kind)
+  for _, hold in ipairs(holds) do
+    if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+  end
+  return false
+end
+local function reenters(holds, request)
+  if request.kind == PERMITS then return false end
+  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+end
+local function upgrades(holds, request)
+  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+end
+local function limit_set()
+  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+  return tonumber(permits), version and version ~= '' and version or '0'
+end
+local function limit_for(request)
+  return limit_set() or request.limit
+end
+local function exceeds_limit(request)
+  if request.kind ~= PERMITS then return false end
+  local limit = limit_for(request)
+  return limit > 0 and request.units > limit
+end
+local function admits(holds, request)
+  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == EXCLUSIVE then return false end
+  local used = 0
+  for _, hold in ipairs(holds) do
+    if hold.kind ~= request.kind then return false end
+    used = used + (hold.units or 0)
+  end
+  return request.kind == READ or used + request.units <= limit_for(request)
+end
+local function is_closed(holds)
+  for _, hold in ipairs(holds) do
+    if hold.kind == EXCLUSIVE then return true end
+  end
+  return false
+end
+local function read_hold(id, text)
+  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
+  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+end
+local function write_hold(hold)
+  redis.call('HSET', STATE, hold.id,
+    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+end
+local function read_holds()
+  local holds, ended = {}, {}
+  local fields = redis.call('HGETALL', STATE)
+  for i = 1, #fields, 2 do
+    local hold = read_hold(fields[i], fields[i + 1])
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+  end
+  return holds, ended
+end
+local function drop_ended(ended)
+  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+end
+local function find_hold(holds, id)
+  for _, hold in ipairs(holds) do
+    if hold.id == id then return hold end
+  end
+end
+local function free_at(holds, request)
+  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
+end
+local function set_state_ttl(holds)
+  local ends = 0
+  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+local function grant(holds, request, lease, turns)
+  local token, reserved = next_token(lease, math.max(1, turns))
+  local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+    turns = reserved }, request.mode)
+  holds[#holds + 1] = hold
+  write_hold(hold)
+  set_state_ttl(holds)
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  return hold
+end
+local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
+local function write_ticket(ticket)
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
+end
+local function read_ticket(id, text)
+  if not text then return { id = id, stale_at = 0 } end
+  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+end
+local function read_tickets(place, count)
+  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
+  if #ids == 0 then return ids end
+  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+  local tickets = {}
+  for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+  return tickets
+end
+local function note_fair(id, is_new)
+  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+end
+local function fair_waits()
+  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
+local function drop_ticket(id, turns)
+  redis.call('HDEL', WAITERS, id)
+  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
+  return redis.call('ZREM', QUEUE, id)
+end
+local function take_place(request)
+  local id, age = request.id, request.age
+  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
+  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local added
+  if age then
+    local place = integer(now_micros - age * 1000)
+    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+  end
+  return added == 1, not last
+end
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
+end
+local function ask_time(holds, place, request)
+  local free = free_at(holds, request)
+  if not free then return now + request.period end
+  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+end
+local function has_left(id)
+  local remembered = redis.call('ZSCORE', GONE, id)
+  return remembered and tonumber(remembered) > now
+end
+local function remember_left(id, memory)
+  redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
+  redis.call('ZADD', GONE, integer(now + memory), id)
+  redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), memory)))
+end
+local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
+local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
+if has_left(id) then return -1 end
+local holds, ended = read_holds()
+if find_hold(holds, id) then return 1 end
+local hold = with_mode({ id = id, owner = owner, ends = now + left, token = token, since = now }, mode)
+if latest > 0 then hold.ends = math.min(hold.ends, latest) end
+if hold.ends <= now or not admits(holds, hold) then return 0 end
+drop_ended(ended)
+drop_ticket(id)
+remember_token(math.max(last_token(), last_of_all), left)
+holds[#holds + 1] = hold
+write_hold(hold)
+set_state_ttl(holds)
+return 1`,
+  },
   release: {
     name: 'release',
-    sha1: 'b5278064aa94f93dd7a0da4d6ab77e6163b5696c',
+    sha1: '580ad0a5e9534c2a2f0a69c6e6f02a3531c1bc96',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1834,6 +2104,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -1842,12 +2113,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
@@ -2124,6 +2399,11 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
+local function remember_left(id, memory)
+  redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
+  redis.call('ZADD', GONE, integer(now + memory), id)
+  redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), memory)))
+end
 local function complete(holds, hold, request)
   local alone = #holds == 1 and request.turns > 1 and not fair_waits()
   hold.turns = alone and last_token() - hold.token + 1 or 1
@@ -2205,10 +2485,7 @@ if kept and keep > 0 then
 end
 local function leave()
   drop_ticket(id)
-  if remember == 0 then return end
-  redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
-  redis.call('ZADD', GONE, integer(now + remember), id)
-  redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), remember)))
+  if remember > 0 then remember_left(id, remember) end
 end
 if released == 0 or remember > 0 then leave() end
 if ARGV[4] then return { released, -1, unpack(ask(request_at(4), true)) } end
@@ -2250,7 +2527,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '9c2cfc13c77423b70b5ccaad0d6a7c6c05d324bc',
+    sha1: '596d44ff532e441106829d2e302c417680c2b809',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2267,6 +2544,7 @@ local function integer(number)
   return string.format('%.0f', number)
 end
 local FENCE_MEMORY = 600000
+local MOST_MS_AHEAD = 86400000
 local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
@@ -2275,12 +2553,16 @@ local function last_token()
   known_of = FENCE
   return known
 end
+local function remember_token(token, lease)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  known, known_of = token, FENCE
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+end
 local MOST_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MOST_AHEAD) end
-  known = token + count - 1
-  redis.call('SET', FENCE, integer(known), 'PX', integer(FENCE_MEMORY + lease))
+  remember_token(token + count - 1, lease)
   return token, count
 end
 local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'

@@ -21,8 +21,11 @@ export async function readServerIdentity(
   });
   try {
     const info = await Promise.race([client.info(), limit]);
+    const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],
+      time: micros === undefined ? undefined : Math.floor(Number(micros) / 1_000),
+      address: addressOf(client),
       inCluster: /^cluster_enabled:1\b/m.test(info),
     };
   } catch (error) {
@@ -31,4 +34,9 @@ export async function readServerIdentity(
   } finally {
     clearTimeout(timer);
   }
+}
+
+function addressOf(client: Redis | Cluster): string | undefined {
+  const { remoteAddress, remotePort } = (client as Partial<Pick<Redis, 'stream'>>).stream ?? {};
+  return remoteAddress === undefined ? undefined : `${remoteAddress}:${remotePort}`;
 }

@@ -25,6 +25,12 @@ export class TimeLimit {
     return this.running.first === undefined;
   }
 
+  /** For how many ms what began first has been running. */
+  get longest(): number {
+    const { first } = this.running;
+    return first === undefined ? 0 : performance.now() + this.ms - first.until;
+  }
+
   /** Has `expired` called when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
     const limited = new Limited(performance.now() + this.ms, expired);

@@ -73,6 +73,31 @@ describe('replicas: { min: 1 } with a replica', () => {
     await (await service.acquire('a', { ...options, ...REPLICAS })).release();
   });
 
+  it('C15 verify() waits for the replica, too: a master that is cut off from it confirms nothing', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', REPLICAS);
+    await lock.verify();
+    await withoutReplica(async () => {
+      const { error, took } = await timed(() => lock.verify());
+      expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
+      expect(took).toBeGreaterThan(TIMEOUT - 5);
+      expect(took).toBeLessThan(TIMEOUT + AT_ONCE);
+      // It has not been lost, as far as anybody knows.
+      expect(lock.isHeld).toBe(true);
+    });
+    await lock.verify();
+    await service.forceRelease('a');
+    await expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('C15 verify() of several keys waits for the replica of each', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire(['a', 'b'], REPLICAS);
+    await withoutReplica(() => expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_STORE' }));
+    await lock.verify();
+    await lock.release();
+  });
+
   it('C15 is what defaults.replicas asks of every lock', async () => {
     const service = await bench.service({ defaults: REPLICAS });
     await service.run('a', async () => expect(await onReplica('a')).toBe(1));

@@ -105,7 +105,7 @@ describe('behind Sentinels', () => {
       await locks.start(sentinels.connection, OUTAGE),
       await locks.start(sentinels.connection, OUTAGE),
     ];
-    const lock = await one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
+    const lock = await one.acquire('a');
     const waiting = other.acquire('a', { waitTimeout: '30s' });
     await eventually(async () => (await waitersOf('a')) === 1);
     await replicated();

@@ -145,10 +145,6 @@ export class Observer implements HoldObserver {
   tellLoss(listener: (error: LockLostError) => void, error: LockLostError): void {
     listener(error);
   }
-
-  doubted(hold: Hold): void {
-    this.told.push(`doubted ${hold.key}`);
-  }
 }
 
 export class Time {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { precedes } from '../../../lib/store/quorum/precedence.js';
 import { settled } from '../../support/fake-clock.js';
 import { lasting, passing } from '../engine/support.js';
 import { Quorum } from './support.js';
@@ -192,21 +193,87 @@ describe('an acquisition over several masters', () => {
     expect(a!.releases).toHaveLength(0);
   });
 
-  it('one try that does not wait gives back, and tries a few times', async () => {
-    const quorum = await quorumOf(3);
-    const answer = await quorum.ask({ waits: false });
-    const [a, b, c] = quorum.members;
-    for (let round = 1; round <= 4; round += 1) {
-      expect(a!.acquires).toHaveLength(round);
+  describe('that does not wait, in a split vote', () => {
+    /** Ids of other clients, some of which keep their votes before `me:1`. */
+    const rivals = Array.from({ length: 50 }, (_, i) => `other:${i}`);
+    const [first, second] = rivals.filter((id) => precedes(id, 'me:1'));
+    const [last, lastToo] = rivals.filter((id) => !precedes(id, 'me:1'));
+
+    async function split(holders: readonly string[], roundTrip = 0) {
+      const quorum = await quorumOf(3);
+      const answer = await quorum.ask({ waits: false });
+      await quorum.clock.pass(roundTrip);
+      const [a, b, c] = quorum.members;
       a!.holds();
-      b!.contends({ outcome: 'busy', holders: ['other:1'] });
-      c!.contends({ outcome: 'busy', holders: ['third:1'] });
+      b!.contends({ outcome: 'busy', holders: [holders[0]!] });
+      c!.contends({ outcome: 'busy', holders: [holders[1]!] });
       await settled();
-      expect(a!.releases).toHaveLength(round);
-      await quorum.clock.pass(40);
+      return { quorum, answer, members: [a!, b!, c!] as const };
     }
-    expect(answer.value).toMatchObject({ outcome: 'busy' });
-    expect(a!.acquires).toHaveLength(4);
+
+    it('keeps its vote if it comes first, and asks for the others when they have been given back', async () => {
+      const { quorum, answer, members } = await split([last!, lastToo!], 80);
+      const [a, b, c] = members;
+      expect(a.releases).toHaveLength(0);
+      await quorum.clock.pass(15);
+      expect([a, b, c].map(({ acquires }) => acquires.length)).toEqual([1, 1, 1]);
+      // A part of the round trip later.
+      await quorum.clock.pass(10);
+      expect([a, b, c].map(({ acquires }) => acquires.length)).toEqual([1, 2, 2]);
+      b.holds(7);
+      await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 7 });
+    });
+
+    it('gives its vote back at once to one that comes first, and looks again when that had its time', async () => {
+      const { quorum, answer, members } = await split([first!, last!], 80);
+      const [a, b, c] = members;
+      expect(a.releases).toHaveLength(1);
+      await quorum.clock.pass(2 * 80);
+      expect(a.acquires).toHaveLength(1);
+      await quorum.clock.pass(12);
+      expect([a, b, c].map(({ acquires }) => acquires.length)).toEqual([2, 2, 2]);
+      for (const member of [b, c]) member.contends({ outcome: 'busy', holders: [first!] });
+      await settled();
+      expect(answer.value).toMatchObject({ outcome: 'busy' });
+    });
+
+    it('keeps its vote when those that come first have had their time, since they may be dead', async () => {
+      const { quorum, answer, members } = await split([first!, second!]);
+      const [a, b, c] = members;
+      expect(a.releases).toHaveLength(1);
+      await quorum.clock.pass(12);
+      a.holds();
+      b.contends({ outcome: 'busy', holders: [first!] });
+      await settled();
+      c.holds(9);
+      await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 9 });
+      expect(a.releases).toHaveLength(1);
+    });
+
+    it('ends within some round trips', async () => {
+      const { quorum, answer, members } = await split([last!, lastToo!]);
+      const [a, b, c] = members;
+      for (let ms = 0; ms < 50 && answer.value === undefined; ms += 2) {
+        expect(a.releases).toHaveLength(0);
+        await quorum.clock.pass(2);
+        b.contends({ outcome: 'busy', holders: [last!] });
+        c.contends({ outcome: 'busy', holders: [lastToo!] });
+        await settled();
+      }
+      expect(b.acquires.length).toBeGreaterThan(5);
+      expect(answer.value).toMatchObject({ outcome: 'busy' });
+      expect(a.releases).toHaveLength(1);
+    });
+
+    it('ends at once where nobody has the other votes who would give them back', async () => {
+      const quorum = await quorumOf(3);
+      const answer = await quorum.ask({ waits: false });
+      quorum.members[0]!.holds();
+      for (const member of quorum.members.slice(1)) member.contends({ outcome: 'busy', holders: [] });
+      await settled();
+      expect(answer.value).toMatchObject({ outcome: 'busy' });
+      expect(quorum.members[0]!.releases).toHaveLength(1);
+    });
   });
 
   it('does not wait for a master that hangs', async () => {
@@ -260,7 +327,8 @@ describe('an acquisition over several masters', () => {
     await answer.promise;
     c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0, turns: 1 });
     expect(c!.renewals[0]!.request).toEqual([{ key: 'a', id: 'me:1', lease: 10_000 }]);
-    expect(c!.fences).toMatchObject([{ token: 2 }]);
+    // Once so that it remembers the token, and once for the hold.
+    expect(c!.fences).toMatchObject([{ token: 2 }, { token: 2 }]);
     expect(quorum.told.words).toEqual([]);
   });
 
@@ -281,6 +349,18 @@ describe('an acquisition over several masters', () => {
     for (const member of quorum.members) member.holds(7);
     expect(await answer.promise).toMatchObject({ outcome: 'held', token: 41 });
     expect(a!.fences.at(-1)).toMatchObject({ token: 41 });
+  });
+
+  it('takes a token that is larger than the last one of a master that has not granted it, and tells it there', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    c!.contends({ holders: ['other:1'], lastToken: 50 });
+    await settled();
+    a!.holds(7);
+    b!.holds(8);
+    expect(await answer.promise).toMatchObject({ outcome: 'held', token: 51 });
+    expect(c!.fences).toMatchObject([{ token: 51 }]);
   });
 
   it('is over when it is given back while it is asked for', async () => {

@@ -7,8 +7,18 @@ import type {
   RenewReply,
 } from '../../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../../lib/store/memory/memory-backend.js';
-import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../../../lib/store/quorum-member.js';
+import type {
+  FenceReply,
+  FenceRequest,
+  QuorumMember,
+  ReinstateReply,
+  ReinstateRequest,
+  ServerIdentity,
+} from '../../../lib/store/quorum-member.js';
 import { SimulatedStore, type Surroundings } from '../../support/simulation.js';
+
+/** What the time of masters is counted from. */
+const ORIGIN = 1_700_000_000_000;
 
 /** A master: the locks of this process's memory, and a clock of its own for tokens. */
 export class SimulatedMaster {
@@ -23,7 +33,7 @@ export class SimulatedMaster {
     /** How far its tokens are ahead. */
     ahead: number,
   ) {
-    this.backend = new MemoryBackend(clock);
+    this.backend = new MemoryBackend(clock, ORIGIN);
     this.floor = ahead;
   }
 
@@ -41,6 +51,16 @@ export class SimulatedMaster {
     this.floor = token + turns - 1;
     this.tokens.set(id, token);
     return { outcome: 'written', lease: left };
+  }
+
+  async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    const { key, id, token, turns } = request;
+    const reply = await this.backend.execute(() => this.backend.withLock(key, (lock) => lock.reinstate(request)));
+    if (reply === 'held') {
+      this.floor = Math.max(this.floor, token + turns - 1);
+      this.tokens.set(id, token);
+    }
+    return reply;
   }
 }
 
@@ -68,6 +88,10 @@ export class SimulatedMember extends SimulatedStore implements QuorumMember {
       const [left] = await this.renewThere([{ ...request, lease: 0 }]);
       return this.master.fence(request, left!);
     });
+  }
+
+  reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    return this.send(() => this.master.reinstate(request));
   }
 
   async identify(): Promise<ServerIdentity | undefined> {

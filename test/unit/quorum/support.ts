@@ -7,7 +7,14 @@ import type {
   LockStoreListener,
   ReleaseReply,
 } from '../../../lib/store/lock-store.js';
-import type { FenceReply, FenceRequest, QuorumMember, ServerIdentity } from '../../../lib/store/quorum-member.js';
+import type {
+  FenceReply,
+  FenceRequest,
+  QuorumMember,
+  ReinstateReply,
+  ReinstateRequest,
+  ServerIdentity,
+} from '../../../lib/store/quorum-member.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 import { FakeStore, held, queued, type Asked } from '../engine/support.js';
 
@@ -16,11 +23,19 @@ export class FakeMember extends FakeStore implements QuorumMember {
   override listening = true;
   identity: () => Promise<ServerIdentity | undefined> = async () => ({ runId: undefined, inCluster: false });
   readonly fences: FenceRequest[] = [];
+  readonly reinstated: ReinstateRequest[] = [];
+  reinstateReply: (request: ReinstateRequest) => Promise<ReinstateReply> = async ({ lease }) =>
+    lease > 0 ? 'held' : 'missing';
   fenceReply: (request: FenceRequest) => Promise<FenceReply> = async () => ({ outcome: 'written', lease: 0 });
 
   fence(request: FenceRequest): Promise<FenceReply> {
     this.fences.push(request);
     return this.fenceReply(request);
+  }
+
+  reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    this.reinstated.push(request);
+    return this.reinstateReply(request);
   }
 
   async endHolds(): Promise<ForceReleaseReply> {
@@ -42,7 +57,7 @@ export class FakeMember extends FakeStore implements QuorumMember {
   }
 
   contends(details: Partial<ContendedReply> = {}): void {
-    this.acquired.answer.resolve(queued(details));
+    this.acquired.answer.resolve(queued({ lastToken: 0, ...details }));
   }
 }
 

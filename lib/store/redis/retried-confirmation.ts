@@ -1,0 +1,21 @@
+import type { LockStoreError } from '../../errors/index.js';
+
+/** How many ms after a failure the replicas are asked for again: the server may be another one by then. */
+const AGAIN = 50;
+
+/**
+ * Uses the time that replicas are given to get over a failover: what fails because of one is asked again, of the server
+ * that has the lock by then. `ask` is given the ms that are left.
+ * @throws LockStoreError the last one, when the time is over; one that will not go away, at once
+ */
+export async function retryConfirmation(timeout: number, ask: (left: number) => Promise<number>): Promise<number> {
+  const until = performance.now() + timeout;
+  for (;;) {
+    try {
+      return await ask(Math.max(0, until - performance.now()));
+    } catch (error) {
+      if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN).unref());
+  }
+}

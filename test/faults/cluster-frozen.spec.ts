@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../lib/lock.service.js';
+import { ClusterBench } from '../support/cluster-bench.js';
+import { isMaster } from '../support/cluster-nodes.mjs';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
+import { FaultLocks, timed } from '../support/fault-locks.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+const NODE_TIMEOUT = 2_000;
+const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
+/** What it may take until clients use a replica that took over. */
+const SOON = 2_500;
+
+const locks = new FaultLocks();
+afterEach(() => locks.closeAll());
+
+const useOf = async (service: LockService, key: string): Promise<void> => {
+  await (await service.acquire(key, { waitTimeout: '20s' })).release();
+};
+
+/** Freezes the master of a key for good; resolves when its replica has taken over. */
+async function freeze(key: string): Promise<RedisServer> {
+  const master = await bench.cluster.masterOf(key);
+  const replica = await bench.cluster.replicaOf(master);
+  await master.pause();
+  await eventually(() => isMaster(replica), { within: 15_000, every: 20, what: 'a replica that takes over' });
+  return master;
+}
+
+describe('a master of a Cluster that is frozen, and stays so', () => {
+  const brought = (): object => bench.cluster.client();
+
+  it.each([
+    ['a client of ours', () => ({ cluster: bench.cluster.addresses })],
+    ['a Cluster that the application brought', brought],
+  ])(
+    'C14 %s goes to its replica soon after that took over, and no call fails',
+    async (_, connection) => {
+      const service = await locks.start(connection(), { commandTimeout: '15s' });
+      await useOf(service, 'a');
+      const master = await bench.cluster.masterOf('a');
+      const replica = await bench.cluster.replicaOf(master);
+      await master.pause();
+      const call = timed(useOf(service, 'a'));
+      await eventually(() => isMaster(replica), { within: 20_000, every: 20, what: 'a replica that takes over' });
+      const since = performance.now();
+      const { error } = await call;
+      expect(error).toBeUndefined();
+      expect(performance.now() - since).toBeLessThan(SOON);
+      // The connection to the frozen one has been left for good.
+      expect((await timed(useOf(service, 'a'))).took).toBeLessThan(SOON);
+    },
+    60_000,
+  );
+
+  it('C14 clients that start meanwhile start, and have their locks soon after its replica took over', async () => {
+    const frozen = freeze('a');
+    const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));
+    const starts = Promise.all(services.map((service) => timed(service.start())));
+    await frozen;
+    const since = performance.now();
+    await starts;
+    // One that was told that Redis could not be reached goes on to connect.
+    const first = await Promise.all(services.map((service, i) => timed(useOf(service, `first-${i}`))));
+    const inSlot = await Promise.all(services.map((service) => timed(useOf(service, 'a'))));
+    const calls = [...first, ...inSlot];
+    expect(calls.filter(({ error }) => error !== undefined)).toEqual([]);
+    expect(Math.max(...calls.map(({ took }) => took))).toBeLessThan(SOON);
+    expect(performance.now() - since).toBeLessThan(2 * SOON);
+  }, 60_000);
+});
+
+describe('a master of a Cluster that dies', () => {
+  it('C14 C15 while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+    const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '15s' });
+    const old = await bench.cluster.masterOf('a');
+    const replica = await bench.cluster.replicaOf(old);
+    await (await service.acquire('a', { replicas: { min: 1, timeout: '2s' } })).release();
+    await replica.pause();
+    const taking = timed(service.acquire('a', { expire: '60s', replicas: { min: 1, timeout: '40s' } }));
+    await eventually(() => old.admin.exists(bench.cluster.name('state', 'a')));
+    // The replica has been sent it, and reads it when it goes on.
+    await old.kill();
+    await replica.resume();
+    await eventually(() => isMaster(replica), { within: 20_000, every: 20, what: 'a replica that takes over' });
+    await old.start();
+    const { value: lock, error } = await taking;
+    expect(error).toBeUndefined();
+    await lock!.verify();
+    expect(await lock!.release()).toBe(true);
+  }, 60_000);
+});
+
+describe('a Cluster whose listed nodes are gone', () => {
+  it('C14 after a total outage a client comes back by the nodes that it knew last', async () => {
+    // Not one of those above: what a replica was sent when it began to follow is there again when it restarts.
+    const key = 'after an outage';
+    const { nodes } = bench.cluster;
+    const listed = await bench.cluster.masterOf(key);
+    const service = await locks.start({ cluster: [{ host: listed.host, port: listed.port }] });
+    await useOf(service, key);
+    await Promise.all(nodes.map((node) => node.kill()));
+    await timed(useOf(service, key));
+    await Promise.all(nodes.filter((node) => node !== listed).map((node) => node.start()));
+    await eventually(async () => (await bench.cluster.masterOf(key)) !== listed, { within: 30_000, every: 50 });
+    const since = performance.now();
+    await eventuallyPasses(() => useOf(service, key), { within: 20_000 });
+    expect(performance.now() - since).toBeLessThan(SOON);
+  }, 90_000);
+
+  it('C14 and whose name is not known any more', async () => {
+    const service = await locks.start({
+      cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
+    });
+    await useOf(service, 'a');
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../lib/lock.service.js';
+import { RedlockBench } from '../integration/redlock/support.js';
+import { eventually } from '../support/eventually.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+const bench = new RedlockBench(3);
+
+/** A client that reaches the second master by an address that can be led elsewhere. */
+async function redirectable(commandTimeout = 1_000): Promise<{ service: LockService; link: RespProxy }> {
+  const link = bench.endLater(await RespProxy.start(bench.masters[1]!));
+  const connection = [bench.urls[0]!, link.url, bench.urls[2]!];
+  return { service: await bench.service({ connection, commandTimeout }), link };
+}
+
+function lead(link: RespProxy, place: number): void {
+  link.leadTo(bench.masters[place]!);
+  link.cutAll();
+}
+
+const warnings = (): string[] => bench.lines.filter((line) => line.startsWith('warn') && line.includes('same server'));
+
+describe('an address of a master that comes to lead to another one of them', () => {
+  it('does not count, and counts again when it leads to a server of its own', async () => {
+    const { service, link } = await redirectable();
+    await service.run('a', () => undefined);
+    lead(link, 0);
+    await bench.masters[2]!.kill();
+    // One server is there, under two addresses.
+    await eventually(async () => (await service.acquire('a').catch((error: unknown) => error)) instanceof Error);
+    for (let i = 0; i < 5; i += 1) {
+      await expect(service.acquire('b')).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
+    }
+    expect(warnings()).toHaveLength(1);
+    expect(warnings()[0]).toContain('masters 1 and 2 of connection are the same server now');
+
+    lead(link, 1);
+    const lock = await eventually(() => service.acquire('a').catch(() => undefined));
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('does not confirm a hold', async () => {
+    const { service, link } = await redirectable();
+    const lock = await service.acquire('a');
+    await bench.masters[2]!.kill();
+    await lock.verify();
+    lead(link, 0);
+    await eventually(async () => {
+      const error = await lock.verify().catch((failure: unknown) => failure);
+      return (error as { message?: string } | undefined)?.message?.includes('same server now');
+    });
+    lead(link, 1);
+    await eventually(() => lock.verify().then(() => true));
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('does not confirm what was asked before, and is sent again on the new connection', async () => {
+    const { service, link } = await redirectable(3_000);
+    const lock = await service.acquire('a');
+    await bench.masters[2]!.kill();
+    await lock.verify();
+    link.holdRequests();
+    const verified = lock.verify().catch((error: unknown) => error);
+    link.leadTo(bench.masters[0]!);
+    link.cutAll();
+    link.heal();
+    expect(await verified).toMatchObject({ code: 'LOCK_STORE' });
+  });
+
+  it('is no obstacle for two masters that change places', async () => {
+    const links = await Promise.all(bench.masters.slice(0, 2).map((master) => RespProxy.start(master)));
+    for (const link of links) bench.endLater(link);
+    const service = await bench.service({ connection: [...links.map(({ url }) => url), bench.urls[2]!] });
+    await service.run('a', () => undefined);
+    links[0]!.leadTo(bench.masters[1]!);
+    links[1]!.leadTo(bench.masters[0]!);
+    for (const link of links) link.cutAll();
+    await eventually(async () => {
+      const lock = await service.acquire('a', { waitTimeout: '5s' });
+      await eventually(async () => (await bench.holding('a')).every(Boolean));
+      return lock.release();
+    });
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,151 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../lib/lock.service.js';
+import { SkewedMaster } from '../../testbed/skewed-master.mjs';
+import { RedlockBench } from '../integration/redlock/support.js';
+import { eventually } from '../support/eventually.js';
+import { redisKey } from '../support/fault-locks.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+const bench = new RedlockBench(3);
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const options = { commandTimeout: 1_000 };
+const fence = redisKey('fence', 'a');
+
+let masters: SkewedMaster[] = [];
+afterEach(() => Promise.all(masters.map((master) => master.close())));
+
+/** A client of masters whose clocks are ahead by so many ms. */
+async function skewedBy(...skews: number[]): Promise<LockService> {
+  masters = await Promise.all(skews.map((skew, i) => SkewedMaster.start(bench.masters[i]!, skew)));
+  return bench.service({ ...options, connection: masters.map(({ url }) => url) });
+}
+
+/** What time does to the keys of a server, and to its clock, without that it goes by. */
+async function pass(ms: number): Promise<void> {
+  for (const [i, master] of masters.entries()) {
+    master.setSkew(master.skew + ms);
+    const { admin, isRunning } = bench.masters[i]!;
+    if (!isRunning) continue;
+    for (const key of await admin.keys('*')) {
+      const left = (await admin.pttl(key)) - ms;
+      await (left <= 0 ? admin.del(key) : admin.pexpire(key, left));
+    }
+  }
+}
+
+/** The token of a hold that these masters alone are there to give. */
+async function tokenFrom(service: LockService, ...places: number[]): Promise<number> {
+  const away = bench.masters.filter((_, place) => !places.includes(place));
+  await Promise.all(away.map((master) => master.pause()));
+  const lock = await service.acquire('a', { waitTimeout: '20s' });
+  await lock.release();
+  await Promise.all(away.map((master) => master.resume()));
+  return lock.fencingToken;
+}
+
+const warnings = (): string[] => bench.lines.filter((line) => line.includes('the clock of'));
+
+describe('A19 masters whose clocks differ', () => {
+  it('are warned of by name at the start, once', async () => {
+    const service = await skewedBy(0, HOUR, 0);
+    await service.run('a', () => undefined);
+    await service.run('b', () => undefined);
+    await eventually(() => warnings().length > 0);
+    expect(warnings()).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^warn: the clock of master 2 of connection \\(127\\.0\\.0\\.1:${masters[1]!.port}\\) is 3600\\.0 s ahead of`,
+        ),
+      ),
+    ]);
+  });
+
+  it('are warned of when a clock is stepped back later, from the answers to what is asked anyway', async () => {
+    const service = await skewedBy(0, 0, 0);
+    await service.run('a', () => undefined);
+    expect(warnings()).toEqual([]);
+    masters[2]!.setSkew(-90_000);
+    await eventually(
+      async () => {
+        await service.run('a', () => undefined);
+        return warnings().length > 0;
+      },
+      { within: 20_000, every: 200 },
+    );
+    expect(warnings()).toEqual([expect.stringMatching(/^warn: the clock of master 3 .* is (90\.0|89\.\d) s behind/)]);
+  });
+
+  it('give growing tokens when the one that is ahead is not asked, and what is remembered for minutes is forgotten', async () => {
+    const service = await skewedBy(HOUR, 0, 0);
+    const first = await tokenFrom(service, 0, 1);
+    await pass(15 * MINUTE);
+    const second = await tokenFrom(service, 1, 2);
+    expect(second).toBeGreaterThan(first);
+    await pass(2 * HOUR);
+    // The clocks have passed it, and nothing is kept for ever.
+    expect(await bench.masters[1]!.admin.exists(fence)).toBe(0);
+    expect(await tokenFrom(service, 1, 2)).toBeGreaterThan(second);
+  });
+
+  it('give growing tokens when one that was away meanwhile is all that remembers', async () => {
+    const service = await skewedBy(HOUR, 0, 0);
+    const [ahead, right, away] = bench.masters as [RedisServer, RedisServer, RedisServer];
+    await away.kill();
+    const lock = await service.acquire('a', { expire: '1m' });
+    await away.start();
+    // It takes a vote there, with its token.
+    await eventually(async () => {
+      await lock.verify();
+      return (await bench.holding('a')).every(Boolean);
+    });
+    await lock.release();
+    await right.restart({ empty: true });
+    await ahead.pause();
+    const next = await service.acquire('a', { waitTimeout: '20s' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await next.release();
+    await ahead.resume();
+    expect(await away.admin.exists(fence)).toBe(1);
+  });
+
+  it('give growing tokens when all that remembers is one where another client had its vote', async () => {
+    const service = await skewedBy(HOUR, 0, 0);
+    const [ahead, right, busy] = bench.masters as [RedisServer, RedisServer, RedisServer];
+    const until = Date.now() + MINUTE;
+    await busy.admin.hset(redisKey('state', 'a'), 'f00:1', `exclusive ${until} 1 ${Date.now()} f00:1`);
+    await busy.admin.pexpire(redisKey('state', 'a'), MINUTE);
+    const lock = await service.acquire('a');
+    await eventually(() => busy.admin.exists(fence));
+    await lock.release();
+    await busy.admin.del(redisKey('state', 'a'));
+    await right.restart({ empty: true });
+    await ahead.pause();
+    const next = await service.acquire('a', { waitTimeout: '20s' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await next.release();
+    await ahead.resume();
+  });
+
+  it('keep exclusion and hand over in order, with clocks hours apart', async () => {
+    const service = await skewedBy(2 * HOUR, -HOUR, 0);
+    const connection = masters.map(({ url }) => url);
+    const others = await bench.serviceList(3, { ...options, connection });
+    let [inside, most, last] = [0, 0, 0];
+    await Promise.all(
+      [service, ...others].map(async (each) => {
+        for (let i = 0; i < 15; i += 1) {
+          await each.run('a', async (lock) => {
+            most = Math.max(most, ++inside);
+            expect(lock.fencingToken).toBeGreaterThan(last);
+            last = lock.fencingToken;
+            await new Promise((resolve) => setImmediate(resolve));
+            inside -= 1;
+          });
+        }
+      }),
+    );
+    expect(most).toBe(1);
+    await bench.untilNothingIsLeft();
+  });
+});

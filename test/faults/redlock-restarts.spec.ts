@@ -1,0 +1,194 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LockHandle } from '../../lib/index.js';
+import { RedlockBench } from '../integration/redlock/support.js';
+import { eventually } from '../support/eventually.js';
+import { redisKey } from '../support/fault-locks.js';
+import { record } from '../support/locks.js';
+import { RespProxy } from '../support/resp-proxy.js';
+
+const bench = new RedlockBench(3);
+const LEASE = 1_200;
+const options = { lockWatchdogTimeout: LEASE, commandTimeout: 800 };
+
+const stateOf = (key: string): string => redisKey('state', key);
+
+describe('a hold whose masters restart empty, one after the other', () => {
+  it('goes on: it has its vote again on each of them', async () => {
+    const [one, other] = await bench.serviceList(2, options);
+    const lock = await one!.acquire('a');
+    let stolen = 0;
+    let trying = true;
+    const thief = (async () => {
+      while (trying) {
+        if ((await other!.tryAcquire('a').catch(() => null)) !== null) stolen += 1;
+        await sleep(20);
+      }
+    })();
+    for (const master of bench.masters) {
+      await master.kill();
+      // What had been promised to anybody there is over.
+      await sleep(LEASE);
+      await master.restart({ empty: true });
+      await hasVoteAgain(master, lock);
+    }
+    trying = false;
+    await thief;
+    expect(stolen).toBe(0);
+    await lock.verify();
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('goes on while others wait, who then have it in their order', async () => {
+    const services = await bench.serviceList(4, options);
+    const lock = await services[0]!.acquire('a');
+    const order: number[] = [];
+    const waiting: Array<Promise<unknown>> = [];
+    for (const [i, service] of services.slice(1).entries()) {
+      waiting.push(service.run('a', () => order.push(i), { waitTimeout: '60s' }));
+      await bench.untilWaiting('a', i + 1);
+    }
+    for (const master of bench.masters) {
+      await master.restart({ empty: true });
+      await hasVoteAgain(master, lock);
+    }
+    await bench.untilWaiting('a', 3);
+    expect(await lock.release()).toBe(true);
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2]);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('goes on for readers, each with its own vote', async () => {
+    const services = await bench.serviceList(2, options);
+    const readers = await Promise.all(services.map((service) => service.acquire('a', { type: 'read' })));
+    for (const master of bench.masters) {
+      await master.restart({ empty: true });
+      await eventually(async () => (await master.admin.hlen(stateOf('a'))) === 2, { within: 10_000 });
+    }
+    expect(readers.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+    for (const reader of readers) expect(await reader.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a vote that is taken again', () => {
+  it('has the token of the hold, and no later holder gets a smaller one there', async () => {
+    const service = await bench.service(options);
+    // As if the clocks of two masters were an hour ahead, so that every majority has the token of one of them.
+    const ahead = (Date.now() + 3_600_000) * 1_000;
+    for (const { admin } of bench.masters.slice(0, 2)) await admin.set(redisKey('fence', 'a'), ahead, 'PX', 600_000);
+    const lock = await service.acquire('a');
+    expect(lock.fencingToken).toBeGreaterThan(ahead);
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    await bench.masters[2]!.admin.flushall();
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    const info = await bench.masters[2]!.admin.hvals(stateOf('a'));
+    expect(Number(info[0]!.split(' ')[2])).toBe(lock.fencingToken);
+    expect(Number(await bench.masters[2]!.admin.get(redisKey('fence', 'a')))).toBeGreaterThanOrEqual(lock.fencingToken);
+    await lock.release();
+  });
+
+  it('does not last longer than the lease of the hold', async () => {
+    const service = await bench.service();
+    const lock = await service.acquire('a', { expire: 2_000 });
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    await sleep(1_000);
+    await bench.masters[1]!.admin.del(stateOf('a'));
+    await lock.verify();
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    const [mine, again] = await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => endOf(admin)));
+    expect(again! - mine!).toBeLessThanOrEqual(1);
+    await lock.release();
+  });
+
+  it('is not taken where another one has it by now', async () => {
+    const service = await bench.service(options);
+    const events = record(service);
+    const lock = await service.acquire('a');
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    const { admin } = bench.masters[1]!;
+    const until = Date.now() + 60_000;
+    const stranger = `exclusive ${until} ${(Date.now() + 1_000) * 1_000} ${Date.now()} stranger`;
+    await admin.multi().del(stateOf('a')).hset(stateOf('a'), 'f00:1', stranger).pexpireat(stateOf('a'), until).exec();
+    await renewedAgain(events, 2);
+    expect(await admin.hkeys(stateOf('a'))).toEqual(['f00:1']);
+    expect(lock.isHeld).toBe(true);
+    await admin.del(stateOf('a'));
+    await lock.release();
+  });
+
+  it('is not taken again where it was ended by force, nor anywhere else then', async () => {
+    const service = await bench.service(options);
+    const events = record(service);
+    const lock = await service.acquire('a');
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    // A release by force of which only the first master has heard, and nobody was told.
+    const { admin } = bench.masters[0]!;
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await forceReleaseAt(bench.masters[0]!.url, 'a');
+    await renewedAgain(events, 3);
+    expect(await bench.holding('a')).toEqual([false, true, true]);
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('is given back with the hold, also when it comes behind the release', async () => {
+    const link = bench.endLater(await RespProxy.start(bench.masters[0]!));
+    const service = await bench.service({ ...options, connection: [link.url, ...bench.urls.slice(1)] });
+    const lock = await service.acquire('a');
+    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    const asked = link.seen(
+      ({ name, args }) => /^eval/.test(name) && args.some((arg) => /^exclusive$/.test(String(arg))),
+    );
+    await bench.masters[0]!.admin.del(stateOf('a'));
+    await asked;
+    // The question is lost with the connection, and ioredis sends it again on the next one.
+    link.holdRequests();
+    const released = lock.release();
+    link.cutAll();
+    link.heal();
+    expect(await released).toBe(true);
+    await bench.untilNothingIsLeft();
+    await sleep(300);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+/** Resolves when a hold stands on a master that has lost it; fails when it is lost. */
+async function hasVoteAgain({ admin }: (typeof bench.masters)[number], lock: LockHandle): Promise<void> {
+  const id = await holderOf(lock.key);
+  await eventually(
+    async () => {
+      expect(lock.isHeld).toBe(true);
+      return (await admin.hexists(stateOf(lock.key), id)) === 1;
+    },
+    { within: 10_000 },
+  );
+}
+
+async function holderOf(key: string): Promise<string> {
+  const ids = await Promise.all(bench.masters.map(({ admin }) => admin.hkeys(stateOf(key))));
+  const votes = ids.flat();
+  return votes.find((id) => votes.filter((other) => other === id).length >= 2) ?? 'nobody';
+}
+
+async function endOf(admin: (typeof bench.masters)[number]['admin']): Promise<number> {
+  const [text] = await admin.hvals(stateOf('a'));
+  return Number(text!.split(' ')[1]);
+}
+
+/** As an operator does whose other masters are out of reach. */
+async function forceReleaseAt(url: string, key: string): Promise<void> {
+  const alone = await bench.service({ connection: url });
+  expect(await alone.forceRelease(key)).toBe(true);
+}
+
+/** Resolves when holds have been renewed so many times from now on. */
+async function renewedAgain(events: ReturnType<typeof record>, times: number): Promise<void> {
+  const count = (): number => events.filter(({ type }) => type === 'renewed').length;
+  const before = count();
+  await eventually(() => count() >= before + times, { within: 10_000 });
+}

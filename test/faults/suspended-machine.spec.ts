@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { FaultLocks, nothingLeftBehind, timed, type HolderView } from '../support/fault-locks.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { SuspendedWorker } from '../support/suspended-worker.js';
+
+const HOUR = 3_600_000;
+/** What a holder sees that knows that it has lost its lock. */
+const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
+/** ms after a resume within which whoever does not look is told; a second, and more on a machine that is busy. */
+const SOON = 2_500;
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+/** Resolves when nobody holds a key any more. */
+const isFree = (key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
+
+describe.each([
+  ['watched by the watchdog', 600, undefined],
+  ['of a fixed lease', 600, { expire: 600 }],
+  ['of a short lease, after less than a second', 200, { expire: 200 }],
+])('C35 a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
+  it('C35 is not held on the first line after the resume, and others have had it meanwhile', async () => {
+    await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+    const service = await locks.start(redis.url);
+    await worker.acquire('mine', 'a', options);
+    let fencingToken = 0;
+    const view = await worker.viewAfterResume('mine', async () => {
+      const theirs = await service.acquire('a', { waitTimeout: 10_000 });
+      fencingToken = theirs.fencingToken;
+    });
+    expect(view).toEqual(LOST);
+    expect(await worker.release('mine')).toBe(false);
+    const [held] = (await service.inspect('a'))!.holders;
+    expect(held).toMatchObject({ fencingToken });
+  });
+
+  it.each([
+    ['forward', HOUR],
+    ['back', -HOUR],
+  ])('C35 is not held on the first line when the wall clock was set %s meanwhile, either', async (__, step) => {
+    await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+    await worker.acquire('mine', 'a', options);
+    expect(await worker.viewAfterResume('mine', () => isFree('a'), step)).toEqual(LOST);
+  });
+});
+
+it('C35 tells a holder that does not look within about a second after the resume', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url });
+  await worker.acquire('mine', 'a', { expire: 5_000 });
+  await worker.sleep(() => isFree('a'));
+  const { took, error } = await timed(worker.told('lost'));
+  expect(error).toBeUndefined();
+  expect(took).toBeLessThan(SOON);
+});
+
+it('C35 finds a suspension that the wall clock hides, as it was set back by as much, within about a second', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url });
+  await worker.acquire('mine', 'a', { expire: 4_000 });
+  // The wall clock is set at the end, by what the suspension lasts then, give or take a little.
+  let since = 0;
+  const elapsed = (): number => performance.now() - since;
+  await worker.sleep(async () => {
+    since = performance.now();
+    await isFree('a');
+    worker.machine.stepWall(-elapsed());
+  });
+  const { took, error } = await timed(worker.told('lost'));
+  expect(error).toBeUndefined();
+  expect(took).toBeLessThan(SOON);
+});
+
+it('C35 leaves of a fixed lease what is left of it', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url });
+  await worker.acquire('mine', 'a', { expire: 20_000 });
+  let left = 0;
+  const view = await worker.viewAfterResume('mine', async () => {
+    await sleep(1_000);
+    left = await redis.admin.pttl('lock:state:{a}');
+  });
+  expect(view).toMatchObject({ isHeld: true, assertHeld: undefined, aborted: false });
+  expect(view.remaining).toBeLessThanOrEqual(left);
+  // What is subtracted for clocks that run at different speeds, and for those that tell 1/100 s.
+  expect(view.remaining).toBeGreaterThan(left - 1_500);
+  await worker.verify('mine');
+  expect(await worker.release('mine')).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C35 goes on with a lease that outlasts the suspension: it is renewed as before', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 4_000 });
+  await worker.acquire('mine', 'a');
+  for (let i = 0; i < 4; i += 1) {
+    await worker.sleep(() => sleep(700));
+    expect(await worker.view('mine')).toMatchObject({ isHeld: true, aborted: false });
+    // So much later the lease of before would be over.
+    await sleep(700);
+  }
+  await worker.verify('mine');
+  expect(await worker.release('mine')).toBe(true);
+});
+
+it('C35 does not believe a pushed grant that a waiter slept through', async () => {
+  const times = { grantTimeout: 400 };
+  await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
+  const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
+  const first = await one.acquire('a');
+  const theirs = worker.acquire('theirs', 'a');
+  await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
+  let second = first;
+  await worker.sleep(async () => {
+    await first.release();
+    // The sleeper is granted the key and does not use it.
+    second = await other.acquire('a', { waitTimeout: 10_000 });
+  });
+  let hasIt = false;
+  void worker.told('acquired').then(() => (hasIt = true));
+  // It reads the grant, and either believes it or asks for a place anew.
+  await eventually(async () => hasIt || (await one.inspect('a'))?.waiters.length === 1);
+  expect(hasIt).toBe(false);
+  await second.verify();
+  expect(await second.release()).toBe(true);
+  expect((await theirs).token).toBeGreaterThan(second.fencingToken);
+  expect(await worker.release('theirs')).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('C35 does not believe an answer of `acquire` that is read after the suspension', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url });
+  const service = await locks.start(redis.url);
+  await redis.pause();
+  const theirs = worker.acquire('theirs', 'a', { expire: 500, waitTimeout: 20_000 });
+  // What it has sent is with Redis by then.
+  await worker.view('nothing').catch(() => undefined);
+  await sleep(100);
+  let mine = undefined as Awaited<ReturnType<typeof service.acquire>> | undefined;
+  await worker.sleep(async () => {
+    await redis.resume();
+    await eventually(() => redis.admin.exists('lock:state:{a}'));
+    mine = await service.acquire('a', { waitTimeout: 10_000 });
+  });
+  let hasIt = false;
+  void worker.told('acquired').then(() => (hasIt = true));
+  await eventually(async () => hasIt || (await service.inspect('a'))?.waiters.length === 1);
+  expect(hasIt).toBe(false);
+  await mine!.verify();
+  expect(await mine!.release()).toBe(true);
+  expect((await theirs).token).toBeGreaterThan(mine!.fencingToken);
+});
+
+it('C35 does not believe an answer of `verify` that is read after the suspension', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url });
+  const service = await locks.start(redis.url);
+  await worker.acquire('mine', 'a', { expire: 1_500 });
+  await redis.pause();
+  const verified = timed(worker.verify('mine'));
+  // What it has sent is with Redis by then.
+  await worker.view('mine');
+  await sleep(100);
+  await worker.sleep(async () => {
+    await redis.resume();
+    await service.acquire('a', { waitTimeout: 10_000 });
+  });
+  expect((await verified).error).toMatchObject({ code: 'LOCK_LOST' });
+  expect(await worker.view('mine')).toEqual(LOST);
+});
+
+it('C35 does not leave two leaders: one that slept through its term knows on the first line', async () => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 700 });
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 700 });
+  await worker.stand('leader');
+  await worker.told('elected');
+  const election = service.getLeaderElection('leader');
+  const leads = await worker.leadsAfterResume(async () => {
+    election.start();
+    await eventually(() => election.isLeader, { within: 10_000 });
+  });
+  expect(leads).toBe(false);
+  await worker.told('deposed', SOON);
+  expect(election.isLeader).toBe(true);
+  await election.stop();
+  await worker.told('elected');
+});
+
+it.each([
+  ['forward', HOUR],
+  ['back', -HOUR],
+])('C35 changes nothing when the wall clock alone is set %s', async (_, step) => {
+  await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 600 });
+  await worker.acquire('renewed', 'a');
+  await worker.acquire('fixed', 'b', { expire: 10_000 });
+  worker.machine.stepWall(step);
+  expect(await worker.view('renewed')).toMatchObject({ isHeld: true, assertHeld: undefined, aborted: false });
+  const { remaining, ...rest } = await worker.view('fixed');
+  expect(rest).toEqual({ isHeld: true, assertHeld: undefined, aborted: false });
+  const left = await redis.admin.pttl('lock:state:{b}');
+  expect(remaining).toBeGreaterThan(left - 500);
+  // The first lease would be over by then.
+  await sleep(1_000);
+  await worker.verify('renewed');
+  expect(await worker.release('renewed')).toBe(true);
+  expect(await worker.release('fixed')).toBe(true);
+});

@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../../lib/index.js';
+import type { LockService } from '../../../lib/lock.service.js';
+import { RespProxy } from '../../support/resp-proxy.js';
+import { RedlockBench } from './support.js';
+
+const MOST_CLIENTS = 5;
+const bench = new RedlockBench(5);
+
+/** ms for a question or an answer between a client and a master. */
+type Distance = (client: number, master: number) => number;
+
+/** Each client lives beside one master, and all others are far away. */
+const apart =
+  (ms: number): Distance =>
+  (client, master) =>
+    client === master ? 0 : ms;
+
+/** Clients at so many places, each on links of its own to the masters. */
+async function clientsAt(masters: number, clients: number, distance: Distance): Promise<LockService[]> {
+  return Promise.all(
+    Array.from({ length: clients }, async (_, client) => {
+      const links = await Promise.all(
+        bench.masters.slice(0, masters).map(async (server, master) => {
+          const link = bench.endLater(await RespProxy.start(server));
+          const ms = distance(client, master);
+          link.delay({ request: ms, reply: ms });
+          return link;
+        }),
+      );
+      const service = await bench.service({ connection: links.map(({ url }) => url), commandTimeout: 5_000 });
+      // Scripts are loaded, and connections are there.
+      await service.run(`warm:${client}`, () => undefined);
+      return service;
+    }),
+  );
+}
+
+interface Rounds {
+  /** In how many rounds a client got the key. */
+  served: number;
+  longest: number;
+}
+
+/** All clients try once at the same moment, so many times; never do two get the key. */
+async function tryTogether(services: readonly LockService[], rounds: number, lagOf = (_client: number) => 0) {
+  const result: Rounds = { served: 0, longest: 0 };
+  for (let round = 0; round < rounds; round += 1) {
+    const since = performance.now();
+    const tries = services.map(async (service, client): Promise<LockHandle | null> => {
+      const lag = lagOf(client);
+      if (lag > 0) await new Promise((resolve) => setTimeout(resolve, lag));
+      return service.tryAcquire(`job:${round}`);
+    });
+    const held = (await Promise.all(tries)).filter((lock) => lock !== null);
+    result.longest = Math.max(result.longest, performance.now() - since);
+    expect(held.length).toBeLessThanOrEqual(1);
+    result.served += held.length;
+    await Promise.all(held.map((lock) => lock.release()));
+  }
+  return result;
+}
+
+describe('A22 clients that try once at the same moment for a free key', () => {
+  const courses: Array<[string, number, number, Distance]> = [
+    ['3 masters, 20 ms one way', 3, 3, apart(20)],
+    ['3 masters, 40 ms one way', 3, 3, apart(40)],
+    ['5 masters, 30 ms one way', 5, 5, apart(30)],
+    ['ways of different lengths', 3, 3, (client, master) => (client === master ? 1 : 12 * (client + 1) + 5 * master)],
+    ['one client near all masters, two far away', 3, 3, (client) => 40 * client],
+  ];
+  for (const [what, masters, clients, distance] of courses) {
+    it(`one of them gets it, each time: ${what}`, async () => {
+      const services = await clientsAt(masters, Math.min(clients, MOST_CLIENTS), distance);
+      const { served, longest } = await tryTogether(services, 15);
+      process.stdout.write(`${what}: ${served} of 15 served, at most ${longest.toFixed(0)} ms\n`);
+      expect(served).toBe(15);
+      await bench.untilNothingIsLeft();
+    });
+  }
+
+  it('one of them gets it, each time: all masters near', async () => {
+    const services = await clientsAt(3, 3, () => 0);
+    const { served } = await tryTogether(services, 100);
+    expect(served).toBe(100);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('one of them gets it, each time: they come up to a round trip apart', async () => {
+    const services = await clientsAt(3, 4, apart(20));
+    const { served } = await tryTogether(services, 15, (client) => client * 13);
+    expect(served).toBe(15);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('a dead client that comes first costs them some round trips, and not its lease', async () => {
+    const services = await clientsAt(3, 4, (client, master) => (client === master + 1 ? 0 : 10));
+    let served = 0;
+    for (let round = 0; round < 10; round += 1) {
+      // As if it had died when it had reached one master.
+      const id = `${'0'.repeat(32)}:${round}`;
+      const now = Date.now();
+      await bench.masters[0]!.admin.hset(`lock:state:{job:${round}}`, id, `exclusive ${now + 30_000} 1 ${now} ${id}`);
+      await bench.masters[0]!.admin.pexpire(`lock:state:{job:${round}}`, 30_000);
+      const tries = await Promise.all(services.map((service) => service.tryAcquire(`job:${round}`)));
+      const held = tries.filter((lock) => lock !== null);
+      served += held.length;
+      await Promise.all(held.map((lock) => lock.release()));
+      await bench.masters[0]!.admin.del(`lock:state:{job:${round}}`);
+    }
+    expect(served).toBe(10);
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { MasterClocks } from '../../../lib/store/quorum/master-clocks.js';
+
+function clocksOf(): { clocks: MasterClocks; warnings: string[] } {
+  const warnings: string[] = [];
+  const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
+  return { clocks: new MasterClocks((place) => `master ${place + 1}`, logger), warnings };
+}
+
+/** All masters answer at a moment, by clocks that are ahead of ours by so many ms. */
+function read(clocks: MasterClocks, moment: number, ahead: readonly number[], roundTrip = 2): void {
+  ahead.forEach((ms, place) => {
+    clocks.note(place, { time: moment + ms, sent: moment - roundTrip / 2, received: moment + roundTrip / 2 });
+  });
+}
+
+describe('the clocks of masters', () => {
+  it('are warned of once, when they differ by more than a second', () => {
+    const { clocks, warnings } = clocksOf();
+    read(clocks, 0, [5_000, 5_900, 5_000]);
+    expect(warnings).toEqual([]);
+    for (const moment of [20_000, 40_000, 60_000]) read(clocks, moment, [5_000, 3_500, 5_000]);
+    expect(warnings).toEqual([expect.stringMatching(/^the clock of master 2 is 1\.5 s behind/)]);
+    read(clocks, 80_000, [5_000, 5_000, 5_000]);
+    for (const moment of [100_000, 120_000]) read(clocks, moment, [5_000, 5_000, 9_000]);
+    expect(warnings).toHaveLength(2);
+  });
+
+  it('are not warned of when round trips may explain it', () => {
+    const { clocks, warnings } = clocksOf();
+    read(clocks, 0, [0, 2_400, 0], 3_000);
+    expect(warnings).toEqual([]);
+  });
+
+  it('are not warned of when this machine has slept, and its own clock stood still', () => {
+    const { clocks, warnings } = clocksOf();
+    read(clocks, 0, [0, 0, 0]);
+    for (const moment of [11_000, 22_000, 33_000]) read(clocks, moment, [3_600_000, 3_600_000, 3_600_000]);
+    expect(warnings).toEqual([]);
+  });
+
+  it('tell what one shows at the least, unless that was read long ago', () => {
+    const { clocks } = clocksOf();
+    expect(clocks.timeAt(1, 5_000, 1)).toBeUndefined();
+    read(clocks, 0, [0, 700, 0]);
+    expect(clocks.timeAt(1, 5_000, 1)).toBe(5_699);
+    expect(clocks.timeAt(1, 70_000, 65_000)).toBeUndefined();
+  });
+});

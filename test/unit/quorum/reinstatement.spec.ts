@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals';
+import type { RenewReply } from '../../../lib/store/lock-store.js';
+import { passing } from '../engine/support.js';
+import { settled } from '../../support/fake-clock.js';
+import { given, Quorum, released } from './support.js';
+
+/** A hold that all masters have, and a renewal of it with these answers. */
+async function renewed(...replies: RenewReply[]): Promise<Quorum> {
+  const quorum = await new Quorum(replies.length).start();
+  await quorum.hold();
+  await renew(quorum, ...replies);
+  return quorum;
+}
+
+async function renew(quorum: Quorum, ...replies: RenewReply[]): Promise<void> {
+  const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
+  replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
+  await renewal;
+  await settled();
+}
+
+/** The leases with which each master was asked to take a vote again; 0: it was looked at. */
+const leases = (quorum: Quorum): number[][] =>
+  quorum.members.map(({ reinstated }) => reinstated.map(({ lease }) => lease));
+
+describe('a hold that some masters do not know any more', () => {
+  it('takes its vote again there, with its token and no longer than its lease', async () => {
+    const quorum = await renewed('gone', 8_000, 9_000);
+    expect(leases(quorum)).toEqual([[0, 10_000], [], []]);
+    expect(quorum.members[0]!.reinstated[1]).toMatchObject({
+      id: 'me:1',
+      mode: { kind: 'exclusive' },
+      token: 1,
+      turns: 1,
+    });
+  });
+
+  it('takes none when no majority has confirmed it', async () => {
+    expect(leases(await renewed('gone', 'gone', 9_000))).toEqual([[], [], []]);
+    expect(leases(await renewed('gone', passing(), 9_000))).toEqual([[], [], []]);
+  });
+
+  it('takes none where a release by force is known of, now or later', async () => {
+    const quorum = await new Quorum(5).start();
+    await quorum.hold();
+    quorum.members[1]!.reinstateReply = () => given('left');
+    await renew(quorum, 'gone', 'gone', 9_000, 9_000, 9_000);
+    expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
+    await renew(quorum, 'gone', 9_000, 9_000, 9_000, 9_000);
+    expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
+  });
+
+  it('takes none when a master has told that it was ended by force there', async () => {
+    const quorum = await new Quorum(3).start();
+    await quorum.hold();
+    quorum.members[0]!.listener.revoked('me:1');
+    await renew(quorum, 'gone', 9_000, 9_000);
+    expect(leases(quorum)).toEqual([[], [], []]);
+  });
+
+  it('takes none while its lease is set anew', async () => {
+    const quorum = await new Quorum(3).start();
+    await quorum.hold();
+    const extending = quorum.store.extend({ key: 'a', id: 'me:1', lease: 100 });
+    await renew(quorum, 'gone', 9_000, 9_000);
+    expect(leases(quorum)).toEqual([[], [], []]);
+    for (const { extensions } of quorum.members) extensions.at(-1)!.answer.resolve(100);
+    await extending;
+  });
+
+  it('takes none when it has been given back meanwhile', async () => {
+    const quorum = await new Quorum(3).start();
+    await quorum.hold();
+    const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
+    void quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined });
+    const replies: RenewReply[] = ['gone', 9_000, 9_000];
+    replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
+    await renewal;
+    await settled();
+    expect(leases(quorum)).toEqual([[], [], []]);
+    for (const { releases } of quorum.members) releases[0]!.answer.resolve(released());
+  });
+
+  it('leaves word with its release where a vote is on its way, or may be', async () => {
+    const quorum = await new Quorum(3).start();
+    await quorum.hold();
+    const [under, failed] = quorum.members;
+    under!.reinstateReply = ({ lease }) => (lease > 0 ? new Promise(() => undefined) : given('missing'));
+    await renew(quorum, 'gone', 9_000, 9_000);
+    void quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined });
+    expect(quorum.members.map(({ releases }) => releases[0]!.request.remember)).toEqual([1_000, 0, 0]);
+
+    await quorum.hold({ id: 'me:2' });
+    failed!.reinstateReply = ({ lease }) => (lease > 0 ? Promise.reject(passing()) : given('missing'));
+    const renewal = quorum.store.renew([{ key: 'a', id: 'me:2', lease: 10_000 }]);
+    const replies: RenewReply[] = [9_000, 'gone', 9_000];
+    replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
+    await renewal;
+    await settled();
+    void quorum.store.release({ key: 'a', id: 'me:2', remember: 0, keep: 0, next: undefined });
+    expect(quorum.members.map(({ releases }) => releases[1]!.request.remember)).toEqual([0, 1_000, 0]);
+  });
+});
