@@ -220,6 +220,20 @@ export const MUTATIONS = [
     to: "if (mode.kind === 'exclusive') return false;",
   },
   {
+    name: 'overlapping-terms',
+    what: 'a candidate stands again without waiting for the work of its last term',
+    file: 'lib/locks/leader-election-object.ts',
+    from: 'await this.finishLastTerm(stopped);',
+    to: '',
+  },
+  {
+    name: 'undeposed',
+    what: 'a leader that has lost its lock is not told that its term is over',
+    file: 'lib/locks/leader-election-object.ts',
+    from: "handle.signal.addEventListener('abort', lost, { once: true });",
+    to: '',
+  },
+  {
     name: 'unhandled',
     what: 'what follows a release that fails rejects where nobody hears it',
     file: 'lib/engine/releases.ts',

@@ -1,5 +1,15 @@
 import fc from 'fast-check';
-import { CALLERS, KEYS, PROCESSES, TIMES, type Fault, type Schedule, type Visit, type Weather } from './schedule.js';
+import {
+  CALLERS,
+  KEYS,
+  PROCESSES,
+  TIMES,
+  type Candidacy,
+  type Fault,
+  type Schedule,
+  type Visit,
+  type Weather,
+} from './schedule.js';
 
 const MOST_VISITS = 50;
 const MOST_FAULTS = 6;
@@ -22,6 +32,14 @@ const waits = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 20, max: 400 }) },
 );
 const sections = fc.oneof({ weight: 19, arbitrary: fc.nat(8) }, { weight: 1, arbitrary: fc.nat(3 * TIMES.lease) });
+
+const candidacies: fc.Arbitrary<Candidacy> = fc.record({
+  stands: fc.oneof({ weight: 2, arbitrary: fc.nat(300) }, { weight: 1, arbitrary: fc.nat(4 * TIMES.lease) }),
+  work: fc.nat(60),
+  farewell: fc.nat(10),
+  finishTimeout: oneOf([2, 30_000], [1, 20], [1, Infinity]),
+  resignsAfter: fc.option(fc.integer({ min: 10, max: 200 }), { nil: undefined }),
+});
 
 /** All kinds side by side. */
 const mixedVisit: fc.Arbitrary<Visit> = fc.record({
@@ -50,6 +68,7 @@ const mixedVisit: fc.Arbitrary<Visit> = fc.record({
     [1, 'abandon'],
     [1, 'inspect'],
   ),
+  candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
 });
 
 /** Many want one key alone, so those of one process have it in turn. */
@@ -68,6 +87,7 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
   section: sections,
   act: oneOf([20, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'shrink'], [1, 'reenter'], [1, 'downgrade']),
+  candidacy: fc.constant(undefined),
 });
 
 const fault: fc.Arbitrary<Fault> = fc.record({

@@ -86,7 +86,7 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
 function failOver(keyPlace: number, lasts: number, { world, server, judge, trace }: FaultTargets): void {
   const replica = server.replica();
   const ms = Math.ceil(lasts / 10);
-  const ahead = Math.floor(((keyPlace - 1) * ms) / 2);
+  const ahead = Math.floor((((keyPlace % 3) - 1) * ms) / 2);
   world.at(world.now + lasts / 4, () => {
     // A server that has been restarted meanwhile has its replicas begin anew.
     if (server.life !== replica.life) return;
@@ -104,6 +104,7 @@ function order(process: Process | undefined, ask: (process: Process) => Promise<
 async function shutDown(process: Process, ms: number, targets: FaultTargets, place: number): Promise<void> {
   const { trace, judge } = targets;
   trace(() => `${process.name} shuts down`);
+  process.elections.stopAll();
   await process.engine.close(ms / 4);
   trace(() => `${process.name} is closed`);
   judge.closed(process);
