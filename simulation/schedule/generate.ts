@@ -12,6 +12,7 @@ import {
 } from './schedule.js';
 
 const MOST_VISITS = 50;
+const FEW_VISITS = 12;
 const MOST_FAULTS = 6;
 
 /** One of some values, as often as their weights say; it shrinks to the first. */
@@ -90,6 +91,25 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
+/** Few callers, who hold a key for so long that most faults strike while they do, and have its lease set anew. */
+const lastingVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(TIMES.lease),
+  keys: oneOf<readonly number[]>([1, [0]], [1, [1]], [1, [2]]),
+  kind: oneOf([6, 'exclusive'], [1, 'fair'], [1, 'read']),
+  units: fc.constant(1),
+  owner: fc.constant(undefined),
+  lease: oneOf([2, 'fixed'], [2, 'renewed'], [1, 'long'], [1, 'counted']),
+  holdAtLeast: fc.constant(0),
+  replicas: fc.constant(false),
+  waitTimeout: waits,
+  abortAfter: fc.constant(undefined),
+  section: fc.nat(3 * TIMES.lease),
+  act: oneOf([2, 'extend'], [1, 'nothing'], [1, 'verify'], [1, 'shrink']),
+  candidacy: fc.constant(undefined),
+});
+
 const fault: fc.Arbitrary<Fault> = fc.record({
   at: fc.nat(1_000),
   kind: oneOf(
@@ -103,7 +123,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     [1, 'server frozen'],
     [1, 'server restarted'],
     [1, 'server emptied'],
-    [2, 'failover'],
+    [4, 'failover'],
     [1, 'force release'],
     [1, 'permits set'],
     [1, 'wall clock'],
@@ -127,8 +147,8 @@ const drift = fc.array(
   { minLength: PROCESSES + 1, maxLength: PROCESSES + 1 },
 );
 
-const visitsOf = (visit: fc.Arbitrary<Visit>): fc.Arbitrary<readonly Visit[]> =>
-  fc.array(visit, { minLength: 1, maxLength: MOST_VISITS, size: 'max' });
+const visitsOf = (visit: fc.Arbitrary<Visit>, most = MOST_VISITS): fc.Arbitrary<readonly Visit[]> =>
+  fc.array(visit, { minLength: 1, maxLength: most, size: 'max' });
 
 /** All schedules. */
 export const schedules: fc.Arbitrary<Schedule> = fc.record({
@@ -136,6 +156,6 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   weather,
   turns: fc.record({ most: oneOf([1, 1], [2, 3], [2, 16]), time: fc.integer({ min: 5, max: 60 }) }),
   drift,
-  visits: fc.oneof(visitsOf(mixedVisit), visitsOf(plainVisit)),
+  visits: fc.oneof(visitsOf(mixedVisit), visitsOf(plainVisit), visitsOf(lastingVisit, FEW_VISITS)),
   faults: rarely<readonly Fault[]>(3, [], fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' })),
 });

@@ -87,7 +87,7 @@ function failOver(keyPlace: number, lasts: number, { world, server, judge, trace
   const replica = server.replica();
   const ms = Math.ceil(lasts / 10);
   const ahead = Math.floor((((keyPlace % 3) - 1) * ms) / 2);
-  world.at(world.now + lasts / 4, () => {
+  world.at(world.now + lasts / 2, () => {
     // A server that has been restarted meanwhile has its replicas begin anew.
     if (server.life !== replica.life) return;
     trace(() => `the replica takes over, its clock ${ahead} ms ahead`);
