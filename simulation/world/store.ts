@@ -226,7 +226,11 @@ export class SimulatedStore implements LockStore {
         clock.clearTimer(limit);
         settle();
       };
-      const limit = clock.setTimer(commandTimeout, () => reject(failure('no answer')));
+      let isInTime = true;
+      const limit = clock.setTimer(commandTimeout, () => {
+        isInTime = false;
+        reject(failure('no answer'));
+      });
       // What is lost on a line on which others go through is not sent again when that breaks.
       const onItsWay = (is: boolean): void => {
         if (!is) this.unanswered.delete(question);
@@ -239,7 +243,7 @@ export class SimulatedStore implements LockStore {
             server.execute(key, again ? `${name}, again` : name, script, (reply) => {
               const { life } = server;
               const answer = (): void => {
-                if (epoch >= this.reconnectEpoch) for (const id of ids) this.onAnswer(id, life);
+                if (isInTime && epoch >= this.reconnectEpoch) for (const id of ids) this.onAnswer(id, life);
                 resolve(reply);
               };
               onItsWay(line.back(weather.loss, () => machine.do(end(answer))));
