@@ -14,6 +14,8 @@ export function copyOf<T>(original: T, kept: readonly object[]): T {
       const map = new Map<unknown, unknown>();
       copies.set(value, map);
       for (const [key, entry] of value) map.set(key, copy(entry));
+    } else if (value instanceof Set) {
+      copies.set(value, new Set([...(value as Set<unknown>)].map(copy)));
     } else if (Symbol.iterator in value && !Array.isArray(value)) {
       copies.set(value, new Map().entries());
     } else {
