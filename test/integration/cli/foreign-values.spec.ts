@@ -54,7 +54,6 @@ describe('values of others under the prefix', () => {
       run('release', 'plain', '--json'),
     ]);
     for (const { stdout, stderr } of outputs) {
-       
       expect(`${stdout}${stderr}`).not.toMatch(
         /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/,
       );

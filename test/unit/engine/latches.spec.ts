@@ -225,11 +225,7 @@ describe('A18 waiting for a latch', () => {
 
   it('A18 says false only when it knows that the latch is closed', async () => {
     const { clock, wait, answer, fail } = setUp();
-    const [early, known, failing] = [
-      wait({ waitTimeout: 10 }),
-      wait({ waitTimeout: 20 }),
-      wait({ waitTimeout: 70 }),
-    ];
+    const [early, known, failing] = [wait({ waitTimeout: 10 }), wait({ waitTimeout: 20 }), wait({ waitTimeout: 70 })];
     clock.advance(10);
     await settled();
     expect(early).toEqual({});
