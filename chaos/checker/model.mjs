@@ -86,7 +86,7 @@ function holdsOf({
 
 /**
  * A grant is for several of a process in turn, who have its tokens one after the other: what they have has been asked for
- * (`askedAt`) when the first of them asked.
+ * (`askedAt`) when the first of them asked, and was told (`toldAt`) when that one was.
  */
 function noteTurns(holds, operations) {
   for (const operation of operations.values()) operation.askedAt = operation.invokedAt;
@@ -96,6 +96,7 @@ function noteTurns(holds, operations) {
     const first = firsts.get(place);
     if (first === undefined || hold.token - first.token >= TURNS) firsts.set(place, hold);
     hold.askedAt = Math.min(hold.invokedAt, firsts.get(place).invokedAt);
+    hold.toldAt = Math.min(hold.okAt, firsts.get(place).okAt);
     const operation = operations.get(hold.op);
     operation.askedAt = Math.min(operation.askedAt, hold.askedAt);
   }

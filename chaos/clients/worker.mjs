@@ -1,11 +1,10 @@
 // A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends by
 // being told to, by being killed, or with the process that started it.
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
 import { serve } from '../../test/support/worker-kit.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
 import { planOperations } from '../schedule/operations.mjs';
+import { createLockService, resolveModuleOptions } from './library.mjs';
 import { Operations } from './operations.mjs';
 import { Pulse } from './pulse.mjs';
 import { watchForStalls } from './stalls.mjs';

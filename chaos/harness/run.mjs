@@ -30,7 +30,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const origin = process.hrtime.bigint();
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
-  const topology = await start({ installation, clients: CLIENTS, keys: KEYS });
+  const topology = await start({ installation, clients: CLIENTS, keys: KEYS, seed: options.seed });
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed: options.seed }),
     operator: new ClientProcess('../clients/operator.mjs'),
@@ -63,7 +63,7 @@ function clientsOf(topology, shared) {
 async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length }) {
   history.note('begin', {
     ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS },
-    ...{ servers: topology.servers.length, ...OPTIONS },
+    ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...OPTIONS },
   });
   await topology.watch?.(history, now);
   await operator.call('start', { ...OPTIONS, connection: topology.connectionOf() });
@@ -72,7 +72,7 @@ async function begin(topology, { clients, operator, leftovers }, { history, now,
 }
 
 async function makeFaults(topology, { clients, operator }, { seed, length, onlyKept = false, say, history, now }) {
-  const kinds = topology.faults.filter(({ breaks }) => !onlyKept || breaks === undefined);
+  const kinds = topology.faults.filter(({ breaks, forgets }) => !onlyKept || (breaks === undefined && !forgets));
   const { servers } = topology;
   const places = { servers: servers.length, networks: topology.networkOf(CLIENTS[0]).length };
   const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, ...places });
