@@ -94,6 +94,12 @@ function isVotedAnew({ lane, toldAt }, { assumption, from }, { run, faults, stal
   );
 }
 
+/** What may have taken data of all keys from a master between two moments. */
+export const lossBetween = ({ breaks }, from, to) =>
+  breaks.find(
+    (each) => each.assumption !== 'force release' && each.keys === undefined && each.from < to && each.to > from,
+  ) ?? breaks.find((each) => each.assumption === LOST && each.from < to && each.to > from);
+
 const concerns = (each, keys) => each.keys === undefined || keys.some((key) => each.keys.includes(key));
 
 /** Until when a break concerns somebody: whoever could not hear of a new master may have stayed with the old one. */

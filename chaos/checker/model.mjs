@@ -15,6 +15,7 @@ export function readModel(events) {
   const operations = new Map();
   const faults = new Map();
   const failovers = new Map();
+  const latches = new Map();
   const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], begin: [], end: [] };
   for (const event of events) {
     const operation = operations.get(event.op);
@@ -24,6 +25,8 @@ export function readModel(events) {
       faults.set(event.id, { ...faults.get(event.id), ...event, [event.phase]: event.at });
     } else if (event.type === 'failover') {
       failovers.set(event.id, { ...failovers.get(event.id), ...event, [event.phase]: event.at });
+    } else if (event.type === 'latch') {
+      latches.set(event.id, { ...latches.get(event.id), ...event, [event.phase]: event.at });
     } else if (operation !== undefined && OUTCOMES.includes(event.type)) {
       operation.outcome = event;
     } else if (operation !== undefined && MARKS.includes(event.type)) {
@@ -48,6 +51,7 @@ export function readModel(events) {
     operation: (op) => operations.get(op),
     holds,
     faults: [...faults.values()],
+    latches: [...latches.values()],
     failovers: [...failovers.values()],
     breaks: readBreaks([...faults.values()], [...failovers.values()]),
     ...rest,

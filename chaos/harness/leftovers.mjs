@@ -4,8 +4,11 @@ const EVERY = 200;
 /** ms in which the leases of the dead have ended, and their places are stale. */
 const PATIENCE = 15_000;
 
-/** Last fencing tokens, and notes of acquisitions that left before they came: they stay for a while, and end by themselves. */
-const MAY_STAY = /^[^{]*:(fence|gone):/;
+/**
+ * Last fencing tokens, notes of acquisitions that left before they came, and of latches that have been counted down: they
+ * stay for a while, and end by themselves.
+ */
+const MAY_STAY = /^[^{]*:(fence|gone|counted):/;
 
 /** Looks at what is in Redis: that all of it has an end while the run lasts, and that nothing is left after it. */
 export class LeftoverWatch {

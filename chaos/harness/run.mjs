@@ -14,6 +14,9 @@ import { LeftoverWatch } from './leftovers.mjs';
 import { ClientProcess } from './process.mjs';
 
 const KEYS = ['red', 'green', 'blue'];
+/** For which key all clients stand for election, and at which latch they wait. */
+const CROWN = 'crown';
+const GATE = 'gate';
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 const LOOPS = 3;
 /** Short, so that much happens. */
@@ -30,7 +33,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const origin = process.hrtime.bigint();
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
-  const topology = await start({ installation, clients: CLIENTS, keys: KEYS, seed: options.seed });
+  const topology = await start({ installation, clients: CLIENTS, keys: [...KEYS, CROWN, GATE], seed: options.seed });
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed: options.seed }),
     operator: new ClientProcess('../clients/operator.mjs'),
@@ -52,7 +55,14 @@ export async function runChaos({ topology: name, installation, ...options }) {
 }
 
 function clientsOf(topology, shared) {
-  const settings = { ...shared, keys: KEYS, kinds: topology.lockKinds, loops: LOOPS };
+  const settings = {
+    ...shared,
+    keys: KEYS,
+    kinds: topology.lockKinds,
+    loops: LOOPS,
+    crown: CROWN,
+    gate: topology.keepsLatches === false ? undefined : GATE,
+  };
   const clientOf = (name) => {
     const options = { ...OPTIONS, connection: topology.connectionOf(name) };
     return new Client(name, { ...settings, options });

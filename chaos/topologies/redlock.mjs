@@ -25,7 +25,8 @@ export async function startMasters({ name, masters, installation, clients, seed 
     name,
     servers,
     clocks,
-    // Several masters cannot count permits together.
+    // Several masters cannot count permits together, nor latches down.
+    keepsLatches: false,
     lockKinds: ['exclusive', 'fair', 'read', 'write', 'several', 'owner'],
     faults: [...EVERYWHERE.map((kind) => ({ ...kind, forgets: FORGETFUL.includes(kind.name) })), ...AMONG_MASTERS],
     networkOf: (client) => networks.of(client),
