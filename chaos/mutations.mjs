@@ -6,8 +6,9 @@ const TALLY = 'lib/store/quorum/tally.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
 
 /**
- * Lines of the library, and what each is made of to see whether chaos finds it out: on which topology, and with which
- * seed. `from` stands there once. With `kept` nothing that the docs presume is broken, so that nothing is excused.
+ * Lines of the library, and what each is made of to see whether chaos finds it out: on which topology.
+ * `from` stands there once. With `kept` nothing that the docs presume is broken, so that nothing is excused; with
+ * `only` there are faults of these kinds alone, those that the line is there for.
  */
 export const MUTATIONS = [
   {
@@ -20,14 +21,14 @@ export const MUTATIONS = [
   {
     name: 'ignored-epoch',
     what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
-    ...{ file: SEAT, topology: 'redlock' },
+    ...{ file: SEAT, topology: 'redlock', only: ['vote forgotten'] },
     from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
     to: 'return counts && this.until > now;',
   },
   {
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts that one of three masters has confirmed',
-    ...{ file: TALLY, topology: 'redlock', kept: true },
+    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority away, back empty'] },
     from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'if (left.length >= 1) return [...left].sort((a, b) => b - a)[0];',
   },
@@ -41,7 +42,7 @@ export const MUTATIONS = [
   {
     name: 'extend-from-arrival',
     what: 'Redlock: what `extend` has set counts from the arrival of the answer',
-    ...{ file: 'lib/engine/hold-keeper.ts', topology: 'redlock', kept: true },
+    ...{ file: 'lib/engine/hold-keeper.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
     from: 'else this.heard(hold, question, left);',
     to: 'else this.heard(hold, { ...question, sent: this.environment.clock.now() }, left);',
   },
@@ -62,7 +63,7 @@ export const MUTATIONS = [
   {
     name: 'uncounted-suspension',
     what: 'the time for which a machine was suspended is not counted',
-    ...{ file: CLOCK, topology: 'single', kept: true },
+    ...{ file: CLOCK, topology: 'single', only: ['client suspended'] },
     from: 'if (isSuspension) this.suspended += found.most - known.least;',
     to: '',
   },
@@ -76,7 +77,7 @@ export const MUTATIONS = [
   {
     name: 'unmarked-latch',
     what: 'a latch that is gone has opened',
-    ...{ file: LATCH_WATCH, topology: 'single' },
+    ...{ file: LATCH_WATCH, topology: 'single', only: ['all deleted', 'server restarted empty'] },
     from: 'waiter.refused(this.lost());',
     to: 'waiter.answered(true);',
   },

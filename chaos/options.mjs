@@ -8,6 +8,7 @@ export const USAGE = `npm run chaos -- [options]
   --minutes m         how long faults happen (1)
   --topology t        ${TOPOLOGY_NAMES.join(', ')} (single)
   --kept              only faults that leave the assumptions of the docs alone: nothing can be excused
+  --faults a,b         only faults of these kinds
   --mutations [names]  on the library with one line changed at a time, until there is a violation or --minutes are over
                       (10); names as in mutations.mjs, in a list with commas
   --check file        no run: judges a history.jsonl that a run has written
@@ -23,6 +24,7 @@ const OPTIONS = {
   topology: text,
   kept: flag,
   check: text,
+  faults: text,
   mutations: flag,
   'no-build': flag,
   help: flag,
@@ -38,6 +40,7 @@ export function readOptions(args) {
   const topology = values.topology ?? 'single';
   return {
     ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false, mutations },
+    only: values.faults?.split(','),
     ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
   };
 }

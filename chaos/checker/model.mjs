@@ -16,7 +16,7 @@ export function readModel(events) {
   const faults = new Map();
   const failovers = new Map();
   const latches = new Map();
-  const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], begin: [], end: [] };
+  const rest = { stall: [], surprise: [], left: [], eternal: [], revived: [], pulse: [], begin: [], end: [] };
   for (const event of events) {
     const operation = operations.get(event.op);
     if (event.type === 'invoke') {

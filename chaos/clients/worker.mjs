@@ -23,7 +23,7 @@ let running = [];
 let stopped = false;
 
 function* lengthsOfTerms(random) {
-  for (;;) yield random.chance(0.7) ? random.between(0, 200) : random.between(200, 2_000);
+  for (;;) yield random.chance(0.7) ? random.between(0, 200) : random.between(200, 3_000);
 }
 
 serve({

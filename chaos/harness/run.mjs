@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StepFailed } from '../../scripts/lib/run.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -81,8 +82,16 @@ async function begin(topology, { clients, operator, leftovers }, { history, now,
   leftovers.begin();
 }
 
-async function makeFaults(topology, { clients, operator }, { seed, length, onlyKept = false, say, history, now }) {
-  const kinds = topology.faults.filter(({ breaks, forgets }) => !onlyKept || (breaks === undefined && !forgets));
+async function makeFaults(
+  topology,
+  { clients, operator },
+  { seed, length, onlyKept = false, only, say, history, now },
+) {
+  const kinds = topology.faults
+    .filter(({ breaks, forgets }) => !onlyKept || (breaks === undefined && !forgets))
+    .filter(({ name }) => only === undefined || only.includes(name));
+  const missing = only?.find((name) => kinds.every((kind) => kind.name !== name));
+  if (missing !== undefined) throw new StepFailed(`--faults: on ${topology.name} there is no '${missing}'`);
   const { servers } = topology;
   const places = { servers: servers.length, networks: topology.networkOf(CLIENTS[0]).length };
   const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, ...places });

@@ -32,6 +32,7 @@ export async function startMasters({ name, masters, installation, clients, seed 
     networkOf: (client) => networks.of(client),
     connectionOf: (client) => (client === undefined ? clocks : networks.of(client)).map(({ url }) => url),
     keysLeft: async () => (await Promise.all(servers.map((server) => server.keysWithTtl()))).flat(),
+    revived: async () => (await Promise.all(servers.map((server, i) => server.revived(clocks[i].skew)))).flat(),
     async stop() {
       await networks.close();
       await Promise.all(clocks.map((clock) => clock.close()));
