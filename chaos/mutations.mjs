@@ -28,7 +28,7 @@ export const MUTATIONS = [
   {
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts that one of three masters has confirmed',
-    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority away, back empty'] },
+    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority back empty'] },
     from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'if (left.length >= 1) return [...left].sort((a, b) => b - a)[0];',
   },

@@ -29,7 +29,7 @@ export const AMONG_MASTERS = [
   }),
   // It has lost its data, and starts only after the longest lease: the docs say that this is safe.
   majorityAway({
-    name: 'majority away, back empty',
+    name: 'majority back empty',
     forgets: true,
     async begin({ servers }, { away, gaps }) {
       await Promise.all(away.map((i) => servers[i].kill()));

@@ -349,13 +349,13 @@ describe('several masters with clocks of their own', () => {
   it('tokens that fall are excused only by a master that forgot the last one in between', () => {
     expect(broken(mastersApart())).toContain('tokens');
     const forgotten = mastersApart();
-    forgotten.fault('majority away, back empty', { begin: 1_200, end: 1_400, forgets: true });
+    forgotten.fault('majority back empty', { begin: 1_200, end: 1_400, forgets: true });
     expect(check(forgotten.events)).toMatchObject({
       violations: [],
       excused: [{ assumption: 'tokens remembered' }, {}],
     });
     const before = mastersApart();
-    before.fault('majority away, back empty', { begin: 200, end: 400, forgets: true });
+    before.fault('majority back empty', { begin: 200, end: 400, forgets: true });
     expect(broken(before)).toContain('tokens');
   });
 
