@@ -22,6 +22,8 @@ const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 const LOOPS = 3;
 /** Short, so that much happens. */
 const OPTIONS = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
+/** ms after the last fault in which clients connect again: until then they are told that Redis is out of reach. */
+const RECONNECTS = 1_000;
 /** ms in which a key must be had once all faults are over: leases of the dead, places that nobody asks for any more. */
 const NORMAL_AGAIN = 15_000;
 /** ms after which a client is left alone that has not come to its end: what it never told is seen in its history. */
@@ -99,7 +101,7 @@ async function makeFaults(
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
   const world = { topology, servers, clients, operator };
   await new Injector({ world, history, now, kinds }).run(faults, startedAt);
-  await sleep(Math.max(0, startedAt + length - now()));
+  await sleep(Math.max(RECONNECTS, startedAt + length - now()));
   await topology.untilWhole?.();
   say?.('all faults are over: every client asks for every key once more');
   history.note('calm');
