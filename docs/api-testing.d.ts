@@ -3,7 +3,7 @@
 export declare function getLockTestingToken(name?: string): InjectionToken<LockTesting>;
 
 export declare class RedisLockTestingModule {
-    static forRoot({ isGlobal, ...options }?: RedisLockTestingOptions): DynamicModule;
+    static forRoot(given?: RedisLockTestingOptions): DynamicModule;
 }
 
 export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {
@@ -12,7 +12,7 @@ export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisL
 export declare class LockTesting implements AsyncDisposable {
     readonly acquisitions: Acquisitions;
     readonly service: LockService;
-    constructor({ clock, ...written }?: LockTestingOptions);
+    constructor(options?: LockTestingOptions);
     get clock(): ManualClock;
     hold(key: string, options?: AcquireOptions): Promise<LockHandle>;
     lose(key: string): Promise<boolean>;

@@ -108,12 +108,12 @@ export class LockService {
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
    */
   getLock(key: string, options: LockObjectOptions = {}): Lock {
-    return this.lockObject('getLock', [assertKey(key)], {}, options);
+    return this.lockObject('getLock', [assertKey(key)], EXCLUSIVE, options);
   }
 
   /** As `getLock`, served strictly in the order in which all clients came. */
   getFairLock(key: string, options: LockObjectOptions = {}): Lock {
-    return this.lockObject('getFairLock', [assertKey(key)], { fair: true }, options);
+    return this.lockObject('getFairLock', [assertKey(key)], { ...EXCLUSIVE, fair: true }, options);
   }
 
   /**
@@ -124,8 +124,8 @@ export class LockService {
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
-    const readLock = this.lockObject('getReadWriteLock', keys, { type: 'read' }, options);
-    const writeLock = this.lockObject('getReadWriteLock', keys, {}, options);
+    const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, type: 'read' }, options);
+    const writeLock = this.lockObject('getReadWriteLock', keys, EXCLUSIVE, options);
     return { readLock: () => readLock, writeLock: () => writeLock };
   }
 
@@ -133,7 +133,7 @@ export class LockService {
   getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
-    return this.lockObject('getMultiLock', readKeys(keys), {}, options);
+    return this.lockObject('getMultiLock', readKeys(keys), EXCLUSIVE, options);
   }
 
   /**
@@ -294,7 +294,7 @@ export class LockService {
   private lockObject(
     label: string,
     keys: readonly string[],
-    { type = 'exclusive', fair = false }: Partial<LockObjectTerms>,
+    { type, fair }: Pick<LockObjectTerms, 'type' | 'fair'>,
     options: LockObjectOptions,
   ): Lock {
     refuseUnknownOptions(label, options, ['owner', 'pattern']);
@@ -310,6 +310,9 @@ export class LockService {
     return new LockObject(service, { keys, type, fair, owner, pattern });
   }
 }
+
+/** All is written down: what is left out would be looked for in `Object.prototype`. */
+const EXCLUSIVE: Pick<LockObjectTerms, 'type' | 'fair'> = Object.freeze({ type: 'exclusive', fair: false });
 
 /** What `run` does about a loss is its own matter, and not that of an acquisition. */
 function withoutOnLost(options: RunOptions): AcquireOptions {

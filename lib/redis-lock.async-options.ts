@@ -1,5 +1,6 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import { LockConfigError } from './errors/index.js';
+import { refuseUnreadable } from './locks/own-options.js';
 import { refuseUnknownOptions } from './locks/option-readers.js';
 import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
 
@@ -36,6 +37,11 @@ const ASYNC_OPTIONS = [
 
 /** @throws LockConfigError for what would be passed over silently */
 export function refuseUnknownAsyncOptions(written: unknown): void {
+  refuseUnreadable('RedisLockModule.forRootAsync', () => refuseEarlyOptions(written));
+  refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
+}
+
+function refuseEarlyOptions(written: unknown): void {
   if (typeof written === 'object' && written !== null) {
     const early = Object.keys(written).find(
       (name) => (MODULE_OPTIONS as string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
@@ -46,5 +52,4 @@ export function refuseUnknownAsyncOptions(written: unknown): void {
       );
     }
   }
-  refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
 }

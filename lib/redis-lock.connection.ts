@@ -1,7 +1,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from './common/credentials.js';
-import { quote } from './common/describe.js';
-import { refuseHiddenOptions, refuseHoles } from './locks/own-options.js';
+import { oneLine, quote } from './common/describe.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './locks/own-options.js';
 import { isLockConfigError, LockConfigError } from './errors/index.js';
 
 /** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
@@ -21,6 +21,12 @@ const FEWEST_MASTERS = 3;
  * @throws LockConfigError
  */
 export function readConnections(connection: unknown): LockConnectionOption {
+  let read: LockConnectionOption | undefined;
+  refuseUnreadable('connection', () => (read = readAll(connection)));
+  return read as LockConnectionOption;
+}
+
+function readAll(connection: unknown): LockConnectionOption {
   if (isClusterClient(connection)) return readClusterClient(connection);
   if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);
@@ -73,14 +79,27 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
-  if (!('duplicate' in connection)) refuseHidden('connection', connection);
+  if (!('duplicate' in connection)) refuseHiddenWithin('connection', connection);
   return connection;
 }
 
 /** @throws LockConfigError for what ioredis would not see: it copies its options */
 function refuseHidden(label: string, options: object): void {
   if (options instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
+  refuseOtherKinds(label, options);
   refuseHiddenOptions(label, options);
+}
+
+/** Of ioredis' options what holds further ones, too. */
+function refuseHiddenWithin(label: string, options: object): void {
+  refuseHidden(label, options);
+  const { tls, sentinelTLS, sentinels } = options as RedisOptions;
+  for (const [name, each] of Object.entries({ tls, sentinelTLS })) {
+    if (isObject(each)) refuseHidden(`${label}.${name}`, each);
+  }
+  if (!Array.isArray(sentinels)) return;
+  refuseHoles(`${label}.sentinels`, sentinels);
+  sentinels.forEach((each: unknown, i) => isObject(each) && refuseHidden(`${label}.sentinels[${i}]`, each));
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -97,7 +116,7 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new LockConfigError(
-      `connection.${unknown} is not known beside connection.cluster: what is for all nodes belongs in ` +
+      `connection.${oneLine(unknown)} is not known beside connection.cluster: what is for all nodes belongs in ` +
         'connection.options.redisOptions, the rest of what ioredis takes in connection.options.',
     );
   }
@@ -111,14 +130,22 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   }
   cluster.forEach((node: ClusterNode, i) => {
     if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
-    if (isObject(node)) refuseHidden(`connection.cluster[${i}]`, node);
+    if (isObject(node)) refuseHiddenWithin(`connection.cluster[${i}]`, node);
   });
   if (options !== undefined && !isObject(options)) {
     throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
   }
   const read = (options ?? {}) as ClusterOptions;
   refuseHidden('connection.options', read);
-  if (isObject(read.redisOptions)) refuseHidden('connection.options.redisOptions', read.redisOptions);
+  const { redisOptions } = read as { redisOptions?: unknown };
+  if (redisOptions !== undefined) {
+    if (!isObject(redisOptions)) {
+      throw new LockConfigError(
+        'connection.options.redisOptions must be what ioredis takes for each node, such as { password }.',
+      );
+    }
+    refuseHiddenWithin('connection.options.redisOptions', redisOptions);
+  }
   refuseSlotPrefix(read);
   return { cluster, options: read };
 }

@@ -1,7 +1,7 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from './common/describe.js';
-import { refuseHiddenOptions } from './locks/own-options.js';
+import { refuseUnknownOptions } from './locks/option-readers.js';
 import { LockConfigError } from './errors/index.js';
 import { RequestContextInterceptor } from './interceptors/request-context.interceptor.js';
 import { LockService } from './lock.service.js';
@@ -158,14 +158,14 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
-  refuseHiddenOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
+  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(
       'isGlobal comes too late here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
-  if (written.name !== undefined && written.name !== name) {
+  if (written.name !== undefined && readInstanceName(written.name) !== name) {
     throw new LockConfigError(
       `the options of RedisLockModule '${name}' have the name '${written.name}': ` +
         `write it beside the factory instead: forRootAsync({ name: '${written.name}', … }).`,

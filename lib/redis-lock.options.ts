@@ -1,4 +1,5 @@
 import type { RedisOptions } from 'ioredis';
+import { refuseUrls } from './common/refuse-urls.js';
 import type { Clock } from './common/clock.js';
 import { Concealed } from './common/concealed.js';
 import { describe, quote } from './common/describe.js';
@@ -7,6 +8,7 @@ import type { LockLogger } from './common/logger.js';
 import type { ReplicaTerms } from './engine/hold.js';
 import type { OnContended, OnLost, ReplicaOptions } from './locks/acquire-options.js';
 import { doubtsAbout } from './locks/option-doubts.js';
+import { refuseUnreadable } from './locks/own-options.js';
 import { readReplicas } from './locks/resolve-acquire-options.js';
 import { LockConfigError } from './errors/index.js';
 import { assertKeyPrefix } from './keys/index.js';
@@ -19,7 +21,6 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
-  refuseUrls,
 } from './locks/option-readers.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
@@ -180,7 +181,7 @@ const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'on
  * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
  */
 export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
-  refuseMisplacedOptions(written);
+  refuseUnreadable('RedisLockModule', () => refuseMisplacedOptions(written));
   refuseUnknownOptions('RedisLockModule', written, MODULE_OPTIONS);
   const connection = readConnections(isConnectionGiven(written) ? written.connection : DEFAULTS.connection);
   if (Array.isArray(connection) && written.defaults?.replicas !== undefined) {
@@ -188,21 +189,27 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
       'defaults.replicas cannot be met with several independent masters, which stand in place of replicas: leave one out.',
     );
   }
+  const given = { ...DEFAULTS, ...withoutUndefined(written) };
+  const { defaults = {} } = written;
   return Object.freeze({
-    name: readInstanceName(written.name),
+    name: readInstanceName(given.name),
     connection: new Concealed(connection),
-    store: readStore(written.store),
-    keyPrefix: assertKeyPrefix(written.keyPrefix ?? DEFAULTS.keyPrefix),
-    lockWatchdogTimeout: readLease('lockWatchdogTimeout', written.lockWatchdogTimeout ?? DEFAULTS.lockWatchdogTimeout),
-    commandTimeout: readTimeout('commandTimeout', written.commandTimeout ?? DEFAULTS.commandTimeout),
-    shutdownTimeout: readDuration('shutdownTimeout', written.shutdownTimeout ?? DEFAULTS.shutdownTimeout),
-    grantTimeout: readLease('grantTimeout', written.grantTimeout ?? DEFAULTS.grantTimeout),
-    localHandoffs: readHandoffs(written.localHandoffs ?? DEFAULTS.localHandoffs),
-    localHandoffTime: readDuration('localHandoffTime', written.localHandoffTime ?? DEFAULTS.localHandoffTime),
-    defaults: resolveLockDefaults(written.defaults ?? {}),
-    doubts: doubtsAbout('defaults', written.defaults ?? {}),
+    store: readStore(given.store),
+    keyPrefix: assertKeyPrefix(given.keyPrefix),
+    lockWatchdogTimeout: readLease('lockWatchdogTimeout', given.lockWatchdogTimeout),
+    commandTimeout: readTimeout('commandTimeout', given.commandTimeout),
+    shutdownTimeout: readDuration('shutdownTimeout', given.shutdownTimeout),
+    grantTimeout: readLease('grantTimeout', given.grantTimeout),
+    localHandoffs: readHandoffs(given.localHandoffs),
+    localHandoffTime: readDuration('localHandoffTime', given.localHandoffTime),
+    defaults: resolveLockDefaults(defaults),
+    doubts: doubtsAbout('defaults', defaults),
   });
 }
+
+/** What is there and `undefined` counts as left out; what is `null` does not. */
+const withoutUndefined = <T extends object>(written: T): Partial<T> =>
+  Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined)) as Partial<T>;
 
 /** Each takes a fencing token, whether it comes to that or not; and more are for those alone who nobody waits behind. */
 const MOST_HANDOFFS = 500;
@@ -248,19 +255,21 @@ export function readIsGlobal(isGlobal: unknown = true): boolean {
 
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
   refuseUnknownOptions('defaults', written, LOCK_DEFAULTS);
-  const onContended = written.onContended ?? DEFAULTS.defaults.onContended;
-  const onLost = written.onLost ?? DEFAULTS.defaults.onLost;
+  const { expire, maxRenewTimes, waitTimeout, onContended, onLost } = {
+    ...DEFAULTS.defaults,
+    ...withoutUndefined(written),
+  };
   readChoice('defaults.onContended', onContended, ['throw', 'skip']);
   readChoice('defaults.onLost', onLost, ['throw', 'ignore']);
-  const waitTimeout = readWaitTimeout('defaults.waitTimeout', written.waitTimeout ?? DEFAULTS.defaults.waitTimeout);
+  const wait = readWaitTimeout('defaults.waitTimeout', waitTimeout);
   return Object.freeze({
-    expire: readExpire('defaults.expire', written.expire ?? DEFAULTS.defaults.expire),
-    maxRenewTimes: readTimes('defaults.maxRenewTimes', written.maxRenewTimes ?? DEFAULTS.defaults.maxRenewTimes),
-    waitTimeout,
+    expire: readExpire('defaults.expire', expire),
+    maxRenewTimes: readTimes('defaults.maxRenewTimes', maxRenewTimes),
+    waitTimeout: wait,
     replicas: written.replicas === undefined ? undefined : readReplicas('defaults.replicas', written.replicas),
     onContended,
     onLost,
-    methodWaitTimeout: onContended !== 'throw' && written.waitTimeout === undefined ? 0 : waitTimeout,
+    methodWaitTimeout: onContended !== 'throw' && written.waitTimeout === undefined ? 0 : wait,
   });
 }
 
@@ -279,7 +288,8 @@ function readTimeout(label: string, written: unknown): number {
 
 /** One that is there and `undefined` is a mistake, except where none is needed. */
 function isConnectionGiven(written: RedisLockModuleOptions): boolean {
-  const needed = (written.store ?? DEFAULTS.store) === 'redis';
+  const { store = DEFAULTS.store } = written;
+  const needed = store === 'redis';
   return needed ? Object.hasOwn(written, 'connection') : written.connection !== undefined;
 }
 

@@ -1,3 +1,5 @@
+import { refuseUrls } from './common/refuse-urls.js';
+
 /** The name of the instance that has no name. */
 export const DEFAULT_INSTANCE = 'default';
 
@@ -6,8 +8,10 @@ export const DEFAULT_INSTANCE = 'default';
  * agree on it; and the description is what Nest prints when nobody provides it.
  *
  * In a unit test it takes a stand-in: `{ provide: getLockServiceToken(), useValue: { run: (key, task) => task() } }`.
+ * @throws LockConfigError for a URL: its password would be printed wherever the token is
  */
 export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
+  refuseUrls('getLockServiceToken', name);
   return Symbol.for(
     name === DEFAULT_INSTANCE
       ? 'LockService: import RedisLockModule.forRoot()'

@@ -23,7 +23,7 @@ local locks = {}
 for place = 1, #KEYS / 6 do
   use_lock(place)
   local request = request_at((place - 1) * REQUEST_SIZE + 1)
-  local holds = read_holds()
+  local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
@@ -31,12 +31,13 @@ for place = 1, #KEYS / 6 do
     local queued = redis.call('ZCARD', QUEUE) > 0
     if left or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
   end
-  locks[place] = { holds = holds, request = request, mine = mine }
+  locks[place] = { holds = holds, ended = ended, request = request, mine = mine }
 end
 
 local reply = {}
 for place, lock in ipairs(locks) do
   use_lock(place)
+  drop_ended(lock.ended)
   local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
   for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
 end

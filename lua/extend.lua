@@ -15,7 +15,7 @@
 local holds, ended = read_holds()
 local hold = find_hold(holds, ARGV[2])
 if not hold or hold.kept then return -1 end
-hold.ends = now + tonumber(ARGV[3])
+hold.ends, hold.pushed = now + tonumber(ARGV[3]), nil
 set_state_ttl(holds)
 write_hold(hold)
 settle(holds, ended, nil, 0)

@@ -1,7 +1,8 @@
 -- Ends the named holds of a lock, whoever has them, and tells their holders.
 --
 -- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 address, 2… for each hold: id, when it was granted
+-- ARGV  1 address, 2 ms for which no vote of such a hold is taken again here, at least (0: it needs no votes), then for each
+--       hold: id, when it was granted
 -- Reply holds ended, clients of theirs that were there to be told, place to go on from or -1
 --
 -- May arrive twice or late: a hold that was granted after the caller looked is not named, so it stays. The time of the
@@ -16,12 +17,8 @@
 --- @include "shared/settle"
 --- @include "shared/gone"
 
--- For so many ms at least no vote of a hold is taken again here (see reinstate.lua): its client hears of that within one
--- renewal.
-local REVOKED_MEMORY = 60000
-
-local granted_at = {}
-for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local memory, granted_at = tonumber(ARGV[2]), {}
+for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 
 local holds, ended = read_holds()
 local kept, count, told = {}, 0, 0
@@ -30,7 +27,7 @@ for _, hold in ipairs(holds) do
     redis.call('HDEL', STATE, hold.id)
     count = count + 1
     if hears_of_end(hold.id) then told = told + 1 end
-    remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
+    if memory > 0 then remember_left(revoked(hold.id), math.max(hold.ends - now, memory)) end
     tell_revoked(hold)
   else
     kept[#kept + 1] = hold

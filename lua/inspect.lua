@@ -17,7 +17,7 @@ for _, hold in ipairs((read_holds())) do
 end
 
 local waiters = {}
-for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
+for _, ticket in ipairs(read_all_tickets(tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
 return { last_token(), holders, waiters, limit_set() or -1 }

@@ -19,7 +19,7 @@
 local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 
-if has_left(id) then return -1 end
+if has_left(id) or has_left(revoked(id)) then return -1 end
 local holds, ended = read_holds()
 if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, owner = owner, ends = now + left, token = token, since = now }, mode)

@@ -36,7 +36,7 @@ remember, keep, from = tonumber(remember), tonumber(keep), tonumber(from)
 if kept and keep > 0 then
   -- Under a name of its own: a leave that comes late or twice does not end it.
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends = KEPT .. hold.mode, now + keep
+  hold.mode, hold.ends, hold.pushed = KEPT .. hold.mode, now + keep, nil
   write_hold(hold)
   set_state_ttl((read_holds()))
 end

@@ -9,14 +9,16 @@
 local function renew(state, id, lease)
   local text = redis.call('HGET', state, id)
   if not text then return -1 end
-  local mode, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
+  local written, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
   ends = tonumber(ends)
-  if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
+  if not ends or ends <= now or string.find(written, '^kept:') then return -1 end
+  -- A grant that was pushed has been taken: its client asks about it.
+  local mode = string.gsub(written, '^pushed:', '')
   local renewed = math.max(ends, now + lease)
   -- The TTL first: it is a write that Redis takes also when its memory is full, and then it takes the next one. Also where
   -- nothing becomes longer: a master that has become a replica finds it out by a write, and may not confirm anything.
   redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
-  if renewed > ends then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
+  if renewed > ends or mode ~= written then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
   return renewed - now
 end
 

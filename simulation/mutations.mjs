@@ -143,10 +143,17 @@ export const MUTATIONS = [
     to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
+    name: 'belief-never-shrinks',
+    what: 'the answer of a server that took over may only raise belief',
+    file: BELIEF,
+    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
+    to: 'this.end = Math.max(this.end, certain);',
+  },
+  {
     name: 'no-renewal',
     what: 'leases are not renewed',
     file: WATCHDOG,
-    from: 'if (this.mayRenew(hold)) this.enqueue(hold, false);',
+    from: 'if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);',
     to: '',
   },
   {
@@ -211,6 +218,20 @@ export const MUTATIONS = [
     file: 'lib/store/memory/memory-modes.ts',
     from: "if (mode.kind === 'exclusive' || holds.some((hold) => hold.mode.kind !== mode.kind)) return false;",
     to: "if (mode.kind === 'exclusive') return false;",
+  },
+  {
+    name: 'overlapping-terms',
+    what: 'a candidate stands again without waiting for the work of its last term',
+    file: 'lib/locks/leader-election-object.ts',
+    from: 'await this.finishLastTerm(stopped);',
+    to: '',
+  },
+  {
+    name: 'undeposed',
+    what: 'a leader that has lost its lock is not told that its term is over',
+    file: 'lib/locks/leader-election-object.ts',
+    from: "handle.signal.addEventListener('abort', lost, { once: true });",
+    to: '',
   },
   {
     name: 'unhandled',

@@ -1,9 +1,9 @@
 /** What came of many runs, as lines. */
 export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
-  const { visits, scripts, steps, faults, ...told } = outcomes;
+  const { visits, scripts, steps, faults, terms, ...told } = outcomes;
   return [
     `${seeds} runs in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds per second`,
-    `${visits} visits, ${scripts} scripts at the server, ${faults} faults, ${steps} steps`,
+    `${visits} visits, ${scripts} scripts at the server, ${faults} faults, ${terms} terms of leaders, ${steps} steps`,
     `of the visits ${Object.entries(told)
       .map(([name, count]) => `${count} ${NAMES[name] ?? name}`)
       .join(', ')}`,

@@ -29,8 +29,11 @@ export interface Run {
 
 /** ms after which even the slowest run is over. */
 const LONGEST = 600_000;
-/** ms after the last visit until whatever was lost on the way has ended with its lease, its patience, or its memory. */
-const AFTERMATH = 6 * TIMES.lease + 4 * TIMES.commandTimeout;
+/**
+ * ms after the last visit until whatever was lost on the way has ended with its lease, its patience, or its memory. That a hold
+ * was ended by force is remembered for a minute.
+ */
+const AFTERMATH = 60_000 + 6 * TIMES.lease + 4 * TIMES.commandTimeout;
 const START = 1_000;
 
 /** Runs a schedule, and judges it; `line` is given what happens, as text. */
@@ -111,6 +114,7 @@ class Simulation implements FaultTargets {
     const life = (this.lives[place] = (this.lives[place] ?? 0) + 1);
     const process = new Process({ place, life, schedule, world, server, trace });
     this.processes[place] = process;
+    process.store.onAnswer = (id, life) => this.judge.excuses.answered(id, life);
     void process.engine.start();
     this.crews[place]!.start(process);
   }

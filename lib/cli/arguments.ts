@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { isRedisUrl, withoutLogin } from '../common/credentials.js';
+import { mayBeConnection, withoutSecret } from '../common/credentials.js';
 import { oneLine } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
@@ -87,13 +87,23 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(withoutLogin((error as Error).message));
+    throw new UsageError(messageWithout(args, (error as Error).message));
   }
+}
+
+/** What Node says of arguments, without those that may hold a password. It shows them as they are, and as JSON. */
+function messageWithout(args: readonly string[], message: string): string {
+  const secret = args.filter((arg) => {
+    const text = arg.replace(/^-*/, '');
+    return mayBeConnection(text) || withoutSecret(text) !== text;
+  });
+  const forms = secret.flatMap((arg) => [arg, JSON.stringify(arg).slice(1, -1)]);
+  return withoutSecret(forms.reduce((text, form) => text.replaceAll(form, '***'), message));
 }
 
 /** Where Redis is, in a wrong place: it may hold a password, so it is not repeated. */
 function refuseConnections(text: string | undefined): void {
-  if (text === undefined || !(isRedisUrl(text) || text.trimStart().startsWith('{"'))) return;
+  if (text === undefined || !mayBeConnection(text)) return;
   throw new UsageError('where Redis is stands behind --connection, or in the variable REDIS_URL');
 }
 

@@ -1,17 +1,17 @@
-import { withoutLogin } from './credentials.js';
+import { withoutSecret } from './credentials.js';
 
 /** How much of a value, a key or an expression is printed in a message. */
 const PRINTED = 60;
 
 /** For messages: quoted, cut, without a login, and with everything escaped that could break a log line or disguise its text. */
 export function quote(written: string): string {
-  const text = withoutLogin(written);
+  const text = withoutSecret(written);
   return `${printable(JSON.stringify(text.slice(0, PRINTED)))}${text.length > PRINTED ? '…' : ''}`;
 }
 
 /** For messages: the developer's own text on one line, cut. */
 export function oneLine(source: string): string {
-  const line = printable(withoutLogin(source).trim().replace(/\s+/g, ' '));
+  const line = printable(withoutSecret(source).trim().replace(/\s+/g, ' '));
   return line.length > PRINTED ? `${line.slice(0, PRINTED)}…` : line;
 }
 

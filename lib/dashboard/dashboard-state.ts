@@ -24,8 +24,10 @@ export interface DashboardLocks {
   readonly more: boolean;
   /** Whether all names of the store have been looked at once; until then there may be others. */
   readonly complete: boolean;
-  /** Why the store could not be asked; then `list` is what was known before. Or which keys are skipped, which are no locks. */
+  /** Why the store could not be asked; then `list` is what was known before. */
   readonly trouble: string | undefined;
+  /** Which keys are left out, since they hold values of others. */
+  readonly skipped: string | undefined;
 }
 
 export interface DashboardLock {

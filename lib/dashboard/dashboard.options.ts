@@ -1,15 +1,10 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
+import { refuseUrls } from '../common/refuse-urls.js';
 import { describe, quote } from '../common/describe.js';
 import { refuseHoles } from '../locks/own-options.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
-import {
-  readCount,
-  readDuration,
-  readFlag,
-  refuseAllButObjects,
-  refuseUnknownOptions,
-} from '../locks/option-readers.js';
+import { readCount, readDuration, readFlag, refuseUnknownOptions } from '../locks/option-readers.js';
 
 /** What a page shows, and what it lets its viewers do. */
 export interface RedisLockDashboardSettings {
@@ -94,7 +89,6 @@ export function resolveSettings(
 /** @throws LockConfigError for what would be passed over silently */
 export function refuseOtherOptions(method: string, written: unknown, known: readonly string[]): void {
   const label = `RedisLockDashboardModule.${method}`;
-  refuseAllButObjects(label, written);
   refuseUnknownOptions(label, written, known);
 }
 
@@ -124,6 +118,7 @@ const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
 function readNames(connection: unknown): readonly string[] {
   const names: readonly unknown[] = Array.isArray(connection) ? connection : [connection];
   refuseHoles('connection', names);
+  for (const name of names) refuseUrls('connection', name);
   if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
   throw new LockConfigError("connection must be the name of a RedisLockModule such as 'jobs', or a list of names.");
 }

@@ -27,6 +27,7 @@ export class LockCensus {
   private leftOut = false;
   private complete = false;
   private list: readonly DashboardLock[] = [];
+  private skipped: string | undefined;
 
   constructor(
     private readonly locks: CountedLocks,
@@ -41,14 +42,14 @@ export class LockCensus {
       const time = await this.goOn();
       const skipped: string[] = [];
       this.list = await this.ask(time, skipped);
-      if (skipped.length > 0) trouble = skippedText(skipped);
+      this.skipped = skipped.length > 0 ? skippedText(skipped) : undefined;
     } catch (error) {
       trouble = error instanceof Error ? error.message : String(error);
       // What was known of the way may not hold where it failed.
       this.cursor = '';
     }
-    const { list, limit, complete } = this;
-    return { list, limit, more: this.leavingOut || this.leftOut, complete, trouble };
+    const { list, limit, complete, skipped } = this;
+    return { list, limit, more: this.leavingOut || this.leftOut, complete, trouble, skipped };
   }
 
   private async goOn(): Promise<number> {

@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-DYCI7CCgCOn4586CRlsOnviWuFCddhINuqwWLGDACjc='; style-src 'sha256-h8rk3g1lpv9PVe/5a5RYVVogKw50OO370NtEybS+drM='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-JhyqCE568942toGbr0RzLACNMqGcdpjMifzk51Eg7Pc='; style-src 'sha256-h8rk3g1lpv9PVe/5a5RYVVogKw50OO370NtEybS+drM='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -904,6 +904,7 @@ dialog code {
 
     <main>
       <p id="notice" class="notice" role="alert" hidden></p>
+      <p id="skipped" class="notice" role="status" hidden></p>
       <dl id="tiles" class="tiles"></dl>
 
       <section aria-labelledby="locks-heading" id="locks" tabindex="-1">
@@ -1787,6 +1788,7 @@ function told(state) {
   byId('read-only').hidden = !state.readOnly;
   write(byId('process'), \`this process, \${state.process.host}:\${state.process.pid}, last 5 minutes\`);
   show(byId('notice'), state.locks.trouble);
+  show(byId('skipped'), state.locks.skipped);
   tiles.update(state);
   table.update(state);
   listIncidents(state.activity.incidents);

@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common';
-import { refuseUrls } from '../locks/option-readers.js';
+import { refuseUrls } from '../common/refuse-urls.js';
 import { getLockServiceToken } from '../redis-lock.tokens.js';
 
 /**

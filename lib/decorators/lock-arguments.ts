@@ -1,4 +1,5 @@
 import { LockConfigError } from '../errors/index.js';
+import { refuseUnreadable } from '../locks/own-options.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /**
@@ -6,6 +7,12 @@ import type { LockMethodOptions } from './lock-method.options.js';
  * @throws LockConfigError when there are no parentheses, so that the decorator was called with the method itself
  */
 export function readLockArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
+  let options: Options | undefined;
+  refuseUnreadable(decorator, () => (options = readArguments(decorator, written)));
+  return options as Options; // checked where it is known which method it is for
+}
+
+function readArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
   const [first, second, third] = written;
   const several = Array.isArray(first);
   if (!several && isDecorating(first, second, third)) {
@@ -22,7 +29,7 @@ export function readLockArguments<Options extends LockMethodOptions>(decorator: 
       `${decorator} takes either one object of options or key, expire, maxRenewTimes: write { key: …, expire: … }.`,
     );
   }
-  return first as Options; // checked where it is known which method it is for
+  return first as Options;
 }
 
 /** Whether the arguments are those with which the compiler calls a decorator, of either kind. */

@@ -1,4 +1,5 @@
 import { refuseHoles } from '../locks/own-options.js';
+import { refuseUrls } from '../common/refuse-urls.js';
 import type { RunOptions } from '../locks/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
@@ -13,7 +14,6 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
-  refuseUrls,
 } from '../locks/option-readers.js';
 import { DEFAULT_INSTANCE } from '../redis-lock.tokens.js';
 import type { OnContended } from '../locks/acquire-options.js';

@@ -6,7 +6,7 @@ import { LockStoreError, type LockLostError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Announcer } from './announcer.js';
 import type { Question } from './belief.js';
-import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener } from './hold.js';
+import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener, type ReplicaTerms } from './hold.js';
 import { Watchdog, type WatchdogObserver } from './watchdog.js';
 
 /** What a keeper needs from its surroundings. */
@@ -32,6 +32,8 @@ export interface HoldOrigin {
 /** Keeps the holds of a client: has them renewed, asks the store about them, and sees to their end. */
 export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, WatchdogObserver {
   private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly origin: Origin | undefined }>();
+  /** How many holds there are of each key. */
+  private readonly counts = new TransientMap<string, number>();
   private readonly watchdog: Watchdog;
   private onIdle: (() => void) | undefined;
 
@@ -55,6 +57,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
 
   private keep(origin: Origin | undefined, hold: Hold): Hold {
     this.holds.set(hold.id, { hold, origin });
+    this.counts.set(hold.key, (this.counts.get(hold.key) ?? 0) + 1);
     this.watchdog.watch(hold);
     return hold;
   }
@@ -68,10 +71,9 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
     return this.holds.get(id)?.origin;
   }
 
-  /** Whether somebody in this client holds a key. */
+  /** Whether this client holds a key. */
   has(key: string): boolean {
-    for (const { hold } of this.holds.values()) if (hold.key === key) return true;
-    return false;
+    return this.counts.has(key);
   }
 
   all(): Hold[] {
@@ -82,9 +84,15 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   remove(hold: Hold): Origin | undefined {
     this.watchdog.forget(hold);
     const origin = this.holds.get(hold.id)?.origin;
-    this.holds.delete(hold.id);
+    if (this.holds.delete(hold.id)) this.uncount(hold.key);
     if (this.holds.size === 0) this.onIdle?.();
     return origin;
+  }
+
+  private uncount(key: string): void {
+    const left = (this.counts.get(key) ?? 0) - 1;
+    if (left > 0) this.counts.set(key, left);
+    else this.counts.delete(key);
   }
 
   /** Nobody can release this hold any more: it ends with its lease. */
@@ -106,7 +114,8 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   async verify(hold: Hold): Promise<void> {
     if (!hold.isHeld) hold.assertHeld();
     // They may take their time, and what is left of the lease is to be recent.
-    const unconfirmed = await this.unconfirmedByReplicas(hold);
+    const { replicas } = hold.terms;
+    const unconfirmed = replicas && (await this.unconfirmedBy(replicas, hold));
     const isSure = (await this.lookAt(hold)) || (await this.lookAt(hold));
     hold.assertHeld();
     if (!isSure) this.watchdog.askNow([hold]);
@@ -136,9 +145,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
    * A master that is cut off from its replicas goes on to confirm what it has, while one of them has taken over: so they
    * are asked for by a hold that was taken with them. Answers why that failed.
    */
-  private async unconfirmedByReplicas({ key, id, terms }: Hold): Promise<LockStoreError | undefined> {
-    if (terms.replicas === undefined) return undefined;
-    const { min, timeout } = terms.replicas;
+  private async unconfirmedBy({ min, timeout }: ReplicaTerms, { key, id }: Hold): Promise<LockStoreError | undefined> {
     const replicas = await this.environment.store.replicate({ key, id, min, timeout });
     if (replicas >= min) return undefined;
     const message = `${replicas} of at least ${min} replicas confirmed '${key}' within ${timeout} ms: it may be held elsewhere`;

@@ -28,6 +28,8 @@ export class LatchWaiter {
   since = 0;
   /** The latch that it has seen closed. */
   latch: string | undefined;
+  /** Its time is over, and it is told so with the first answer of the store. */
+  overdue = false;
   private resolve!: (isOpen: boolean) => void;
   private reject!: (reason: unknown) => void;
 
@@ -92,9 +94,14 @@ export class LatchWatch {
 
   /** Why `waiter` cannot be told that the latch is closed; `undefined`: it is. */
   troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
-    if (this.lastError !== undefined || latch !== undefined) return this.lastError;
-    const message = `Redis has not answered yet whether the latch '${this.key}' is open`;
-    return new LockStoreError(message, { key: this.key, transient: true });
+    return this.lastError === undefined && latch === undefined ? unanswered(this.key) : this.lastError;
+  }
+
+  /** The time of `waiter` is over. Answers whether it is to wait for the first answer, once; it is told as soon as that comes. */
+  awaitsAnswer(waiter: LatchWaiter): boolean {
+    if (waiter.overdue || waiter.latch !== undefined || this.lastError !== undefined) return false;
+    waiter.overdue = true;
+    return true;
   }
 
   /** The store told of its own accord that a latch has come to 0. */
@@ -138,8 +145,9 @@ export class LatchWatch {
     for (const waiter of [...this.waiters]) {
       if (waiter.since >= question) continue;
       if (waiter.latch === undefined) {
-        if (left > 0) waiter.latch = latch;
-        else this.release(waiter);
+        if (left === 0) this.release(waiter);
+        else if (waiter.overdue) this.finish(waiter, false);
+        else waiter.latch = latch;
       } else if (opened.includes(waiter.latch)) {
         this.release(waiter);
       } else if (waiter.latch !== latch) {
@@ -167,8 +175,12 @@ export class LatchWatch {
   }
 
   private release(waiter: LatchWaiter): void {
+    this.finish(waiter, true);
+  }
+
+  private finish(waiter: LatchWaiter, isOpen: boolean): void {
     this.quit(waiter);
-    waiter.answered(true);
+    waiter.answered(isOpen);
   }
 
   /** It is gone, and nothing says that it has come to 0. */
@@ -185,4 +197,9 @@ export class LatchWatch {
     if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
     else agenda.move(this.askAgain, at);
   }
+}
+
+/** Nothing has been heard of the latch in time. */
+export function unanswered(key: string): LockStoreError {
+  return new LockStoreError(`Redis has not answered yet whether the latch '${key}' is open`, { key, transient: true });
 }

@@ -1,9 +1,10 @@
 import { listenToAbort } from '../common/abort.js';
+import { READING_TIME, type Appointment } from '../common/agenda.js';
 import { LockStoreError } from '../errors/index.js';
 import type { LatchStore } from '../store/latch-store.js';
 import type { ReplicaTerms } from './hold.js';
-import { LatchWaiter, LatchWatch, type LatchEnvironment } from './latch-watch.js';
-import type { WaitTerms } from './waiter.js';
+import { LatchWaiter, LatchWatch, unanswered, type LatchEnvironment } from './latch-watch.js';
+import { answerDue, type WaitTerms } from './waiter.js';
 
 /** The count-down latches of a client: counts them down, and knows who waits for which. */
 export class Latches {
@@ -51,7 +52,17 @@ export class Latches {
     const waiter = new LatchWaiter();
     const watch = waitTimeout > 0 ? this.watchOf(key) : undefined;
     const stopListening = signal && listenToAbort(signal, () => waiter.refused(signal.reason));
-    const deadline = watch && agenda.add(clock.now() + waitTimeout, () => timedOut(waiter, watch.troubleOf(waiter)));
+    const since = clock.now();
+    const due = answerDue(since, waitTimeout, this.environment.commandTimeout);
+    const isOver = (): void => timedOut(waiter, watch === undefined ? unanswered(key) : watch.troubleOf(waiter));
+    const deadline: Appointment =
+      waitTimeout > 0
+        ? agenda.add(since + waitTimeout, () => {
+            // The first answer is waited for, however short the wait is.
+            if (watch?.awaitsAnswer(waiter)) agenda.move(deadline, Math.max(due, clock.now() + READING_TIME));
+            else isOver();
+          })
+        : agenda.addLimit(due, isOver);
     if (watch !== undefined) watch.join(waiter);
     else
       this.count(key).then(

@@ -84,7 +84,8 @@ export class LocalQueue implements TicketHolder {
 
   join(waiter: Waiter): void {
     this.waiters.append(waiter);
-    if (this.holding !== undefined) this.seenTaken();
+    // One that has been lost says nothing of who has the key now.
+    if (this.holding?.state === 'held') this.seenTaken();
     if (this.ticket === undefined && this.holding === undefined) {
       this.hopeful = waiter;
       this.openTicket()?.ask();

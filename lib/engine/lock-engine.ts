@@ -260,6 +260,13 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     }
   }
 
+  disownHolders(key: string, holders: readonly string[]): void {
+    this.disown(
+      key,
+      holders.filter((id) => !this.givingBack.has(id)),
+    );
+  }
+
   leave(key: string, id: string, remember: number): void {
     this.send({ key, id, remember, keep: 0, next: undefined });
   }

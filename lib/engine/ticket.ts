@@ -20,8 +20,10 @@ export interface TicketEnvironment extends RequestEnvironment {
   /** The ticket is to hear of pushes for its id, until `forget`. */
   expect(ticket: Ticket): void;
   forget(ticket: Ticket): void;
-  /** Somebody holds a key under these ids; those of this client that it does not know it gives back. */
+  /** What is granted under these ids of this client, and not known to it, is released; behind a release under way. */
   disown(key: string, ids: readonly string[]): void;
+  /** The same for ids that an answer names as holders. What is being released was named before that took effect. */
+  disownHolders(key: string, holders: readonly string[]): void;
   /** Sends what nobody waits for: a leave. */
   leave(key: string, id: string, remember: number): void;
 }
@@ -199,7 +201,7 @@ export class Ticket {
   }
 
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
-    this.environment.disown(this.terms.key, reply.holders);
+    this.environment.disownHolders(this.terms.key, reply.holders);
     if (!this.told) {
       this.told = true;
       if (!this.terms.waits) this.finish();

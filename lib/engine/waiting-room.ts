@@ -21,6 +21,7 @@ export interface WaitingRoomEnvironment extends RequestEnvironment {
   readonly holds: HoldKeeper<LocalQueue>;
   nextId(): string;
   disown(key: string, ids: readonly string[]): void;
+  disownHolders(key: string, holders: readonly string[]): void;
   leave(key: string, id: string, remember: number): void;
   memoryFor(grant: Grant): number;
 }
@@ -98,6 +99,10 @@ export class WaitingRoom implements LocalQueueEnvironment {
     this.environment.disown(key, ids);
   }
 
+  disownHolders(key: string, holders: readonly string[]): void {
+    this.environment.disownHolders(key, holders);
+  }
+
   leave(key: string, id: string, remember: number): void {
     this.environment.leave(key, id, remember);
   }
@@ -172,8 +177,9 @@ export class WaitingRoom implements LocalQueueEnvironment {
 
   private unanswered({ terms: { key }, since }: Waiter): LockStoreError {
     const waited = Math.round(this.clock.now() - since);
-    const message = `Redis has not answered for ${waited} ms whether '${key}' is free`;
-    return new LockStoreError(message, { key, transient: true });
+    const { outage: cause } = this.store;
+    const message = cause?.message ?? `Redis has not answered for ${waited} ms whether '${key}' is free`;
+    return new LockStoreError(message, { key, cause, transient: true });
   }
 
   private whyTimedOut(queue: LocalQueue, { terms: { key }, waitTimeout }: Waiter): string {

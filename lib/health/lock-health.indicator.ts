@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { refuseUrls } from '../common/refuse-urls.js';
 import type { Duration } from '../common/duration.js';
 import type { LockServices } from '../decorators/injected-service.js';
 import type { LockHealth } from '../locks/lock-health.js';
@@ -51,6 +52,7 @@ export class LockHealthIndicator {
   ): Promise<Record<Key, LockHealthReport>> {
     refuseUnknownOptions('check', options, ['instance', 'timeout', 'maxWatchdogLag']);
     const { instance = DEFAULT_INSTANCE, timeout, maxWatchdogLag } = options;
+    refuseUrls('instance', instance);
     const service = this.services.service(instance);
     const most =
       maxWatchdogLag === undefined

@@ -105,8 +105,13 @@ export class LockTaker {
       if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
       terms.signal?.throwIfAborted();
       const reentrant = options.reentrant !== false;
+      // Read before anything is taken: what throws from here on would leave it behind.
+      const { onLost } = options;
+      if (onLost !== undefined && typeof onLost !== 'function') {
+        throw new LockConfigError('onLost is something else each time it is read: write a plain object of options.');
+      }
       const finish = (lock: OwnHandle): OwnHandle => {
-        if (options.onLost !== undefined) lock.onLost(options.onLost);
+        if (onLost !== undefined) lock.onLost(onLost);
         if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
         return made(lock);
       };

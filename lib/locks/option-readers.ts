@@ -1,7 +1,6 @@
 import { parseDuration } from '../common/duration.js';
-import { refuseHiddenOptions, refuseHoles } from './own-options.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './own-options.js';
 import { LockConfigError } from '../errors/index.js';
-import { isRedisUrl } from '../common/credentials.js';
 import { describe, quote } from '../common/describe.js';
 
 /*
@@ -141,18 +140,6 @@ export function readChoice<T extends string>(label: string, written: unknown, wo
   throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
 }
 
-/**
- * A name is printed, and a URL may hold a password.
- * @throws LockConfigError
- */
-export function refuseUrls(label: string, name: unknown): void {
-  if (typeof name !== 'string' || !isRedisUrl(name)) return;
-  throw new LockConfigError(
-    `${label} is a URL: where Redis is stands in RedisLockModule.forRoot({ name: 'jobs', connection: url }), ` +
-      "and everywhere else its name, such as 'jobs'.",
-  );
-}
-
 /** Options come as an object; a number there is meant as one of them, and would be passed over silently. */
 export function refuseAllButObjects(label: string, written: unknown): asserts written is object {
   if (typeof written === 'object' && written !== null && !Array.isArray(written)) return;
@@ -161,8 +148,15 @@ export function refuseAllButObjects(label: string, written: unknown): asserts wr
 
 /** Names an option that does not exist, and the one that may have been meant; or one that is not the options' own. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
+  refuseUnreadable(label, () => refuseOptions(label, written, known));
+}
+
+function refuseOptions(label: string, written: unknown, known: readonly string[]): void {
   refuseAllButObjects(label, written);
-  const unknown = Object.getOwnPropertyNames(written).find((name) => !known.includes(name));
+  refuseOtherKinds(label, written);
+  const unknown = Reflect.ownKeys(written)
+    .find((name) => !known.includes(name as string))
+    ?.toString();
   if (unknown === undefined) return refuseHiddenOptions(label, written, known);
   const meant = suggestion(unknown, known);
   const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?`;

@@ -1,5 +1,6 @@
-import { LockConfigError } from '../errors/index.js';
-import { describe } from '../common/describe.js';
+import { types } from 'node:util';
+import { isLockConfigError, LockConfigError } from '../errors/index.js';
+import { describe, oneLine } from '../common/describe.js';
 
 /**
  * Options are what their caller wrote down: data of their own. What a getter or a prototype would add is refused, and neither
@@ -16,6 +17,31 @@ export function refuseHiddenOptions(label: string, written: object, known?: read
   const inherited =
     known?.find((name) => name in written && !Object.hasOwn(written, name)) ?? inheritedName(written, known);
   if (inherited !== undefined) throw hidden(label, inherited, 'inherited', written);
+}
+
+/**
+ * What keeps its content elsewhere than in properties has no options, though it is an object.
+ * @throws LockConfigError
+ */
+export function refuseOtherKinds(label: string, written: object): void {
+  if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
+  const isOther = types.isMap(written) || types.isSet(written) || types.isDate(written);
+  if (isOther) throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
+}
+
+/**
+ * @param look looks at options, which may be a proxy
+ * @throws LockConfigError for what does not let itself be looked at
+ */
+export function refuseUnreadable(label: string, look: () => void): void {
+  try {
+    look();
+  } catch (error) {
+    if (isLockConfigError(error)) throw error;
+    throw new LockConfigError(`${label}: the options are a proxy that cannot be read: write a plain object.`, {
+      cause: error,
+    });
+  }
 }
 
 /** Of what has no list of names, such as ioredis' options: whatever a class of the user's gives it, but methods. */
@@ -35,9 +61,10 @@ const isClassLike = (prototype: unknown): prototype is object =>
   typeof prototype === 'object' && prototype !== null && Object.getPrototypeOf(prototype) !== null;
 
 function hidden(label: string, name: string, how: string, written: object): LockConfigError {
+  const option = oneLine(name);
   return new LockConfigError(
-    `${label}: ${name} is ${how} in ${describe(written)}, and options are data of their own: ` +
-      `write { ${name}: … } with its value.`,
+    `${label}: ${option} is ${how} in ${describe(written)}, and options are data of their own: ` +
+      `write { ${option}: … } with its value.`,
   );
 }
 

@@ -29,6 +29,8 @@ export interface LockStore {
 
   /** Why it is no use to ask now: it has been out of reach for so long that what is sent would only pile up. */
   readonly unreachable: LockStoreError | undefined;
+  /** Why an answer may be late, if that is known: a connection is lost. What is sent goes out when it is back. */
+  readonly outage?: LockStoreError | undefined;
 
   /** Whether it can count permits. Several masters cannot: that each hold has a majority says nothing of how many there are. */
   readonly keepsPermits: boolean;

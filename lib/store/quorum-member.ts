@@ -8,8 +8,11 @@ export interface QuorumMember extends LockStore {
   fence(request: FenceRequest): Promise<FenceReply>;
   /** Gives a hold that other masters have its vote again on this one, which has lost it. */
   reinstate(request: ReinstateRequest): Promise<ReinstateReply>;
-  /** Ends the named holds of a key. May arrive twice or late: all others stay. */
-  endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply>;
+  /**
+   * Ends the named holds of a key. May arrive twice or late: all others stay. `memory`: ms for which `reinstate` refuses
+   * them at least; left out, it is not used.
+   */
+  endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply>;
   /** Tells which server it is; `undefined`: we may not ask. */
   identify(): Promise<ServerIdentity | undefined>;
 }

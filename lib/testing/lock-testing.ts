@@ -7,9 +7,9 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../lock.service.js';
 import type { AcquireOptions } from '../locks/acquire-options.js';
 import type { LockHandle } from '../locks/lock-handle.js';
-import { readChoice } from '../locks/option-readers.js';
+import { readChoice, refuseUnknownOptions } from '../locks/option-readers.js';
 import { createLockService } from '../redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../redis-lock.options.js';
+import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';
 import { MemoryStore } from '../store/memory/memory-store.js';
@@ -31,6 +31,12 @@ export interface OverridesProviders {
   overrideProvider(token: any): { useValue(value: any): unknown };
 }
 
+/** The names of all options. */
+export const TESTING_OPTIONS: readonly string[] = [
+  ...MODULE_OPTIONS.filter((name) => name !== 'store' && name !== 'isGlobal'),
+  'clock',
+];
+
 /** How many ms have to pass for what is to happen at once, where time stands still. */
 const END = 2;
 
@@ -49,16 +55,18 @@ export class LockTesting implements AsyncDisposable {
   private readonly manualClock: ManualClock | undefined;
 
   /** @throws LockConfigError for an option that cannot be used */
-  constructor({ clock = 'system', ...written }: LockTestingOptions = {}) {
+  constructor(options: LockTestingOptions = {}) {
+    refuseUnknownOptions('LockTesting', options, TESTING_OPTIONS);
+    const { clock = 'system', ...written } = options;
     readChoice('clock', clock, ['system', 'manual']);
     this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
     const time = this.manualClock ?? systemClock;
     const backend = new MemoryBackend(time);
     // Nobody waits at the end for what a test has left held.
     const shutdownTimeout = clock === 'manual' ? 0 : (written.shutdownTimeout ?? 0);
-    const options = resolveModuleOptions({ ...written, shutdownTimeout, store: () => new MemoryStore(backend) });
-    this.outsider = createLockService({ ...options, shutdownTimeout: 0 }, logger, { clock: time });
-    this.service = createLockService(options, logger, {
+    const resolved = resolveModuleOptions({ ...written, shutdownTimeout, store: () => new MemoryStore(backend) });
+    this.outsider = createLockService({ ...resolved, shutdownTimeout: 0 }, logger, { clock: time });
+    this.service = createLockService(resolved, logger, {
       clock: time,
       engine: (parts) => new RecordingEngine(parts, this.acquisitions, () => this.closeOutsider()),
     });

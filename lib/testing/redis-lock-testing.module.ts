@@ -1,15 +1,21 @@
 import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
+import { refuseUrls } from '../common/refuse-urls.js';
 import { LockService } from '../lock.service.js';
+import { refuseUnknownOptions } from '../locks/option-readers.js';
 import { RedisLockModule } from '../redis-lock.module.js';
 import { readInstanceName, type RedisLockRootOptions } from '../redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../redis-lock.tokens.js';
-import { LockTesting, type LockTestingOptions } from './lock-testing.js';
+import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-testing.js';
 
 /** The options of `RedisLockTestingModule.forRoot`. */
 export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {}
 
-/** The token under which the `LockTesting` of a named instance is provided; that of the default one is the class. */
+/**
+ * The token under which the `LockTesting` of a named instance is provided; that of the default one is the class.
+ * @throws LockConfigError for a URL: its password would be printed wherever the token is
+ */
 export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionToken<LockTesting> {
+  refuseUrls('getLockTestingToken', name);
   return name === DEFAULT_INSTANCE ? LockTesting : Symbol.for(`LockTesting '${name}'`);
 }
 
@@ -20,7 +26,9 @@ export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionT
 @Module({})
 export class RedisLockTestingModule {
   /** @throws LockConfigError for an option that cannot be used */
-  static forRoot({ isGlobal, ...options }: RedisLockTestingOptions = {}): DynamicModule {
+  static forRoot(given: RedisLockTestingOptions = {}): DynamicModule {
+    refuseUnknownOptions('RedisLockTestingModule.forRoot', given, [...TESTING_OPTIONS, 'isGlobal']);
+    const { isGlobal, ...options } = given;
     const { clock: _clock, ...written } = options;
     const {
       providers = [],

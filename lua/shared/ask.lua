@@ -5,14 +5,13 @@ local function complete(holds, hold, request)
   -- While it alone has the lock the tokens that came with it are the last ones.
   local alone = #holds == 1 and request.turns > 1 and not fair_waits()
   hold.turns = alone and last_token() - hold.token + 1 or 1
-  local ends = math.max(hold.ends, hold.since + request.lease)
-  if ends > hold.ends then
-    hold.ends = ends
+  local ends, found = math.max(hold.ends, hold.since + request.lease), hold.pushed
+  if ends > hold.ends or found then
+    hold.ends, hold.pushed = ends, nil
     set_state_ttl(holds) -- before the write: refused for lack of memory only as the first write of a script
     write_hold(hold)
-    return held(hold, FOUND) -- only one that is told by a message begins with less than was asked for
   end
-  return held(hold)
+  return held(hold, found and FOUND)
 end
 
 -- { QUEUED, UNHEARD or BUSY, now, ms until to ask again, last token, place to go on from or -1, ids of those who hold it … }
@@ -67,7 +66,6 @@ local function ask(request, gives_back)
   end
 
   local is_new, was_empty = take_place(request)
-  if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,

@@ -4,6 +4,11 @@ local function has_left(id)
   return remembered and tonumber(remembered) > now
 end
 
+-- The name under which it is remembered that a hold was ended by force. Its acquisition may be granted again.
+local function revoked(id)
+  return 'revoked:' .. id
+end
+
 -- For so many ms.
 local function remember_left(id, memory)
   redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))

@@ -7,22 +7,29 @@ end
 
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 
--- The holds whose leases have not ended, and the ids of those whose leases have.
+-- The holds whose leases have not ended, and those whose leases have.
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
 
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+-- Answers the clients that have not taken what was pushed to them, each with a space behind it; but for that of `asker`.
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 
 local function find_hold(holds, id)
@@ -39,18 +46,24 @@ local function free_at(holds, request)
   return ends
 end
 
--- The state lives as long as the longest of its leases.
+-- The state lives as long as the longest of its leases; with a pushed grant half a second longer, so that a waiter that
+-- asks then notices one that was not taken.
+local NOTICED_FOR = 500
+
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 
 -- Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give.
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)

@@ -1,6 +1,7 @@
 -- Modes: in which way a lock is held. 'exclusive': alone. 'read': together with other readers. 'permits:2/5': as two of
--- five permits. With 'kept:' before it: given back already, and kept for the rest of its holdAtLeast.
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+-- five permits. With 'kept:' before it: given back already, and kept for the rest of its holdAtLeast. With 'pushed:'
+-- before it: granted by a message, and its client has not been heard of since.
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 -- A number of permits that was set at run time is forgotten when nobody has had one in so many ms: a week.
 local LIMIT_MEMORY = 604800000
 
@@ -9,6 +10,9 @@ local function with_mode(record, mode)
   if mode == EXCLUSIVE then -- the common case first
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)

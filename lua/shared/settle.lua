@@ -7,28 +7,45 @@
 local MOST_TICKETS = 100
 -- So many are read at a time: mostly the first gets in, and the second becomes the head.
 local TICKETS_READ = 2
+-- So many parked tickets are looked at when nobody else can be granted.
+local PARKED_READ = 3
 -- A head that asks this long after the first lease before it ends need not be told.
 local HEAD_SLACK = 1000
 
 -- `asker` is known to be there, and gets its grant as the reply instead of a message. Returns where to go on when
 -- there is more to look at, and the first ticket that nothing but the holds keeps out.
 local function settle(holds, ended, asker, from)
-  drop_ended(ended)
+  local passed = drop_ended(ended, asker) -- clients that are passed over
 
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
     return present[channel]
   end
 
   local granted, refused, head = {}, {}, nil -- granted: the asker's hold, too
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.turns)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.turns, pushed)
+  end
   local owners_may_follow = false
   local place, looked, more = from, 0, nil -- place: of the next ticket, once those that are dropped have gone
   local tickets = {}
 
   while true do
-    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MOST_TICKETS then
@@ -55,15 +72,19 @@ local function settle(holds, ended, asker, from)
       end
       place = place + 1
     elseif not is_there(id) then
-      place = place + 1 -- keeps its place until it is stale: after a failover everybody is absent for a moment
+      park(id) -- it keeps its place until it is stale: after a failover everybody is absent for a moment
     else
-      drop_ticket(id, ticket.turns)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
-        ticket.turns)
-      granted[#granted + 1] = hold
+      grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  -- Those who are passed over are so in favour of others, not of a lock that nobody has.
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
 
   local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do

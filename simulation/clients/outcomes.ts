@@ -12,6 +12,8 @@ export interface Outcomes {
   lost: number;
   /** In the midst of a visit when their process crashed. */
   crashed: number;
+  /** Of leaders. */
+  terms: number;
   scripts: number;
   faults: number;
   steps: number;
@@ -19,7 +21,7 @@ export interface Outcomes {
 
 export const noOutcomes = (): Outcomes => ({
   ...{ visits: 0, held: 0, inTurn: 0, timeouts: 0, storeFailures: 0, aborted: 0, upgrades: 0, lost: 0 },
-  ...{ crashed: 0, scripts: 0, faults: 0, steps: 0 },
+  ...{ crashed: 0, terms: 0, scripts: 0, faults: 0, steps: 0 },
 });
 
 export function addOutcomes(sum: Outcomes, outcomes: Outcomes): void {

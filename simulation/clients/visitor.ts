@@ -15,6 +15,7 @@ import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
 import { act } from './acts.js';
+import { Candidate } from './candidate.js';
 import type { Outcomes } from './outcomes.js';
 
 /** What a visitor needs from its surroundings. */
@@ -52,6 +53,7 @@ export class Visitor {
     await process.sleep(visit.pause);
     if (process.closing) return;
     surroundings.outcomes.visits += 1;
+    if (visit.candidacy !== undefined) return new Candidate(this, visit.candidacy).go();
     let held: Held;
     try {
       held = await this.take(this.keys, this.terms(), visit.waitTimeout);
@@ -67,15 +69,21 @@ export class Visitor {
   }
 
   /** Asks for keys; what is told is judged at once. */
-  async take(keys: readonly string[], terms: Omit<HoldTerms, 'key'>, waitTimeout: number): Promise<Held> {
+  async take(
+    keys: readonly string[],
+    terms: Omit<HoldTerms, 'key'>,
+    waitTimeout: number,
+    signal = this.signal(),
+  ): Promise<Held> {
     const { process, visit } = this;
     const { world, judge, trace } = this.surroundings;
     const asked = world.now;
     const floors = keys.map((key) => judge.tokens.floor(key));
-    const slack = slackOf(waitTimeout, keys.length, visit.replicas) / process.machine.rate;
+    const slack =
+      waitTimeout === Infinity ? 0 : slackOf(waitTimeout, keys.length, visit.replicas) / process.machine.rate;
     const waiting = { process, keys, until: asked + waitTimeout / process.machine.rate + slack, slack };
     judge.waiting.begin(waiting);
-    const wait = { waitTimeout, signal: this.signal() };
+    const wait = { waitTimeout, signal };
     trace(() => `${process.name} asks for ${keys.join(', ')}: ${terms.mode.kind}`);
     try {
       const holds =

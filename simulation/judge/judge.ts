@@ -4,6 +4,7 @@ import type { Process } from '../world/process.js';
 import type { Server } from '../world/server.js';
 import type { World } from '../world/world.js';
 import type { Belief } from './belief.js';
+import { ElectionRules } from './elections.js';
 import { Exclusion } from './exclusion.js';
 import { Excuses } from './excuses.js';
 import { nothingRuns } from './leftovers.js';
@@ -20,6 +21,7 @@ export class Judge {
   readonly excuses = new Excuses();
   readonly exclusion = new Exclusion(this.excuses);
   readonly tokens = new Tokens();
+  readonly elections: ElectionRules;
   readonly waiting: WaitingRule;
   violation: Error | undefined;
   /** Nothing is lost on the way, and nobody is disturbed: nothing but what callers want themselves can go wrong. */
@@ -40,6 +42,7 @@ export class Judge {
     const isQuiet = loss + pushLoss + duplicates + refusals === 0;
     const someForget = visits.some(({ act }) => act === 'abandon');
     this.isCalm = isQuiet && faults.length === 0 && !someForget;
+    this.elections = new ElectionRules(this.excuses, this.isCalm);
     this.truth = new Truth(server, this.exclusion, this.excuses);
     const { commandTimeout, grantTimeout, lease } = TIMES;
     const slow = 3 * commandTimeout + 2 * grantTimeout;
@@ -103,6 +106,7 @@ export class Judge {
 
   died(process: Process): void {
     this.exclusion.forget((belief) => belief.process === process);
+    this.elections.forget((belief) => belief.process === process);
     this.waiting.forget(process);
   }
 
@@ -110,6 +114,7 @@ export class Judge {
   closed(process: Process): void {
     this.check(() => nothingRuns(process));
     this.exclusion.forget((belief) => belief.process === process);
+    this.elections.forget((belief) => belief.process === process);
   }
 
   check(rule: () => void): void {

@@ -1,4 +1,4 @@
-import { KEYS, TIMES, type Fault, type Schedule, type Visit } from './schedule.js';
+import { KEYS, TIMES, type Candidacy, type Fault, type Schedule, type Visit } from './schedule.js';
 
 const PROCESS_NAMES = 'pqr';
 
@@ -15,6 +15,7 @@ export function describe({ noise, weather, turns, drift, visits, faults }: Sched
 }
 
 function visitLine(visit: Visit): string {
+  if (visit.candidacy !== undefined) return candidateLine(visit, visit.candidacy);
   const { process, caller, pause, keys, kind, units, owner, lease, waitTimeout, section, act } = visit;
   const parts = [
     `${PROCESS_NAMES[process]!}, caller ${caller}: after ${pause} ms ${keys.map((key) => KEYS[key]!).join(' and ')} ${kind}`,
@@ -27,6 +28,16 @@ function visitLine(visit: Visit): string {
     visit.abortAfter !== undefined && `aborts after ${visit.abortAfter} ms`,
     `section ${section} ms`,
     act !== 'nothing' && act,
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+function candidateLine({ process, caller, pause }: Visit, candidacy: Candidacy): string {
+  const { stands, work, farewell, finishTimeout, resignsAfter } = candidacy;
+  const parts = [
+    `${PROCESS_NAMES[process]!}, caller ${caller}: after ${pause} ms stands for election for ${stands} ms`,
+    `works ${work} ms and ${farewell} ms afterwards, stands again ${finishTimeout} ms after a term at the latest`,
+    resignsAfter !== undefined && `resigns after ${resignsAfter} ms`,
   ];
   return parts.filter(Boolean).join(', ');
 }

@@ -1,7 +1,18 @@
 import fc from 'fast-check';
-import { CALLERS, KEYS, PROCESSES, TIMES, type Fault, type Schedule, type Visit, type Weather } from './schedule.js';
+import {
+  CALLERS,
+  KEYS,
+  PROCESSES,
+  TIMES,
+  type Candidacy,
+  type Fault,
+  type Schedule,
+  type Visit,
+  type Weather,
+} from './schedule.js';
 
 const MOST_VISITS = 50;
+const FEW_VISITS = 12;
 const MOST_FAULTS = 6;
 
 /** One of some values, as often as their weights say; it shrinks to the first. */
@@ -22,6 +33,14 @@ const waits = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 20, max: 400 }) },
 );
 const sections = fc.oneof({ weight: 19, arbitrary: fc.nat(8) }, { weight: 1, arbitrary: fc.nat(3 * TIMES.lease) });
+
+const candidacies: fc.Arbitrary<Candidacy> = fc.record({
+  stands: fc.oneof({ weight: 2, arbitrary: fc.nat(300) }, { weight: 1, arbitrary: fc.nat(4 * TIMES.lease) }),
+  work: fc.nat(60),
+  farewell: fc.nat(10),
+  finishTimeout: oneOf([2, 30_000], [1, 20], [1, Infinity]),
+  resignsAfter: fc.option(fc.integer({ min: 10, max: 200 }), { nil: undefined }),
+});
 
 /** All kinds side by side. */
 const mixedVisit: fc.Arbitrary<Visit> = fc.record({
@@ -50,6 +69,7 @@ const mixedVisit: fc.Arbitrary<Visit> = fc.record({
     [1, 'abandon'],
     [1, 'inspect'],
   ),
+  candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
 });
 
 /** Many want one key alone, so those of one process have it in turn. */
@@ -68,6 +88,26 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
   section: sections,
   act: oneOf([20, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'shrink'], [1, 'reenter'], [1, 'downgrade']),
+  candidacy: fc.constant(undefined),
+});
+
+/** Few callers, who hold a key for so long that most faults strike while they do, and have its lease set anew. */
+const lastingVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(TIMES.lease),
+  keys: oneOf<readonly number[]>([1, [0]], [1, [1]], [1, [2]]),
+  kind: oneOf([6, 'exclusive'], [1, 'fair'], [1, 'read']),
+  units: fc.constant(1),
+  owner: fc.constant(undefined),
+  lease: oneOf([2, 'fixed'], [2, 'renewed'], [1, 'long'], [1, 'counted']),
+  holdAtLeast: fc.constant(0),
+  replicas: fc.constant(false),
+  waitTimeout: waits,
+  abortAfter: fc.constant(undefined),
+  section: fc.nat(3 * TIMES.lease),
+  act: oneOf([2, 'extend'], [1, 'nothing'], [1, 'verify'], [1, 'shrink']),
+  candidacy: fc.constant(undefined),
 });
 
 const fault: fc.Arbitrary<Fault> = fc.record({
@@ -83,6 +123,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     [1, 'server frozen'],
     [1, 'server restarted'],
     [1, 'server emptied'],
+    [4, 'failover'],
     [1, 'force release'],
     [1, 'permits set'],
     [1, 'wall clock'],
@@ -106,8 +147,8 @@ const drift = fc.array(
   { minLength: PROCESSES + 1, maxLength: PROCESSES + 1 },
 );
 
-const visitsOf = (visit: fc.Arbitrary<Visit>): fc.Arbitrary<readonly Visit[]> =>
-  fc.array(visit, { minLength: 1, maxLength: MOST_VISITS, size: 'max' });
+const visitsOf = (visit: fc.Arbitrary<Visit>, most = MOST_VISITS): fc.Arbitrary<readonly Visit[]> =>
+  fc.array(visit, { minLength: 1, maxLength: most, size: 'max' });
 
 /** All schedules. */
 export const schedules: fc.Arbitrary<Schedule> = fc.record({
@@ -115,6 +156,6 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   weather,
   turns: fc.record({ most: oneOf([1, 1], [2, 3], [2, 16]), time: fc.integer({ min: 5, max: 60 }) }),
   drift,
-  visits: fc.oneof(visitsOf(mixedVisit), visitsOf(plainVisit)),
+  visits: fc.oneof(visitsOf(mixedVisit), visitsOf(plainVisit), visitsOf(lastingVisit, FEW_VISITS)),
   faults: rarely<readonly Fault[]>(3, [], fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' })),
 });

@@ -25,7 +25,9 @@ export interface Weather {
 
 export const PROCESSES = 3;
 export const CALLERS = 4;
-export const KEYS = ['a', 'b', 'c'] as const;
+export const KEYS = ['a', 'b', 'c', 'leader'] as const;
+/** The place of the key for which candidates stand, and nobody else asks. */
+export const ELECTION = 3;
 /** How many permits a key has, where nobody has set another number. */
 export const PERMITS = 3;
 
@@ -57,6 +59,19 @@ export interface Visit {
   /** ms that the section takes. */
   readonly section: number;
   readonly act: Act;
+  /** Not a section, but an election, in which it stands. */
+  readonly candidacy: Candidacy | undefined;
+}
+
+/** How a candidate stands, and what it does as the leader; all in ms. */
+export interface Candidacy {
+  readonly stands: number;
+  /** How long `onElected` takes, whether the term is over or not. */
+  readonly work: number;
+  /** How long `onDeposed` takes. */
+  readonly farewell: number;
+  readonly finishTimeout: number;
+  readonly resignsAfter: number | undefined;
 }
 
 export type FaultKind =
@@ -70,6 +85,7 @@ export type FaultKind =
   | 'server frozen'
   | 'server restarted'
   | 'server emptied'
+  | 'failover'
   | 'force release'
   | 'permits set'
   | 'wall clock';

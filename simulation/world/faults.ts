@@ -68,6 +68,8 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
     case 'server emptied':
       judge.excuses.broke(targets.world.now, undefined);
       return server.restart(lasts, false);
+    case 'failover':
+      return failOver(keyPlace, lasts, targets);
     case 'force release':
       return order(process, (sure) => sure.engine.forceRelease(key));
     case 'permits set': {
@@ -80,6 +82,20 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
   }
 }
 
+/** A replica that has missed the last writes takes over. Its clock is right to half of what the takeover takes. */
+function failOver(keyPlace: number, lasts: number, { world, server, judge, trace }: FaultTargets): void {
+  const replica = server.replica();
+  const ms = Math.ceil(lasts / 10);
+  const ahead = Math.floor((((keyPlace % 3) - 1) * ms) / 2);
+  world.at(world.now + lasts / 2, () => {
+    // A server that has been restarted meanwhile has its replicas begin anew.
+    if (server.life !== replica.life) return;
+    trace(() => `the replica takes over, its clock ${ahead} ms ahead`);
+    server.failOver(replica, ms, ahead);
+    judge.excuses.failedOver(world.now, server.life);
+  });
+}
+
 /** What an operator asks of a process; it may fail. */
 function order(process: Process | undefined, ask: (process: Process) => Promise<unknown>): void {
   process?.machine.do(() => void ask(process).catch(() => undefined));
@@ -88,6 +104,7 @@ function order(process: Process | undefined, ask: (process: Process) => Promise<
 async function shutDown(process: Process, ms: number, targets: FaultTargets, place: number): Promise<void> {
   const { trace, judge } = targets;
   trace(() => `${process.name} shuts down`);
+  process.elections.stopAll();
   await process.engine.close(ms / 4);
   trace(() => `${process.name} is closed`);
   judge.closed(process);

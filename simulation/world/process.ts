@@ -1,5 +1,6 @@
 import { LockEngine } from '../../lib/engine/lock-engine.js';
-import { noise } from '../schedule/noise.js';
+import { Elections } from '../../lib/locks/elections.js';
+import { noise, type Random } from '../schedule/noise.js';
 import { TIMES, type Schedule } from '../schedule/schedule.js';
 import { EngineClock, Machine, MachineClock } from './machine.js';
 import type { Server } from './server.js';
@@ -27,6 +28,9 @@ export class Process {
   readonly machine: Machine;
   readonly engine: LockEngine;
   readonly store: SimulatedStore;
+  /** In which its callers stand. */
+  readonly elections = new Elections();
+  readonly random: Random;
   /** What the engine sees of the time. Callers have another one, so that what the engine leaves behind shows. */
   readonly clock: EngineClock;
   readonly callersClock: MachineClock;
@@ -38,7 +42,7 @@ export class Process {
   constructor({ place, life, schedule, world, server, trace }: ProcessParts) {
     this.name = `${'pqr'[place]!}${life}`;
     const machine = (this.machine = new Machine(world, 1 + schedule.drift[place]! / 1_000, 5_555 * (place + 1)));
-    const random = noise(schedule.noise, place * LIVES + life);
+    const random = (this.random = noise(schedule.noise, place * LIVES + life));
     const { weather, turns } = schedule;
     const { commandTimeout, grantTimeout } = TIMES;
     const clock = new MachineClock(machine);

@@ -1,5 +1,6 @@
 import type { LockStoreListener, StoredLock } from '../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
+import { copyOf } from './copy.js';
 import { type Machine, MachineClock, WALL } from './machine.js';
 
 /** A message that a server pushes. */
@@ -8,7 +9,14 @@ export type Push = (listener: LockStoreListener) => void;
 /** What is told of each script that a server has executed. */
 export type ScriptObserver = (key: string, script: string) => void;
 
-/** The one server of a world: the memory store's, which can be stopped, restarted and emptied. */
+/** What a replica has: the state of its server at some moment. */
+export interface Replica {
+  readonly state: MemoryBackend;
+  /** Which life of the server it followed. */
+  readonly life: number;
+}
+
+/** The one server of a world: the memory store's, which can be stopped, restarted and emptied, and has replicas. */
 export class Server {
   backend: MemoryBackend;
   /** Grows with each script that is executed. */
@@ -18,10 +26,12 @@ export class Server {
   onScript: ScriptObserver = () => undefined;
   /** Grows with each restart: what was on its way to an earlier one arrives nowhere. */
   life = 0;
+  private readonly clock: MachineClock;
   private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
 
   constructor(private readonly machine: Machine) {
-    this.backend = new MemoryBackend(new MachineClock(machine), WALL);
+    this.clock = new MachineClock(machine);
+    this.backend = new MemoryBackend(this.clock, WALL);
   }
 
   /** Executes a script as soon as it runs; its answer is given to `answer`. */
@@ -58,10 +68,27 @@ export class Server {
 
   /** Comes back after `ms`, with what it had, or without. */
   restart(ms: number, keeps: boolean): void {
+    this.comeBack(ms, keeps ? this.backend : new MemoryBackend(this.clock, WALL));
+  }
+
+  /** A replica that hears of nothing from now on. */
+  replica(): Replica {
+    return { state: copyOf(this.backend, [this.clock]), life: this.life };
+  }
+
+  /** The replica takes over within `ms`; its clock is `ahead` ms (whole ones) ahead of that of the server before it. */
+  failOver({ state }: Replica, ms: number, ahead: number): void {
+    Reflect.set(state, 'origin', (Reflect.get(state, 'origin') as number) + ahead);
+    // Nobody has subscribed there.
+    Reflect.set(state, 'clients', new Map());
+    this.comeBack(ms, state);
+  }
+
+  private comeBack(ms: number, backend: MemoryBackend): void {
     this.life += 1;
     this.version += 1;
     this.freeze(ms);
-    if (!keeps) this.backend = new MemoryBackend(new MachineClock(this.machine), WALL);
+    this.backend = backend;
     for (const lose of this.onRestart) lose(ms);
   }
 

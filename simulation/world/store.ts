@@ -51,9 +51,13 @@ export class SimulatedStore implements LockStore {
   epoch = 0;
   /** Told before the engine is. */
   onYield: (id: string) => void = () => undefined;
+  /** Told before the engine is: a life of the server has answered a question about a grant, asked since the last reconnect. */
+  onAnswer: (id: string, life: number) => void = () => undefined;
   private commands: Line | undefined;
   private pushes: Line | undefined;
   private downSince: number | undefined;
+  /** The epoch that began when the connection for commands broke last. */
+  private reconnectEpoch = 0;
   private closed = false;
   private readonly unanswered = new Set<Question>();
   private listener: LockStoreListener | undefined;
@@ -111,6 +115,7 @@ export class SimulatedStore implements LockStore {
     machine.do(() => {
       this.downSince ??= clock.now();
       this.epoch += 1;
+      this.reconnectEpoch = this.epoch;
     });
     this.later(lasts, () => {
       if (this.commands !== undefined) return;
@@ -136,8 +141,11 @@ export class SimulatedStore implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     const asked = this.audible(request);
-    return this.ask(request.key, `acquire ${request.id}`, (backend) =>
-      backend.withLock(request.key, (lock) => lock.acquire(asked)),
+    return this.ask(
+      request.key,
+      `acquire ${request.id}`,
+      (backend) => backend.withLock(request.key, (lock) => lock.acquire(asked)),
+      [request.id],
     );
   }
 
@@ -152,8 +160,11 @@ export class SimulatedStore implements LockStore {
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     const what = `renew ${requests.map(({ id, lease }) => `${id} ${lease}`).join(', ')}`;
     try {
-      return await this.ask('', what, (backend) =>
-        requests.map(({ key, id, lease }) => backend.withLock(key, (lock) => lock.renew(id, lease))),
+      return await this.ask(
+        '',
+        what,
+        (backend) => requests.map(({ key, id, lease }) => backend.withLock(key, (lock) => lock.renew(id, lease))),
+        requests.map(({ id }) => id),
       );
     } catch (error) {
       return requests.map(() => error as LockStoreError);
@@ -161,7 +172,8 @@ export class SimulatedStore implements LockStore {
   }
 
   extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
-    return this.ask(key, `extend ${id} ${lease}`, (backend) => backend.withLock(key, (lock) => lock.extend(id, lease)));
+    const extend = (backend: MemoryBackend): RenewReply => backend.withLock(key, (lock) => lock.extend(id, lease));
+    return this.ask(key, `extend ${id} ${lease}`, extend, [id]);
   }
 
   acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
@@ -198,16 +210,27 @@ export class SimulatedStore implements LockStore {
   }
 
   /** Rejects after `commandTimeout`; the question may be executed all the same, or may be yet. */
-  private ask<Reply>(key: string, name: string, script: (backend: MemoryBackend) => Reply): Promise<Reply> {
+  private ask<Reply>(
+    key: string,
+    name: string,
+    script: (backend: MemoryBackend) => Reply,
+    /** The grants that it is about. */
+    ids: readonly string[] = [],
+  ): Promise<Reply> {
     const { clock, commandTimeout, machine, server, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new LockStoreError('the store is closed'));
+    const { epoch } = this;
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => (): void => {
         if (!this.unanswered.delete(question)) return;
         clock.clearTimer(limit);
         settle();
       };
-      const limit = clock.setTimer(commandTimeout, () => reject(failure('no answer')));
+      let isInTime = true;
+      const limit = clock.setTimer(commandTimeout, () => {
+        isInTime = false;
+        reject(failure('no answer'));
+      });
       // What is lost on a line on which others go through is not sent again when that breaks.
       const onItsWay = (is: boolean): void => {
         if (!is) this.unanswered.delete(question);
@@ -218,7 +241,12 @@ export class SimulatedStore implements LockStore {
           const isSent = line.there((again) => {
             if (isRefused) return void line.back(0, () => machine.do(end(() => reject(failure('not now')))));
             server.execute(key, again ? `${name}, again` : name, script, (reply) => {
-              onItsWay(line.back(weather.loss, () => machine.do(end(() => resolve(reply)))));
+              const { life } = server;
+              const answer = (): void => {
+                if (isInTime && epoch >= this.reconnectEpoch) for (const id of ids) this.onAnswer(id, life);
+                resolve(reply);
+              };
+              onItsWay(line.back(weather.loss, () => machine.do(end(answer))));
             });
           });
           onItsWay(isSent);

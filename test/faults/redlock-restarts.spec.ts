@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockHandle } from '../../lib/index.js';
 import { RedlockBench } from '../integration/redlock/support.js';
+import { RedisStore } from '../../lib/store/redis/redis-store.js';
 import { eventually } from '../support/eventually.js';
 import { redisKey } from '../support/fault-locks.js';
 import { record } from '../support/locks.js';
@@ -181,9 +182,13 @@ async function endOf(admin: (typeof bench.masters)[number]['admin']): Promise<nu
 }
 
 /** As an operator does whose other masters are out of reach. */
-async function forceReleaseAt(url: string, key: string): Promise<void> {
-  const alone = await bench.service({ connection: url });
-  expect(await alone.forceRelease(key)).toBe(true);
+async function forceReleaseAt(connection: string, key: string): Promise<void> {
+  const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+  const store = new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: options.commandTimeout }, quiet);
+  await store.start();
+  const { holds } = await store.inspect(key);
+  expect((await store.endHolds(key, holds, 60_000)).holds).toBe(1);
+  await store.close();
 }
 
 /** Resolves when holds have been renewed so many times from now on. */

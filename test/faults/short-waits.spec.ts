@@ -60,6 +60,15 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
     expect(counts).toEqual({ LOCK_TIMEOUT: 1_000 });
   });
 
+  it.each([1, 2, 5])('of %i ms tells of a latch whether it is open', async (waitTimeout) => {
+    const service = await locks.start(redis.url);
+    await service.getCountDownLatch('closed').trySetCount(1);
+    const counts = await outcomes(500, async (i) =>
+      String(await service.getCountDownLatch(i % 2 === 0 ? 'closed' : `open:${i}`).await({ waitTimeout })),
+    );
+    expect(counts).toEqual({ false: 250, true: 250 });
+  });
+
   it('reads an answer that arrived while the event loop was blocked', async () => {
     const service = await locks.start(redis.url);
     const calls = [
@@ -75,6 +84,18 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
 });
 
 describe('while Redis is frozen', () => {
+  it('every wait for a latch ends soon after its waitTimeout, and says that it may be tried again', async () => {
+    const service = await locks.start(redis.url);
+    await redis.pause();
+    const waits = [0, 1, 5, 100, 400];
+    const calls = waits.map((waitTimeout) => timed(service.getCountDownLatch('a').await({ waitTimeout })));
+    for (const [i, waitTimeout] of waits.entries()) {
+      const { error, took } = await calls[i]!;
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(took).toBeLessThan(waitTimeout + PROMISED);
+    }
+  });
+
   it.each([
     ['one key', 'a'],
     ['several keys', ['a', 'b', 'c']],

@@ -76,11 +76,16 @@ describe('the sources of the library', () => {
     expect(found).toEqual([]);
   });
 
-  it('start no process and open no connection of their own', () => {
+  it('start no process, and open no connection but to the Redis that Sentinels or a Cluster name', () => {
+    // Where the master is, by the word of the Sentinels; and the addresses of the nodes of a Cluster.
+    const connecting = ['store/redis/sentinel-connector.ts', 'store/redis/cluster-connection.ts'];
+    const connections = ['node:net', 'node:tls', 'node:dns'];
     const imported = sources.flatMap((source) =>
       source.statements.flatMap((statement) =>
         ts.isImportDeclaration(statement) && !statement.importClause?.isTypeOnly
-          ? [(statement.moduleSpecifier as ts.StringLiteral).text]
+          ? [(statement.moduleSpecifier as ts.StringLiteral).text].filter(
+              (name) => !(connecting.includes(source.fileName) && connections.includes(name)),
+            )
           : [],
       ),
     );
@@ -116,6 +121,7 @@ describe('the sources of the library', () => {
       'redis-lock.composition.ts', // jitter
       'store/quorum/quorum-store.ts', // pauses after split votes, distance of tokens
       'store/redis/cluster-nodes.ts', // a master to ask
+      'store/redis/heartbeat.ts', // jitter
     ]);
   });
 });

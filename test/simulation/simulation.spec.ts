@@ -43,6 +43,7 @@ describe('C20 simulated schedules of callers and faults', () => {
       expect(count(said, /(\d+) had what they wanted/)).toBeGreaterThan(2_500);
       expect(count(said, /(\d+) of them in turn/)).toBeGreaterThan(250);
       expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
+      expect(count(said, /(\d+) terms of leaders/)).toBeGreaterThan(100);
       for (const told of [
         'timed out',
         'failed with the store',

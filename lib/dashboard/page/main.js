@@ -24,6 +24,7 @@ function told(state) {
   byId('read-only').hidden = !state.readOnly;
   write(byId('process'), `this process, ${state.process.host}:${state.process.pid}, last 5 minutes`);
   show(byId('notice'), state.locks.trouble);
+  show(byId('skipped'), state.locks.skipped);
   tiles.update(state);
   table.update(state);
   listIncidents(state.activity.incidents);

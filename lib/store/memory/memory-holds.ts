@@ -5,7 +5,12 @@ export interface MemoryHold extends GrantedClaim {
   readonly token: number;
   readonly since: number;
   ends: number;
+  /** Granted by a message, and its client has not been heard of since. */
+  pushed: boolean;
 }
+
+/** ms for which a pushed grant that was not taken is kept, to be noticed. */
+const NOTICED_FOR = 500;
 
 /** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */
 export class MemoryHolds {
@@ -34,19 +39,23 @@ export class MemoryHolds {
     return this.holds.size > 0;
   }
 
-  /** The holds whose leases have not ended, and the ids of those whose leases have. */
-  read(now: number): { readonly holds: MemoryHold[]; readonly ended: readonly string[] } {
+  /** The holds whose leases have not ended, and those whose leases have. */
+  read(now: number): { readonly holds: MemoryHold[]; readonly ended: readonly MemoryHold[] } {
     this.exist(now);
     const all = [...this.holds.values()];
     return {
       holds: all.filter(({ ends }) => ends > now),
-      ended: all.filter(({ ends }) => ends <= now).map(({ id }) => id),
+      ended: all.filter(({ ends }) => ends <= now),
     };
   }
 
-  /** They live as long as the longest of their leases. */
+  /**
+   * They live as long as the longest of their leases; with a pushed grant half a second longer, so that a waiter that asks
+   * then notices one that was not taken.
+   */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
-    if (holds.length > 0) this.until = Math.max(...holds.map(({ ends }) => ends));
+    if (holds.length === 0) return;
+    this.until = Math.max(...holds.map(({ ends, pushed }) => (pushed ? ends + NOTICED_FOR : ends)));
   }
 
   keepUntil(ends: number): void {

@@ -20,10 +20,10 @@ import { clientOf, type MemoryServer } from './memory-server.js';
 
 /** A head that asks this long after the first lease before it ends need not be told. */
 const HEAD_SLACK = 1_000;
+/** So many parked tickets are looked at when nobody else can be granted. */
+const PARKED_READ = 3;
 /** A number of permits that was set at run time is forgotten when nobody has had one in so many ms: a week. */
 const LIMIT_MEMORY = 604_800_000;
-/** For how many ms it is remembered at least that a hold was ended by force. */
-const REVOKED_MEMORY = 60_000;
 /** How many holders a reply names, and how many waiters `inspect` tells at most. */
 const MOST_HOLDERS = 4;
 const MOST_WAITERS = 1_000;
@@ -91,7 +91,7 @@ export class MemoryLock implements Fading {
     const released = this.holds.delete(id, now);
     if (keep > 0 && hold !== undefined) {
       // Under a name of its own: a leave that comes late or twice does not end it.
-      this.holds.write({ ...hold, id: `${id}/kept`, kept: true, ends: now + keep });
+      this.holds.write({ ...hold, id: `${id}/kept`, kept: true, pushed: false, ends: now + keep });
       this.holds.keepUntil(now + keep);
       this.holds.keepAsLongAs(this.holds.read(now).holds);
     }
@@ -107,6 +107,7 @@ export class MemoryLock implements Fading {
     const { now } = this.server;
     const hold = this.holds.get(id, now);
     if (hold === undefined || hold.ends <= now || hold.kept) return 'gone';
+    hold.pushed = false;
     hold.ends = Math.max(hold.ends, now + lease);
     this.holds.keepUntil(hold.ends);
     return hold.ends - now;
@@ -117,6 +118,7 @@ export class MemoryLock implements Fading {
     const { holds, ended } = this.holds.read(now);
     const hold = findHold(holds, id);
     if (hold === undefined || hold.kept) return 'gone';
+    hold.pushed = false;
     hold.ends = now + lease;
     this.holds.keepAsLongAs(holds);
     this.settle(holds, ended);
@@ -125,13 +127,13 @@ export class MemoryLock implements Fading {
 
   reinstate({ id, owner, mode, lease, latest, token, turns }: ReinstateRequest): ReinstateReply {
     const { now } = this.server;
-    if (this.hasLeft(id)) return 'left';
+    if (this.hasLeft(id) || this.hasLeft(revokedName(id))) return 'left';
     const { holds, ended } = this.holds.read(now);
     if (findHold(holds, id) !== undefined) return 'held';
     const ends = Math.min(now + lease, latest ?? Infinity);
-    const hold = { id, owner: owner ?? id, mode, kept: false, token, since: now, ends };
+    const hold = { id, owner: owner ?? id, mode, kept: false, pushed: false, token, since: now, ends };
     if (ends <= now || !admits(holds, hold, this.limitNow)) return 'missing';
-    for (const each of ended) this.holds.delete(each, now);
+    for (const each of ended) this.holds.delete(each.id, now);
     this.queue.drop(id);
     this.server.rememberToken(this.key, Math.max(this.server.lastToken(this.key), token + turns - 1), lease);
     this.holds.write(hold);
@@ -156,7 +158,7 @@ export class MemoryLock implements Fading {
   }
 
   /** As `force-release`: ends the named holds; left out, those that there are now. */
-  endHolds(names?: readonly HoldName[]): ForceReleaseReply {
+  endHolds(names?: readonly HoldName[], memory = 0): ForceReleaseReply {
     const { now } = this.server;
     const { holds, ended } = this.holds.read(now);
     const grantedAt = new Map((names ?? holds).map(({ id, since }) => [id, since]));
@@ -166,7 +168,7 @@ export class MemoryLock implements Fading {
     for (const { id } of revoked) this.holds.delete(id, now);
     const told = revoked.filter(({ id }) => this.server.isPresent(id)).length;
     for (const { id, token, ends } of revoked) {
-      this.rememberLeft(id, Math.max(ends - now, REVOKED_MEMORY));
+      if (memory > 0) this.rememberLeft(revokedName(id), Math.max(ends - now, memory));
       this.server.tell(id, (client) => client.revoked(id, token));
     }
     if (revoked.length > 0) this.holds.keepAsLongAs(kept);
@@ -176,11 +178,14 @@ export class MemoryLock implements Fading {
 
   inspect(lastToken: number): StoredLock {
     const { now } = this.server;
-    const waiters = [...this.queue.read(now)].slice(0, MOST_WAITERS).filter(({ staleAt }) => staleAt > now);
+    const waiters = this.queue
+      .readAll(now)
+      .slice(0, MOST_WAITERS)
+      .filter(({ staleAt }) => staleAt > now);
     return {
       lastToken,
       limit: this.limitNow,
-      holds: this.holds.read(now).holds.map(({ ends, ...hold }) => ({ ...hold, ttl: ends - now })),
+      holds: this.holds.read(now).holds.map(({ ends, pushed: _, ...hold }) => ({ ...hold, ttl: ends - now })),
       waiters: waiters.map(({ id, owner, mode }) => ({ id, owner, mode })),
     };
   }
@@ -215,7 +220,7 @@ export class MemoryLock implements Fading {
     return request.waits ? this.wait(request, holds, ended, givesBack) : this.tryOnce(request, holds, ended);
   }
 
-  private tryOnce(request: Request, holds: MemoryHold[], ended: readonly string[]): AcquireReply {
+  private tryOnce(request: Request, holds: MemoryHold[], ended: readonly MemoryHold[]): AcquireReply {
     const { head } = this.settle(holds, ended);
     if (head === undefined && admits(holds, request, this.limitNow)) {
       this.queue.drop(request.id); // from when its client could hear: a ticket of somebody who holds would be granted again
@@ -224,7 +229,7 @@ export class MemoryLock implements Fading {
     return this.notHeld('busy', holds, askTime(holds, 0, request, this.server.now));
   }
 
-  private wait(request: Request, holds: MemoryHold[], ended: readonly string[], givesBack: boolean): AcquireReply {
+  private wait(request: Request, holds: MemoryHold[], ended: readonly MemoryHold[], givesBack: boolean): AcquireReply {
     const { now } = this.server;
     const { id, owner, mode, lease, grantTimeout, turns, fair } = request;
     const came = request.age === undefined ? undefined : this.server.micros - request.age * 1_000;
@@ -233,7 +238,7 @@ export class MemoryLock implements Fading {
     const before = this.queue.before(place);
     const askAt = askTime(holds, before, request, now);
     const staleAt = now + request.patience;
-    this.queue.write({ id, owner, mode, lease, grantTimeout, turns, fair, place, askAt, staleAt });
+    this.queue.write({ id, owner, mode, lease, grantTimeout, turns, fair, place, askAt, staleAt }, now);
     this.queue.keepFor(request.patience, now);
     // Behind somebody else who waits, while somebody has the lock alone, nothing has changed that was not seen to already;
     // but for what has just been given back, and a place that an age has changed.
@@ -258,17 +263,19 @@ export class MemoryLock implements Fading {
    */
   private settle(
     holds: MemoryHold[],
-    ended: readonly string[],
+    ended: readonly MemoryHold[],
     asker?: string,
   ): { readonly head: MemoryTicket | undefined; readonly turns: number } {
     const { server } = this;
     const { now } = server;
-    for (const id of ended) this.holds.delete(id, now);
+    this.dropEnded(ended, asker);
 
     const present = new Map<string, boolean>();
     const isThere = (id: string): boolean => {
       const client = clientOf(id);
-      if (!present.has(client)) present.set(client, id === asker || server.isPresent(id));
+      if (!present.has(client)) {
+        present.set(client, id === asker || (!this.queue.isPassedOver(client) && server.isPresent(id)));
+      }
       return present.get(client) === true;
     };
 
@@ -277,6 +284,15 @@ export class MemoryLock implements Fading {
     let turns = 1;
     let head: MemoryTicket | undefined;
     let ownersMayFollow = false;
+
+    const grantTo = (ticket: MemoryTicket): void => {
+      this.queue.drop(ticket.id);
+      const pushed = ticket.id !== asker;
+      const lease = pushed ? Math.min(ticket.lease, ticket.grantTimeout) : ticket.lease;
+      const hold = this.grant(holds, ticket, lease, pushed);
+      if (pushed) granted.push({ hold, turns: ticket.turns });
+      else turns = ticket.turns;
+    };
 
     for (const ticket of this.queue.read(now)) {
       const { id } = ticket;
@@ -294,13 +310,19 @@ export class MemoryLock implements Fading {
         // Another hold of an owner that has just got in passes those who wait: it may be what the first one needs.
         if (!ownersMayFollow) break;
       } else if (isThere(id)) {
-        this.queue.drop(id);
-        const lease = id === asker ? ticket.lease : Math.min(ticket.lease, ticket.grantTimeout);
-        const hold = this.grant(holds, ticket, lease);
-        if (id !== asker) granted.push({ hold, turns: ticket.turns });
-        else turns = ticket.turns;
+        grantTo(ticket);
         ownersMayFollow ||= ticket.owner !== id;
-      } // else it keeps its place until it is stale: after a failover everybody is absent for a moment
+      } else {
+        this.queue.park(ticket); // it keeps its place until it is stale: after a failover everybody is absent for a moment
+      }
+    }
+
+    // Those who are passed over are so in favour of others, not of a lock that nobody has.
+    if (holds.length === 0 && head === undefined) {
+      for (const ticket of this.queue.readParked(PARKED_READ)) {
+        if (holds.length > 0 || ticket.staleAt <= now || !server.isPresent(ticket.id)) continue;
+        if (admits(holds, ticket, this.limitNow)) grantTo(ticket);
+      }
     }
 
     const alone = this.queue.hasFair(now);
@@ -323,6 +345,15 @@ export class MemoryLock implements Fading {
     return { head, turns: alone ? 1 : turns };
   }
 
+  /** Clients that have not taken what was pushed to them are passed over, if others wait. */
+  private dropEnded(ended: readonly MemoryHold[], asker: string | undefined): void {
+    const { now } = this.server;
+    for (const { id } of ended) this.holds.delete(id, now);
+    if (!this.queue.exists(now)) return;
+    const clients = ended.filter(({ pushed }) => pushed).map(({ id }) => clientOf(id));
+    this.queue.passOver(clients.filter((client) => asker === undefined || client !== clientOf(asker)));
+  }
+
   private grantNow(holds: MemoryHold[], request: Request, turns = request.turns): HeldReply {
     const hold = this.grant(holds, { ...request, turns }, request.lease);
     return this.held(hold, this.turnsOf(hold));
@@ -333,10 +364,10 @@ export class MemoryLock implements Fading {
   }
 
   /** Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give. */
-  private grant(holds: MemoryHold[], { id, owner, mode, turns }: Claimant, lease: number): MemoryHold {
+  private grant(holds: MemoryHold[], { id, owner, mode, turns }: Claimant, lease: number, pushed = false): MemoryHold {
     const { now } = this.server;
     const token = this.server.nextToken(this.key, lease, turns);
-    const hold = { id, owner, mode, kept: false, token, since: now, ends: now + lease };
+    const hold = { id, owner, mode, kept: false, pushed, token, since: now, ends: now + lease };
     holds.push(hold);
     this.holds.write(hold);
     this.holds.keepAsLongAs(holds);
@@ -351,6 +382,7 @@ export class MemoryLock implements Fading {
   private complete(holds: readonly MemoryHold[], hold: MemoryHold, { lease, turns }: Request): HeldReply {
     // While it alone has the lock the tokens that came with it are the last ones.
     const alone = holds.length === 1 && turns > 1 && !this.queue.hasFair(this.server.now);
+    hold.pushed = false;
     hold.ends = Math.max(hold.ends, hold.since + lease);
     this.holds.keepAsLongAs(holds);
     return this.held(hold, alone ? this.turnsOf(hold) : 1);
@@ -401,6 +433,9 @@ export class MemoryLock implements Fading {
 }
 
 type Claimant = Pick<MemoryTicket, 'id' | 'owner' | 'mode' | 'turns'>;
+
+/** The name under which it is remembered that a hold was ended by force. Its acquisition may be granted again. */
+const revokedName = (id: string): string => `revoked:${id}`;
 
 const requestOf = (request: AcquireRequest): Request => ({ ...request, owner: request.owner ?? request.id });
 

@@ -105,8 +105,8 @@ export class MemoryStore implements LockStore {
   }
 
   /** As `QuorumMember.endHolds`. */
-  endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.endHolds(holds));
+  endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.endHolds(holds, memory));
   }
 
   inspect(key: string): Promise<StoredLock> {

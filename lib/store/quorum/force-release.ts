@@ -3,6 +3,12 @@ import type { ForceReleaseReply } from '../lock-store.js';
 import { gather, refuseMinority, valuesOf, type Answers } from './gather.js';
 import type { Member } from './member.js';
 
+/**
+ * For so many ms at least no vote of a hold that was ended by force is taken again: its client hears of the end within
+ * one renewal.
+ */
+const REVOKED_MEMORY = 60_000;
+
 export interface ForceReleaseEnvironment {
   readonly members: readonly Member[];
   readonly quorum: number;
@@ -23,7 +29,7 @@ export async function forceReleaseEverywhere(
   const named = new Set(valuesOf(inTime).flatMap((holds) => holds.map(({ id }) => id)));
   const endings = members.map(async (member, i) => {
     const holds = (await looks[i]!).filter(({ id }) => named.has(id));
-    return member.ask((store) => store.endHolds(key, holds));
+    return member.ask((store) => store.endHolds(key, holds, REVOKED_MEMORY));
   });
   const replies = valuesOf(await gather(endings, { quorum, clock }, all(quorum)));
   return {

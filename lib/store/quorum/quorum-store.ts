@@ -92,7 +92,15 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   }
 
   get unreachable(): LockStoreError | undefined {
-    const errors = this.members.flatMap(({ store }) => store.unreachable ?? []);
+    return this.minority(this.members.flatMap(({ store }) => store.unreachable ?? []));
+  }
+
+  get outage(): LockStoreError | undefined {
+    return this.minority(this.members.flatMap(({ store }) => store.outage ?? []));
+  }
+
+  /** So many masters fail that the others are no majority. */
+  private minority(errors: readonly LockStoreError[]): LockStoreError | undefined {
     if (errors.length <= this.members.length - this.quorum) return undefined;
     return minorityError(this.members.length, this.members.length - errors.length, errors, this.quorum);
   }

@@ -19,7 +19,13 @@ export class ClusterReplicas implements ReplicaConfirmation {
     private readonly doubt: () => void,
   ) {}
 
-  confirm(key: string, id: string, min: number, timeout: number, script: ConfirmingScript = 'confirm'): Promise<number> {
+  confirm(
+    key: string,
+    id: string,
+    min: number,
+    timeout: number,
+    script: ConfirmingScript = 'confirm',
+  ): Promise<number> {
     let isFirst = true;
     return retryConfirmation(timeout, async (left) => {
       if (!isFirst) await this.cluster.refresh();

@@ -8,6 +8,9 @@ const FIELDS = ['code', 'errno', 'syscall', 'address', 'port', 'hostname', 'path
 /** Errors within errors beyond this depth are left out. */
 const DEEPEST = 4;
 
+/** What is said of an error whose properties throw. */
+const UNREADABLE = 'an error that cannot be read';
+
 type Foreign = Error & {
   readonly command?: { readonly name?: unknown; readonly args?: unknown };
   readonly errors?: unknown;
@@ -22,7 +25,15 @@ const copies = new WeakMap<Error, Error>();
  * name of the command. Without the arguments of the command: those of AUTH and HELLO are the password.
  */
 export function foreignError(error: unknown, depth = 0): Error {
-  if (!isError(error)) return new Error(withoutCredentials(String(error)));
+  try {
+    return isError(error) ? ownCopy(error, depth) : new Error(withoutCredentials(String(error)));
+  } catch {
+    // One that does not let itself be read is an error all the same.
+    return new Error(UNREADABLE);
+  }
+}
+
+function ownCopy(error: Error, depth: number): Error {
   if (isLockError(error)) return error;
   const known = copies.get(error);
   if (known !== undefined) return known;
@@ -36,11 +47,15 @@ export function foreignError(error: unknown, depth = 0): Error {
 
 /** What an error says; one of several has nothing to say but what they do. */
 export function messageOf(error: unknown): string {
-  if (!isError(error)) return String(error);
-  const { message, errors, code, name } = error as Foreign;
-  if (message !== '') return message;
-  const within = Array.isArray(errors) ? errors.map(messageOf).join('; ') : '';
-  return within || (typeof code === 'string' ? code : name);
+  try {
+    if (!isError(error)) return String(error);
+    const { message, errors, code, name } = error as Foreign;
+    if (message !== '') return message;
+    const within = Array.isArray(errors) ? errors.map(messageOf).join('; ') : '';
+    return within || (typeof code === 'string' ? code : name);
+  } catch {
+    return UNREADABLE;
+  }
 }
 
 function copyOf(error: Foreign, depth: number): Error {
@@ -60,7 +75,7 @@ function copyOf(error: Foreign, depth: number): Error {
   // As an Error has them: not among what is listed.
   for (const [name, value] of [
     ['name', error.name],
-    ['stack', clean(String(error.stack))],
+    ['stack', stackOf(error, message, clean)],
   ] as const) {
     Object.defineProperty(copy, name, { value, writable: true, configurable: true, enumerable: false });
   }
@@ -72,6 +87,13 @@ function copyOf(error: Foreign, depth: number): Error {
   const command = error.command?.name;
   if (typeof command === 'string') Object.assign(copy, { command: { name: command } });
   return copy;
+}
+
+/** Its lines, below the message as it has been cleaned: what is known of an answer is known of its beginning. */
+function stackOf({ message: original, stack }: Error, message: string, clean: (text: string) => string): string {
+  const lines = String(stack);
+  const at = original === '' ? -1 : lines.indexOf(original);
+  return at < 0 ? clean(lines) : lines.slice(0, at) + message + clean(lines.slice(at + original.length));
 }
 
 /** The password that a command sent, whatever client it came from: the server may have repeated it. */

@@ -121,6 +121,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     });
   }
 
+  get outage(): LockStoreError | undefined {
+    const cause = this.#connection.trouble;
+    return cause && new LockStoreError(`Redis cannot be reached: ${cause.message}`, { cause, transient: true });
+  }
+
   listen(listener: LockStoreListener): void {
     this.listener = listener;
   }
@@ -204,7 +209,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.endHolds(key, holds);
   }
 
-  async endHolds(key: string, holds: readonly HoldName[]): Promise<ForceReleaseReply> {
+  async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {
     const { epoch } = this;
     let ended = 0;
     let told = 0;
@@ -212,7 +217,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     // Once at least: where nothing is held somebody may wait all the same.
     do {
       const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
-      const args = named.flatMap(({ id, since }) => [id, since]);
+      const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
       const [count, heard, more] = ((await this.run('forceRelease', key, args)) as number[]).map(Number);
       ended += count!;
       told += heard!;

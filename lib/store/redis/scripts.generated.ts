@@ -12,7 +12,7 @@ export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fenc
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: {
     name: 'acquire-all',
-    sha1: '5387e78c7b9aeaf8776f6ad5cbf2cea9c598eede',
+    sha1: '41d2e7216b8332200f016f9b6fd9f8262b4e3ecd',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -51,12 +51,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -111,19 +114,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -136,15 +145,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -171,7 +184,7 @@ local locks = {}
 for place = 1, #KEYS / 6 do
   use_lock(place)
   local request = request_at((place - 1) * REQUEST_SIZE + 1)
-  local holds = read_holds()
+  local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
@@ -179,11 +192,12 @@ for place = 1, #KEYS / 6 do
     local queued = redis.call('ZCARD', QUEUE) > 0
     if left or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
   end
-  locks[place] = { holds = holds, request = request, mine = mine }
+  locks[place] = { holds = holds, ended = ended, request = request, mine = mine }
 end
 local reply = {}
 for place, lock in ipairs(locks) do
   use_lock(place)
+  drop_ended(lock.ended)
   local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
   for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
 end
@@ -191,7 +205,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: '078421257d24b01dea7d825fde3c8a0935653cce',
+    sha1: 'c192a091fdced168f70d53f2b05f8d430e330b5a',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -244,12 +258,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -304,19 +321,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -329,15 +352,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -401,6 +428,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -408,35 +450,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -454,21 +544,37 @@ local function ask_time(holds, place, request)
 end
 local MOST_TICKETS = 100
 local TICKETS_READ = 2
+local PARKED_READ = 3
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  drop_ended(ended)
+  local passed = drop_ended(ended, asker)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
     return present[channel]
   end
   local granted, refused, head = {}, {}, nil
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.turns)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.turns, pushed)
+  end
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
   while true do
-    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MOST_TICKETS then
@@ -491,15 +597,18 @@ local function settle(holds, ended, asker, from)
       end
       place = place + 1
     elseif not is_there(id) then
-      place = place + 1
+      park(id)
     else
-      drop_ticket(id, ticket.turns)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
-        ticket.turns)
-      granted[#granted + 1] = hold
+      grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
   local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
     if one_turn then hold.turns = 1 end
@@ -518,6 +627,9 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
+local function revoked(id)
+  return 'revoked:' .. id
+end
 local function remember_left(id, memory)
   redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
   redis.call('ZADD', GONE, integer(now + memory), id)
@@ -526,14 +638,13 @@ end
 local function complete(holds, hold, request)
   local alone = #holds == 1 and request.turns > 1 and not fair_waits()
   hold.turns = alone and last_token() - hold.token + 1 or 1
-  local ends = math.max(hold.ends, hold.since + request.lease)
-  if ends > hold.ends then
-    hold.ends = ends
+  local ends, found = math.max(hold.ends, hold.since + request.lease), hold.pushed
+  if ends > hold.ends or found then
+    hold.ends, hold.pushed = ends, nil
     set_state_ttl(holds)
     write_hold(hold)
-    return held(hold, FOUND)
   end
-  return held(hold)
+  return held(hold, found and FOUND)
 end
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
@@ -577,7 +688,6 @@ local function ask(request, gives_back)
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
   local is_new, was_empty = take_place(request)
-  if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
@@ -608,7 +718,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '8e702a2cb40b766dcd35ac3c70f61486fd530751',
+    sha1: '9c7363a38a3b2255c95dc0856499d32f33bacb56',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -646,12 +756,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -706,19 +819,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -731,15 +850,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -790,6 +913,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -797,35 +935,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -843,21 +1029,37 @@ local function ask_time(holds, place, request)
 end
 local MOST_TICKETS = 100
 local TICKETS_READ = 2
+local PARKED_READ = 3
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  drop_ended(ended)
+  local passed = drop_ended(ended, asker)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
     return present[channel]
   end
   local granted, refused, head = {}, {}, nil
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.turns)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.turns, pushed)
+  end
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
   while true do
-    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MOST_TICKETS then
@@ -880,15 +1082,18 @@ local function settle(holds, ended, asker, from)
       end
       place = place + 1
     elseif not is_there(id) then
-      place = place + 1
+      park(id)
     else
-      drop_ticket(id, ticket.turns)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
-        ticket.turns)
-      granted[#granted + 1] = hold
+      grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
   local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
     if one_turn then hold.turns = 1 end
@@ -906,7 +1111,7 @@ end
 local holds, ended = read_holds()
 local hold = find_hold(holds, ARGV[2])
 if not hold or hold.kept then return -1 end
-hold.ends = now + tonumber(ARGV[3])
+hold.ends, hold.pushed = now + tonumber(ARGV[3]), nil
 set_state_ttl(holds)
 write_hold(hold)
 settle(holds, ended, nil, 0)
@@ -914,7 +1119,7 @@ return hold.ends - now`,
   },
   fence: {
     name: 'fence',
-    sha1: '06373d3133b0b6c079c16a50b00101c978465a25',
+    sha1: '46c804ef503549ffe7110fc32fff0f84cea28b97',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -952,12 +1157,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -1012,19 +1220,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1037,15 +1251,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1071,7 +1289,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: 'cd56efc1910af5d7bcba4f143035a9b8aff38e1e',
+    sha1: '00ae20659e56f702c7f9e55d2b56698174729396',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1109,12 +1327,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -1169,19 +1390,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1194,15 +1421,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1253,6 +1484,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -1260,35 +1506,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -1306,21 +1600,37 @@ local function ask_time(holds, place, request)
 end
 local MOST_TICKETS = 100
 local TICKETS_READ = 2
+local PARKED_READ = 3
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  drop_ended(ended)
+  local passed = drop_ended(ended, asker)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
     return present[channel]
   end
   local granted, refused, head = {}, {}, nil
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.turns)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.turns, pushed)
+  end
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
   while true do
-    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MOST_TICKETS then
@@ -1343,15 +1653,18 @@ local function settle(holds, ended, asker, from)
       end
       place = place + 1
     elseif not is_there(id) then
-      place = place + 1
+      park(id)
     else
-      drop_ticket(id, ticket.turns)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
-        ticket.turns)
-      granted[#granted + 1] = hold
+      grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
   local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
     if one_turn then hold.turns = 1 end
@@ -1370,14 +1683,16 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
+local function revoked(id)
+  return 'revoked:' .. id
+end
 local function remember_left(id, memory)
   redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
   redis.call('ZADD', GONE, integer(now + memory), id)
   redis.call('PEXPIRE', GONE, integer(math.max(redis.call('PTTL', GONE), memory)))
 end
-local REVOKED_MEMORY = 60000
-local granted_at = {}
-for i = 2, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local memory, granted_at = tonumber(ARGV[2]), {}
+for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local holds, ended = read_holds()
 local kept, count, told = {}, 0, 0
 for _, hold in ipairs(holds) do
@@ -1385,7 +1700,7 @@ for _, hold in ipairs(holds) do
     redis.call('HDEL', STATE, hold.id)
     count = count + 1
     if hears_of_end(hold.id) then told = told + 1 end
-    remember_left(hold.id, math.max(hold.ends - now, REVOKED_MEMORY))
+    if memory > 0 then remember_left(revoked(hold.id), math.max(hold.ends - now, memory)) end
     tell_revoked(hold)
   else
     kept[#kept + 1] = hold
@@ -1396,7 +1711,7 @@ return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: '48798d32e3a420c8aa1a23f4811a35ba7733a5a1',
+    sha1: 'a38c527acf2d6ef85392d0a281a6bbe3109a6292',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1434,12 +1749,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -1494,19 +1812,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1519,15 +1843,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -1539,6 +1867,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -1546,35 +1889,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -1595,7 +1986,7 @@ for _, hold in ipairs((read_holds())) do
   holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
 end
 local waiters = {}
-for _, ticket in ipairs(read_tickets(0, tonumber(ARGV[1]))) do
+for _, ticket in ipairs(read_all_tickets(tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
 return { last_token(), holders, waiters, limit_set() or -1 }`,
@@ -1794,19 +2185,22 @@ return 1`,
   },
   limit: {
     name: 'limit',
-    sha1: 'b8a2cb0a5ab2df073a472d9c3843489e457193a0',
+    sha1: '7e9c08e9d4dad00d69e9902e050f40cd1181dc5c',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
 local FENCE = KEYS[4]
 local GONE = KEYS[5]
 local LIMIT = KEYS[6]
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -1859,7 +2253,7 @@ return version`,
   },
   reinstate: {
     name: 'reinstate',
-    sha1: '189be7b47a5e9ee4a6cd9ddcc3bde58cb690b55e',
+    sha1: '6a1e01f44bc000eabe9a873135c693aac4f8c2f0',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1897,12 +2291,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -1957,19 +2354,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -1982,15 +2385,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -2002,6 +2409,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -2009,35 +2431,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -2057,6 +2527,9 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
+local function revoked(id)
+  return 'revoked:' .. id
+end
 local function remember_left(id, memory)
   redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
   redis.call('ZADD', GONE, integer(now + memory), id)
@@ -2064,7 +2537,7 @@ local function remember_left(id, memory)
 end
 local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
-if has_left(id) then return -1 end
+if has_left(id) or has_left(revoked(id)) then return -1 end
 local holds, ended = read_holds()
 if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, owner = owner, ends = now + left, token = token, since = now }, mode)
@@ -2080,7 +2553,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '580ad0a5e9534c2a2f0a69c6e6f02a3531c1bc96',
+    sha1: '9097b8e99b44b74c4376b843824c64905279b92a',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2125,12 +2598,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -2185,19 +2661,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -2210,15 +2692,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -2282,6 +2768,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -2289,35 +2790,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -2335,21 +2884,37 @@ local function ask_time(holds, place, request)
 end
 local MOST_TICKETS = 100
 local TICKETS_READ = 2
+local PARKED_READ = 3
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  drop_ended(ended)
+  local passed = drop_ended(ended, asker)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
     return present[channel]
   end
   local granted, refused, head = {}, {}, nil
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.turns)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.turns, pushed)
+  end
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
   while true do
-    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MOST_TICKETS then
@@ -2372,15 +2937,18 @@ local function settle(holds, ended, asker, from)
       end
       place = place + 1
     elseif not is_there(id) then
-      place = place + 1
+      park(id)
     else
-      drop_ticket(id, ticket.turns)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
-        ticket.turns)
-      granted[#granted + 1] = hold
+      grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
   local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
     if one_turn then hold.turns = 1 end
@@ -2399,6 +2967,9 @@ local function has_left(id)
   local remembered = redis.call('ZSCORE', GONE, id)
   return remembered and tonumber(remembered) > now
 end
+local function revoked(id)
+  return 'revoked:' .. id
+end
 local function remember_left(id, memory)
   redis.call('ZREMRANGEBYSCORE', GONE, '-inf', integer(now))
   redis.call('ZADD', GONE, integer(now + memory), id)
@@ -2407,14 +2978,13 @@ end
 local function complete(holds, hold, request)
   local alone = #holds == 1 and request.turns > 1 and not fair_waits()
   hold.turns = alone and last_token() - hold.token + 1 or 1
-  local ends = math.max(hold.ends, hold.since + request.lease)
-  if ends > hold.ends then
-    hold.ends = ends
+  local ends, found = math.max(hold.ends, hold.since + request.lease), hold.pushed
+  if ends > hold.ends or found then
+    hold.ends, hold.pushed = ends, nil
     set_state_ttl(holds)
     write_hold(hold)
-    return held(hold, FOUND)
   end
-  return held(hold)
+  return held(hold, found and FOUND)
 end
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
@@ -2458,7 +3028,6 @@ local function ask(request, gives_back)
     return not_held(BUSY, holds, ask_time(holds, 0, request) - now, more)
   end
   local is_new, was_empty = take_place(request)
-  if request.turns == 0 then note_fair(request.id, is_new) end
   local place = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, ask_at = ask_time(holds, place, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout, turns = request.turns,
@@ -2479,7 +3048,7 @@ local function ask(request, gives_back)
 end
 if kept and keep > 0 then
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends = KEPT .. hold.mode, now + keep
+  hold.mode, hold.ends, hold.pushed = KEPT .. hold.mode, now + keep, nil
   write_hold(hold)
   set_state_ttl((read_holds()))
 end
@@ -2495,7 +3064,7 @@ return { released, settle(holds, ended, nil, from) or -1 }`,
   },
   renew: {
     name: 'renew',
-    sha1: '53b7ad830ca0876bf35fde61c9a18b808dac2bbf',
+    sha1: 'dd2a52c6237be535671f78857e55f6bfc1d78052',
     source: `local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -2508,12 +3077,13 @@ end
 local function renew(state, id, lease)
   local text = redis.call('HGET', state, id)
   if not text then return -1 end
-  local mode, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
+  local written, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
   ends = tonumber(ends)
-  if not ends or ends <= now or string.find(mode, '^kept:') then return -1 end
+  if not ends or ends <= now or string.find(written, '^kept:') then return -1 end
+  local mode = string.gsub(written, '^pushed:', '')
   local renewed = math.max(ends, now + lease)
   redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
-  if renewed > ends then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
+  if renewed > ends or mode ~= written then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
   return renewed - now
 end
 local replies = {}
@@ -2527,7 +3097,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: '596d44ff532e441106829d2e302c417680c2b809',
+    sha1: 'a92f2657178924f7f2026f05b626f7b61dca46bb',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2565,12 +3135,15 @@ local function next_token(lease, count)
   remember_token(token + count - 1, lease)
   return token, count
 end
-local EXCLUSIVE, READ, PERMITS, KEPT = 'exclusive', 'read', 'permits', 'kept:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 local LIMIT_MEMORY = 604800000
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
+  end
+  if string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -2625,19 +3198,25 @@ local function read_hold(id, text)
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s %.0f %.0f %.0f %s', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
-    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold.id end
+    if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
   end
   return holds, ended
 end
-local function drop_ended(ended)
-  for _, id in ipairs(ended) do redis.call('HDEL', STATE, id) end
+local function drop_ended(ended, asker)
+  local not_taken = ''
+  for _, hold in ipairs(ended) do
+    redis.call('HDEL', STATE, hold.id)
+    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
+  end
+  return not_taken
 end
 local function find_hold(holds, id)
   for _, hold in ipairs(holds) do
@@ -2650,15 +3229,19 @@ local function free_at(holds, request)
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
+local NOTICED_FOR = 500
 local function set_state_ttl(holds)
   local ends = 0
-  for _, hold in ipairs(holds) do ends = math.max(ends, hold.ends) end
+  for _, hold in ipairs(holds) do
+    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+  end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
-local function grant(holds, request, lease, turns)
+local function grant(holds, request, lease, turns, pushed)
   local token, reserved = next_token(lease, math.max(1, turns))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     turns = reserved }, request.mode)
+  hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
@@ -2709,6 +3292,21 @@ local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
 end
+local PARKED = 4503599627370496
+local PARKED_SWEPT = 10
+local PARKED_SEARCHED = 1000
+local PASSED_LENGTH = 4000
+local function pass_over(clients)
+  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+end
+local function forget_passed()
+  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
   local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
@@ -2716,35 +3314,83 @@ local function read_ticket(id, text)
   return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
 end
-local function read_tickets(place, count)
-  local ids = redis.call('ZRANGE', QUEUE, place, place + count - 1)
-  if #ids == 0 then return ids end
-  local texts = redis.call('HMGET', WAITERS, unpack(ids))
+local function tickets_of(ids)
+  if #ids == 0 then return ids, '' end
+  local fields = { unpack(ids) }
+  fields[#fields + 1] = 'passed'
+  local texts = redis.call('HMGET', WAITERS, unpack(fields))
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets
+  return tickets, texts[#fields] or ''
 end
-local function note_fair(id, is_new)
-  redis.call(is_new and 'HSET' or 'HSETNX', WAITERS, 'fair', id)
+local function read_tickets(place, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+end
+local function read_all_tickets(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
+end
 local function drop_ticket(id, turns)
-  redis.call('HDEL', WAITERS, id)
-  if (turns or 0) == 0 and redis.call('HGET', WAITERS, 'fair') == id then redis.call('HDEL', WAITERS, 'fair') end
-  return redis.call('ZREM', QUEUE, id)
+  local passed
+  if not turns then
+    local text
+    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    turns = text and read_ticket(id, text).turns
+  end
+  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  local had_place = redis.call('ZREM', QUEUE, id)
+  if passed then forget_passed() end
+  return had_place
+end
+local function park(id)
+  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
+  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+end
+local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end
+local function sweep_parked()
+  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+  end
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+    end
+  end
+end
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
-  local last = redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2]
-  if redis.call('HEXISTS', WAITERS, id) == 1 then redis.call('HDEL', WAITERS, id) end
+  local last, some_parked = last_place()
+  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+  end
+  if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
     added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', (tonumber(last) or 0) + 1, id)
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
   return added == 1, not last
 end
@@ -2762,21 +3408,37 @@ local function ask_time(holds, place, request)
 end
 local MOST_TICKETS = 100
 local TICKETS_READ = 2
+local PARKED_READ = 3
 local HEAD_SLACK = 1000
 local function settle(holds, ended, asker, from)
-  drop_ended(ended)
+  local passed = drop_ended(ended, asker)
   local present = {}
   local function is_there(id)
     local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = id == asker or is_present(id) end
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
     return present[channel]
   end
   local granted, refused, head = {}, {}, nil
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.turns)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.turns, pushed)
+  end
   local owners_may_follow = false
   local place, looked, more = from, 0, nil
   local tickets = {}
   while true do
-    if #tickets == 0 then tickets = read_tickets(place, TICKETS_READ) end
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MOST_TICKETS then
@@ -2799,15 +3461,18 @@ local function settle(holds, ended, asker, from)
       end
       place = place + 1
     elseif not is_there(id) then
-      place = place + 1
+      park(id)
     else
-      drop_ticket(id, ticket.turns)
-      local hold = grant(holds, ticket, id == asker and ticket.lease or math.min(ticket.lease, ticket.grant_timeout),
-        ticket.turns)
-      granted[#granted + 1] = hold
+      grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
   local one_turn = #granted > 0 and fair_waits()
   for _, hold in ipairs(granted) do
     if one_turn then hold.turns = 1 end

@@ -83,6 +83,18 @@ describe('the program prints no credential', () => {
     expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
     for (const result of results) expectNoPassword(printed(result));
   });
+
+  it('with something else that names a password in the wrong place', async () => {
+    const lines = [
+      ['release', `REDIS_URL=redis://:${ENCODED}@h`, '--json'],
+      ['inspect', `{ "password": "${ENCODED}" }`],
+      ['ls', `--{host:h,password:${ENCODED}}`],
+      [`ann:${ENCODED}@h:6379`],
+    ];
+    const results = await Promise.all(lines.map((args) => cli('redis://127.0.0.1:1', args)));
+    expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
+    for (const result of results) expectNoPassword(printed(result));
+  });
 });
 
 describe("an application prints no credential with Nest's logger", () => {

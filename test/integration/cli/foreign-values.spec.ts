@@ -54,13 +54,13 @@ describe('values of others under the prefix', () => {
       run('release', 'plain', '--json'),
     ]);
     for (const { stdout, stderr } of outputs) {
-      // eslint-disable-next-line no-control-regex
+       
       expect(`${stdout}${stderr}`).not.toMatch(
         /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/,
       );
     }
-    const [listed] = JSON.parse(outputs[1]!.stdout) as LockInfo[];
-    expect(JSON.parse(outputs[3]!.stdout).holders[0].client).toBe(evil);
+    const [listed] = JSON.parse(outputs[1].stdout) as LockInfo[];
+    expect(JSON.parse(outputs[3].stdout).holders[0].client).toBe(evil);
     expect(listed).toBeDefined();
   });
 });

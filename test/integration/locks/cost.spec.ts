@@ -53,6 +53,34 @@ describe('what a lock costs', () => {
     expect(await calls()).toEqual({ evalsha: 4 });
   });
 
+  it('of several fair callers in one client: two commands each, also while one of them is releasing', async () => {
+    const service = await bench.service(QUIET);
+    await (await service.acquire('warm')).release();
+    await bench.redis.resetCommandStats();
+    const loop = async (): Promise<void> => {
+      for (let i = 0; i < 25; i++) await service.run('a', () => undefined, { fair: true, waitTimeout: Infinity });
+    };
+    await Promise.all(Array.from({ length: 8 }, loop));
+    const { evalsha } = await calls();
+    expect(evalsha).toBe(2 * 8 * 25);
+  });
+
+  it('a refusal: as much CPU with 20,000 holds in the process as with a few', async () => {
+    const [service, other] = await bench.serviceList(2, { store: 'memory' });
+    const refusals = async (): Promise<number> => {
+      const before = process.cpuUsage();
+      for (let i = 0; i < 300; i++) expect(await service!.tryAcquire('taken')).toBeNull();
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await other!.acquire('taken');
+    await refusals();
+    const few = await refusals();
+    await Promise.all(Array.from({ length: 20_000 }, (_, i) => service!.acquire(`other:${i}`)));
+    const [first, second] = [await refusals(), await refusals()];
+    expect(Math.min(first, second)).toBeLessThan(5 * few);
+  }, 60_000);
+
   it('re-entrant in the same async context: nothing', async () => {
     const service = await bench.service();
     await service.run('a', async (outer) => {
@@ -97,8 +125,10 @@ describe('what a lock costs', () => {
     await bench.untilWaiting('a', 100);
     await bench.redis.resetCommandStats();
     await sleep(3_000);
-    const { evalsha = 0, ...others } = await calls();
+    const { evalsha = 0, ping = 0, ...others } = await calls();
     expect(evalsha).toBeLessThan(100);
+    // Each connection that listens says every 3 to 5 s that it is there.
+    expect(ping).toBeLessThanOrEqual(101);
     expect(others).toEqual({});
   });
 

@@ -7,9 +7,27 @@ import {
   prometheusMetrics,
   structuredLogs,
 } from 'nestjs-redis-locks/metrics';
+import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { LockBench } from '../../support/locks.js';
 
 const bench = new LockBench();
+
+/** The names of all options of locks. */
+const NAMES = [
+  ...[
+    'owner',
+    'type',
+    'waitTimeout',
+    'permits',
+    'reentrant',
+    'expire',
+    'maxRenewTimes',
+    'signal',
+    'holdAtLeast',
+    'fair',
+  ],
+  ...['replicas', 'onLost', 'onContended', 'pattern', 'key', 'condition', 'connection', 'min', 'timeout'],
+];
 
 /** The error of something that throws or rejects. */
 async function refusal(work: () => unknown): Promise<any> {
@@ -136,6 +154,82 @@ describe('options that are not written where they are read', () => {
     }
   });
 
+  it('what is no record of options is refused: promises, maps, dates, proxies that throw, names that are symbols', async () => {
+    const service = await bench.service();
+    const throwing = new Proxy({}, { ownKeys: () => { throw new Error('trap'); } }); // prettier-ignore
+    const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const wrong: Array<[unknown, RegExp]> = [
+      [Promise.resolve({}), /a promise.*await/],
+      [new Map([['expire', 1]]), /Map/],
+      [new Set(), /Set/],
+      [new Date(), /Date/],
+      [throwing, /cannot be read/],
+      [revoked, /cannot be read/],
+    ];
+    for (const [name, call] of calls(service)) {
+      for (const [options, message] of wrong) {
+        const error = await refusal(() => call(options));
+        expect({ name, call: String(call), code: error?.code }).toEqual({
+          name,
+          call: String(call),
+          code: 'LOCK_CONFIG',
+        });
+        expect(error.message).toMatch(message);
+      }
+      if (name === 'password') continue;
+      const error = await refusal(() => call({ [Symbol('speed')]: 1 }));
+      expect({ call: String(call), message: error?.message }).toEqual({
+        call: String(call),
+        message: expect.stringContaining('Symbol(speed)'),
+      });
+    }
+  });
+
+  it('a proxy whose options change between two looks leaves nothing in Redis', async () => {
+    const service = await bench.service();
+    for (const name of [
+      'onLost',
+      'reentrant',
+      'expire',
+      'owner',
+      'permits',
+      'signal',
+      'pattern',
+      'waitTimeout',
+      'type',
+    ]) {
+      for (let good = 0; good < 8; good++) {
+        let looks = 0;
+        const options = new Proxy({} as any, {
+          get: (target, property) => {
+            if (property === name && looks++ >= good) throw new Error('changed');
+            return target[property];
+          },
+        });
+        for (const take of [
+          () => service.acquire('a', options),
+          () => service.acquire(['a', 'b'], options),
+          () => service.run('a', () => undefined, options),
+          () => service.tryAcquire('a', options),
+        ]) {
+          let handle: any;
+          try {
+            handle = await take();
+          } catch {
+            continue;
+          } finally {
+            await handle?.release();
+            expect({ name, good, held: [await service.inspect('a'), await service.inspect('b')] }).toEqual({
+              ...{ name, good },
+              held: [null, null],
+            });
+          }
+        }
+      }
+    }
+  });
+
   it('the options that an asynchronous factory makes, too', async () => {
     const [, { useFactory }] = [
       0,
@@ -151,6 +245,55 @@ describe('options that are not written where they are read', () => {
     expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('.href') });
     expect(error.message).not.toContain('s3cret');
   });
+
+  it('no option that Object.prototype is polluted with lets two callers in at once', async () => {
+    const services = [await bench.service(), await bench.service()];
+    const [first, second] = services as [any, any];
+    const names = [...NAMES, 'mode', 'kind', 'lease', 'renews', 'units', 'limit', 'again', 'keys', 'handles', 'turns'];
+    const overlaps: string[] = [];
+    for (const name of names) {
+      for (const value of ['x', 'read', 1, true, null, {}]) {
+        if (Object.hasOwn(Object.prototype, name)) throw new Error(name);
+        let inside = 0;
+        const section = async (): Promise<void> => {
+          inside += 1;
+          if (inside > 1) overlaps.push(`${name} = ${JSON.stringify(value)}`);
+          await new Promise((resolve) => setImmediate(resolve));
+          inside -= 1;
+        };
+        const tries = (service: any): Array<() => Promise<unknown>> => [
+          () => service.run('a', section),
+          () => service.run('a', section, {}),
+          () => service.run('a', section, { waitTimeout: 200 }),
+          () => service.run(['a', 'b'], section, { expire: '2s', waitTimeout: 200 }),
+          async () => {
+            const handle = await service.tryAcquire('a');
+            if (handle === null) return;
+            await section();
+            await handle.release();
+          },
+          ...[
+            () => service.getLock('a'),
+            () => service.getFairLock('a'),
+            () => service.getReadWriteLock('a').writeLock(),
+            () => service.getMultiLock(['a', 'b']),
+          ].map((get) => async () => {
+            const handle = await get().lock({ waitTimeout: 200 });
+            await section();
+            await handle.release();
+          }),
+        ];
+        (Object.prototype as any)[name] = value;
+        try {
+          await Promise.allSettled([...tries(first), ...tries(second)].map((attempt) => attempt()));
+        } finally {
+          Reflect.deleteProperty(Object.prototype, name);
+        }
+        expect({ name, left: await first.inspect('a') }).toEqual({ name, left: null });
+      }
+    }
+    expect(overlaps).toEqual([]);
+  }, 120_000);
 
   it('a polluted Object.prototype neither shares a lock nor changes how it is taken', async () => {
     const service = await bench.service();
@@ -178,6 +321,55 @@ describe('options that are not written where they are read', () => {
         expect(lock.owner).toBe('ann');
         await lock.release();
       }
+    }
+  });
+});
+
+describe('options of the module', () => {
+  it.each([
+    ...['keyPrefix', 'lockWatchdogTimeout', 'commandTimeout', 'shutdownTimeout', 'grantTimeout'],
+    ...['localHandoffs', 'localHandoffTime', 'defaults', 'name', 'store', 'isGlobal', 'connection'],
+  ])('%s is not null', async (name) => {
+    expect(await refusal(root({ [name]: null }))).toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining(name),
+    });
+  });
+
+  it.each(['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'onContended', 'onLost'])(
+    'defaults.%s is not null',
+    async (name) => {
+      expect(await refusal(root({ defaults: { [name]: null } }))).toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringContaining(name),
+      });
+    },
+  );
+
+  const getter = { get passphrase() { return 's3cret'; } }; // prettier-ignore
+  it.each<[string, object]>([
+    ['connection.tls', { tls: getter }],
+    ['connection.sentinelTLS', { sentinels: [{ host: 'a' }], name: 'm', sentinelTLS: getter }],
+    ['connection.sentinels[0]', { sentinels: [Object.create({ host: 'a' })], name: 'm' }],
+    ['connection.tls', { tls: Object.create(Object.create({ key: 's3cret' }, {})) }],
+    ['connection.options.redisOptions.tls', { cluster: ['redis://a'], options: { redisOptions: { tls: getter } } }],
+    ['connection.options.redisOptions', { cluster: ['redis://a'], options: { redisOptions: 'x' } }],
+  ])('%s holds data of its own', async (place, connection) => {
+    const error = await refusal(root({ connection }));
+    expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining(place) });
+    expect(error.message).not.toContain('s3cret');
+  });
+
+  it.each<[string, (options: any) => unknown]>([
+    ['LockTesting', (options) => new LockTesting(options)],
+    ['RedisLockTestingModule.forRoot', (options) => RedisLockTestingModule.forRoot(options)],
+  ])('%s reads its own as the module does', async (label, make) => {
+    const hidden = Object.create({ commandTimeout: 5 });
+    const accessor = { get clock() { return 'manual'; } }; // prettier-ignore
+    for (const options of [null, 7, 'x', [], { store: 'memory' }, { clok: 'manual' }, hidden, accessor]) {
+      const error = await refusal(() => make(options));
+      expect({ options, code: error?.code }).toEqual({ options, code: 'LOCK_CONFIG' });
+      expect(error.message).toContain(label);
     }
   });
 });

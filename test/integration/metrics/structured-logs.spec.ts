@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { structuredLogs, type StructuredLogOptions } from 'nestjs-redis-locks/metrics';
+import { eventually } from '../../support/eventually.js';
 import { aborted, LockBench } from '../../support/locks.js';
 
 const bench = new LockBench();
@@ -25,6 +26,8 @@ describe('structuredLogs', () => {
     const lock = await service.acquire('a', { pattern: 'x', owner: 'me' });
     await service.forceRelease('a');
     await aborted(lock.signal);
+    // Observers are told behind the signal.
+    await eventually(() => lines.length === 2);
     const common = { instance: 'default', key: 'a', owner: 'me', lockType: 'exclusive', pattern: 'x' };
     const { fencingToken } = lock;
     expect(lines).toEqual([

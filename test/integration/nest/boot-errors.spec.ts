@@ -3,12 +3,16 @@ import { inspect } from 'node:util';
 import { Observable } from 'rxjs';
 import {
   DistributedLock,
+  getLockServiceToken,
   InjectLockService,
   RedisLockModule,
   UseLock,
   type DistributedLockOptions,
   type RedisLockModuleOptions,
 } from 'nestjs-redis-locks';
+import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
+import { LockHealthIndicator } from 'nestjs-redis-locks/health';
+import { getLockTestingToken } from 'nestjs-redis-locks/testing';
 
 /** Defines a class with a lock, as the import of a user's file does. */
 const define = (options: unknown) => () => {
@@ -278,6 +282,28 @@ describe('B10 options of the module that cannot be used', () => {
       'as a prefix that chooses the slot',
       module({ connection: { cluster: ['redis://a'], options: { keyPrefix: `{${url}}` } } }),
     ],
+    ['as the name of an option beside nodes', module({ connection: { cluster: ['redis://a'], [url]: 1 } })],
+    ['as the name of a getter', module({ connection: { get [url]() { return 1; } } })], // prettier-ignore
+    ['as the name of a token', () => getLockServiceToken(url)],
+    ['as the name of a token, with another scheme', () => getLockServiceToken(url.replace('redis', 'valkey'))],
+    ['as the name of a token, without a scheme', () => getLockServiceToken('user:s3cret@host:6379')],
+    ['as the name of a token of tests', () => getLockTestingToken(url)],
+    [
+      'as the name of an asynchronous module',
+      () => RedisLockModule.forRootAsync({ name: url, useFactory: () => ({}) }),
+    ],
+    [
+      'as the instance of a page',
+      () => RedisLockDashboardModule.forRoot({ guards: 'none', connection: ['jobs', url] }),
+    ],
+    [
+      'as the instance of a page, with a variable',
+      () => RedisLockDashboardModule.forRoot({ guards: 'none', connection: `URL=${url}` }),
+    ],
+    ['as the path of a page', () => RedisLockDashboardModule.forRoot({ guards: 'none', path: url })],
+    ['in a query', module({ store: 'redis://host:6379?password=s3cret' })],
+    ['without a scheme', module({ keyPrefix: 'user:s3cret@host:6379' })],
+    ['as JSON', module({ commandTimeout: '{"host":"h","password":"s3cret"}' })],
   ])('does not repeat a password that is given %s', (_where, make) => {
     let error: any;
     try {
@@ -287,5 +313,15 @@ describe('B10 options of the module that cannot be used', () => {
     }
     expect(error?.code).toMatch(/^LOCK_(CONFIG|KEY)$/);
     expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('s3cret');
+  });
+
+  it('does not repeat a password that a factory gives as the name, and a check as the instance', async () => {
+    const { providers } = RedisLockModule.forRootAsync({ useFactory: () => ({ name: url }) });
+    const check = new LockHealthIndicator({ names: () => ['default'], service: () => undefined } as never);
+    for (const work of [(providers![0] as any).useFactory, () => check.check('locks', { instance: url })]) {
+      const error: unknown = await work().catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
+      expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('s3cret');
+    }
   });
 });

@@ -26,7 +26,7 @@ describe('docs/operations.md', () => {
     const codes = classes
       .filter((type) => type !== errors.LockError)
       .map((type) => new (type as typeof errors.LockKeyError)('').code as string);
-    expect(codes).toHaveLength(6);
+    expect(codes).toHaveLength(7);
     expect(
       tableOf('code | status | means | what to do')
         .flatMap(([code]) => words(code!))

@@ -25,13 +25,14 @@ const locks = new FaultLocks();
 const told: unknown[] = [];
 const tell = (message: unknown): void => void told.push(message);
 const consoleMethods = ['log', 'warn', 'error', 'debug', 'info'] as const;
-const originals = new Map(consoleMethods.map((name) => [name, console[name]]));
+const terminal = globalThis.console;
+const originals = new Map(consoleMethods.map((name) => [name, terminal[name]]));
 const { acquire: traced, ...evented } = LOCK_CHANNELS;
 const subscribers = { start: tell, end: tell, asyncStart: tell, asyncEnd: tell, error: tell };
 const stopping: Array<() => Promise<unknown>> = [];
 
 beforeEach(() => {
-  for (const name of consoleMethods) console[name] = (...said: unknown[]) => void told.push(...said);
+  for (const name of consoleMethods) terminal[name] = (...said: unknown[]) => void told.push(...said);
   for (const name of Object.values(evented)) channel(name).subscribe(tell);
   tracingChannel(traced).subscribe(subscribers);
   process.on('unhandledRejection', tell);
@@ -39,7 +40,7 @@ beforeEach(() => {
 afterEach(async () => {
   await locks.closeAll();
   for (const stop of stopping.splice(0).reverse()) await stop();
-  for (const [name, original] of originals) console[name] = original;
+  for (const [name, original] of originals) terminal[name] = original;
   for (const name of Object.values(evented)) channel(name).unsubscribe(tell);
   tracingChannel(traced).unsubscribe(subscribers);
   process.off('unhandledRejection', tell);
@@ -72,7 +73,7 @@ async function useEverything(service: LockService): Promise<unknown[]> {
     service.getLock('f', { owner: 'x' }).tryLock(),
     service.acquire('g', { ...wait, replicas: { min: 1, timeout: 50 } }),
   ];
-  if (service['engine'].latches) {
+  if (Reflect.get(service, 'engine').latches) {
     asked.push(
       service.getSemaphore('h', { permits: 1 }).acquire(1, wait),
       service.getCountDownLatch('i').trySetCount(1),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { withoutLogin } from '../../../lib/common/credentials.js';
+import { mayBeConnection, withoutLogin } from '../../../lib/common/credentials.js';
+import { quote } from '../../../lib/common/describe.js';
 import { foreignError } from '../../../lib/store/redis/foreign-error.js';
 import { guardCredentials } from '../../../lib/store/redis/credentials.js';
 
@@ -10,6 +11,8 @@ describe('a text without the login of a URL', () => {
     ['redis://ann:a b@host', 'redis://***@host'],
     ['redis://host:6379', 'redis://host:6379'],
     ['mail ann@host', 'mail ann@host'],
+    ['to redis://host?db=1&password=a%20b&family=4', 'to redis://host?db=1&password=***&family=4'],
+    ['to redis://host?sentinelPassword=x', 'to redis://host?sentinelPassword=***'],
     ['at file:///app/node_modules/@nestjs/core/index.js:1', 'at file:///app/node_modules/@nestjs/core/index.js:1'],
   ])('%s', (text, expected) => {
     expect(withoutLogin(text)).toBe(expected);
@@ -22,6 +25,53 @@ describe('a text without the login of a URL', () => {
   });
 });
 
+describe('a value that is quoted', () => {
+  it.each([
+    ['ann:s3cret@host:6379', '"***@host:6379"'],
+    ['ann:s3cret@host:6379/0', '"***@host:6379/0"'],
+    ['{"host":"h","password":"s3cret"}', '"{\\"host\\":\\"h\\",\\"password\\":\\"***\\"}"'],
+    ['{host:h,password:s3cret}', '"{host:h,password:***}"'],
+    ["{ passphrase: 's3cret s3cret' }", '"{ passphrase: \'***\' }"'],
+    ['password', '"password"'],
+    ['reset-password:42', '"reset-password:42"'],
+    ['{password}:42', '"{password}:42"'],
+    ['user:42@home', '"user:42@home"'],
+  ])('%s', (text, expected) => {
+    expect(quote(text)).toBe(expected);
+  });
+});
+
+describe('a text that may be a connection', () => {
+  it.each([
+    'redis://h',
+    ' REDISS://h',
+    'valkey://:pw@h',
+    'unix:///tmp/x',
+    'redis-sentinel://h',
+    'REDIS_URL=redis://:pw@h',
+    "'redis://h'",
+    '{"host":"h"}',
+    '{ "password": "x" }',
+    '[{"password":"x"}]',
+    '{host:h,password:x}',
+  ])('%s', (text) => {
+    expect(mayBeConnection(text)).toBe(true);
+  });
+
+  it.each([
+    '{stock}:42',
+    '{password}:42',
+    '{user:1}:password:2',
+    '{user:1}:a',
+    'page:https://example.com/@ann',
+    'mail:ann@example.com',
+    'redis:jobs',
+    '[a]',
+  ])('not %s', (text) => {
+    expect(mayBeConnection(text)).toBe(false);
+  });
+});
+
 describe('a foreign error', () => {
   const owner = {};
 
@@ -30,10 +80,62 @@ describe('a foreign error', () => {
     guardCredentials(owner, client);
     const said = (text: string): string => foreignError(new Error(text)).message;
     expect(said('no xLonger-Secrety here')).toBe('no x***y here');
-    expect(said('about ab, "ab"')).toBe('about ***, "***"');
+    expect(said('about ab, "ab", key=ab')).toBe('about ab, "***", key=***');
     client.options.password = 'Another-Secret';
     expect(said('no Another-Secret here')).toBe('no *** here');
     expect(said('a Longer-Secret was')).toBe('a Longer-Secret was');
+  });
+
+  it.each(['or', 'a', 'lock', 'pair', 'invalid', 'password', 'username', '6379', 'Error', '***', '$&'])(
+    'a secret that is the word %s leaves no hole in a text that everybody knows, and is not repeated',
+    (password) => {
+      guardCredentials(owner, { password });
+      const auth = { command: { name: 'auth', args: [password] } };
+      const known = 'WRONGPASS invalid username-password pair or user is disabled.';
+      const copy = foreignError(Object.assign(new Error(known), auth));
+      expect(copy.message).toBe(known);
+      expect(copy.stack).toMatch(/^Error: WRONGPASS invalid username-password pair or user is disabled\.\n +at /);
+      expect(foreignError(new Error('connect ECONNREFUSED 127.0.0.1:6379')).message).toMatch(/127\.0\.0\.1:6379$/);
+      expect(foreignError(new Error(`got '${password}' here`)).message).toBe("got '***' here");
+      expect(foreignError(Object.assign(new Error(`ERR what is ${password} ?`), auth)).message).toBe(
+        'ERR what is *** ?',
+      );
+    },
+  );
+
+  it('loses what a secret is in a URL, a query and JSON, and one that cannot be encoded', () => {
+    const said = (password: string, text: string): string => {
+      guardCredentials(owner, { password });
+      return foreignError(new Error(text)).message;
+    };
+    expect(said('with space&more', 'a with%20space%26more b with+space%26more')).toBe('a *** b ***');
+    expect(said('back\\slash"quote', JSON.stringify({ p: 'back\\slash"quote' }))).toBe('{"p":"***"}');
+    expect(said('half \ud800 surrogate', 'a half \ud800 surrogate b')).toBe('a *** b');
+  });
+
+  it('reads secrets of TLS that getters make, of a class too, and survives those that throw and cycles', () => {
+    class Tls {
+      get passphrase(): string {
+        return 'made-by-a-class';
+      }
+    }
+    const said = (options: object): string => {
+      guardCredentials(owner, options);
+      return foreignError(new Error('made-by-a-class, made-by-a-getter, a-plain-secret')).message;
+    };
+    expect(said({ tls: new Tls() })).toBe('***, made-by-a-getter, a-plain-secret');
+    expect(said({ tls: { get passphrase() { return 'made-by-a-getter'; } } })).toContain(', ***,'); // prettier-ignore
+    const round: Record<string, unknown> = { password: 'a-plain-secret' };
+    round['tls'] = { options: round, get key() { throw new Error('no'); } }; // prettier-ignore
+    expect(said(round)).toBe('made-by-a-class, made-by-a-getter, ***');
+  });
+
+  it('of which nothing can be read is still an error', () => {
+    const error = new Error('x');
+    for (const name of ['stack', 'message', 'code', 'cause', 'command']) {
+      Object.defineProperty(error, name, { get: () => { throw new Error('no'); } }); // prettier-ignore
+    }
+    expect(foreignError(error)).toBeInstanceOf(Error);
   });
 
   it('has copies of the errors within it, and is copied once', () => {

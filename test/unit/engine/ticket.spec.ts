@@ -35,6 +35,9 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     disown: (_key, ids) => {
       if (ids.length > 0) told.push(`disowned ${ids.join()}`);
     },
+    disownHolders: (_key, ids) => {
+      if (ids.length > 0) told.push(`disowned ${ids.join()}`);
+    },
     leave: (key, id, remember) => void told.push(`left ${key} ${id} ${remember}`),
   };
   const holder: TicketHolder = {

@@ -1,0 +1,98 @@
+import type { HoldTerms } from '../../lib/engine/hold.js';
+import { isLockStoreError, type LockLostError } from '../../lib/errors/index.js';
+import { LeaderElectionObject } from '../../lib/locks/leader-election-object.js';
+import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import type { Belief } from '../judge/belief.js';
+import type { Term } from '../judge/elections.js';
+import { Violation } from '../judge/violation.js';
+import { ELECTION, KEYS, TIMES, type Candidacy } from '../schedule/schedule.js';
+import type { Visitor } from './visitor.js';
+
+const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
+const KEY = KEYS[ELECTION];
+const TERMS: Omit<HoldTerms, 'key'> = {
+  ...{ mode: { kind: 'exclusive' }, lease: TIMES.lease, renews: true, maxRenewTimes: 0 },
+  ...{ fair: false, owner: undefined, holdAtLeast: 0, replicas: undefined },
+};
+
+/** One caller who stands for election, and does its work for as long as that takes: it does not look whether its term is over. */
+export class Candidate {
+  private readonly election: LeaderElectionObject;
+  private readonly beliefs = new Map<LockHandle, Belief>();
+  private term: Term | undefined;
+
+  constructor(
+    private readonly visitor: Visitor,
+    private readonly candidacy: Candidacy,
+  ) {
+    const { engine, clock, random, elections } = visitor.process;
+    this.election = new LeaderElectionObject(
+      {
+        ...{ clock, random, agenda: engine.agenda, logger: SILENT, commandTimeout: TIMES.commandTimeout },
+        acquire: (_, { signal }) => this.acquire(signal!),
+        begun: (election) => elections.begun(election),
+        ended: (election) => elections.ended(election),
+      },
+      KEY,
+      {
+        onElected: (handle, signal) => this.elected(handle, signal),
+        onDeposed: (error) => this.deposed(error),
+        finishTimeout: candidacy.finishTimeout,
+      },
+    );
+  }
+
+  async go(): Promise<void> {
+    const { process } = this.visitor;
+    this.election.start();
+    await process.sleep(this.candidacy.stands);
+    await this.election.stop();
+    const { judge } = this.visitor.surroundings;
+    judge.check(() => judge.elections.stopped(this.election));
+    for (const belief of this.beliefs.values()) judge.exclusion.ends(belief);
+  }
+
+  private async acquire(signal: AbortSignal): Promise<LockHandle> {
+    const { judge } = this.visitor.surroundings;
+    try {
+      const { handles, beliefs } = await this.visitor.take([KEY], TERMS, Infinity, signal);
+      this.beliefs.set(handles[0]!, beliefs[0]!);
+      return handles[0]!;
+    } catch (error) {
+      if (isLockStoreError(error) && judge.isCalm)
+        judge.found(new Violation('surprise', `in calm weather: ${error.message}`));
+      throw error;
+    }
+  }
+
+  private async elected(handle: LockHandle, signal: AbortSignal): Promise<void> {
+    const { candidacy, election, visitor } = this;
+    const { process, surroundings } = visitor;
+    const { judge, outcomes, trace } = surroundings;
+    const belief = this.beliefs.get(handle)!;
+    trace(() => `${process.name} is elected with token ${handle.fencingToken}`);
+    outcomes.terms += 1;
+    const term: Term = { belief, election, candidacy, unfinished: 1, ended: undefined };
+    this.term = term;
+    judge.check(() => judge.elections.elected(term, signal));
+    if (candidacy.resignsAfter !== undefined) {
+      process.callersClock.setTimer(candidacy.resignsAfter, () => {
+        if (this.term === term) void election.resign();
+      });
+    }
+    await process.sleep(candidacy.work);
+    term.unfinished -= 1;
+    trace(() => `${process.name} has done the work of its term`);
+  }
+
+  private async deposed(error: LockLostError | undefined): Promise<void> {
+    const { process, surroundings } = this.visitor;
+    const { judge, trace } = surroundings;
+    const term = this.term!;
+    trace(() => `${process.name} is deposed${error === undefined ? '' : `: ${error.message}`}`);
+    judge.check(() => judge.elections.deposed(term, error));
+    term.unfinished += 1;
+    await process.sleep(this.candidacy.farewell);
+    term.unfinished -= 1;
+  }
+}

@@ -1,0 +1,91 @@
+import type { LockLostError } from '../../lib/errors/index.js';
+import type { LeaderElection } from '../../lib/locks/leader-election.js';
+import type { Candidacy } from '../schedule/schedule.js';
+import { isBelieved, nameOf, type Belief } from './belief.js';
+import type { Excuses } from './excuses.js';
+import { Violation } from './violation.js';
+
+/** ms that are lost to rounding where a time-out is measured by another clock of its process. */
+const ROUNDING = 1;
+
+/** One term of one candidate. */
+export interface Term {
+  readonly belief: Belief;
+  readonly election: LeaderElection;
+  readonly candidacy: Candidacy;
+  /** How many of its listeners are still running. */
+  unfinished: number;
+  /** When the term ended, by the clock of its process. */
+  ended: number | undefined;
+}
+
+/** What everybody who stands for election may rely on. */
+export class ElectionRules {
+  /** The latest term of each candidate. */
+  private readonly latest = new Map<LeaderElection, Term>();
+  /** The largest token of a leader. */
+  private lastToken = 0;
+
+  constructor(
+    private readonly excuses: Excuses,
+    private readonly isCalm: boolean,
+  ) {}
+
+  /** `onElected` is being called. */
+  elected(term: Term, signal: AbortSignal): void {
+    const { belief, election, candidacy } = term;
+    const { hold, process } = belief;
+    if (!election.isLeader || signal.aborted)
+      throw new Violation('leaders', `${nameOf(belief)} is elected and leads not`);
+    const last = this.latest.get(election);
+    this.latest.set(election, term);
+    if (last !== undefined) {
+      if (last.ended === undefined) throw new Violation('terms', `${nameOf(belief)} is elected again within its term`);
+      const ms = process.clock.says - last.ended;
+      if (last.unfinished > 0 && ms < candidacy.finishTimeout - ROUNDING) {
+        throw new Violation('terms', `${nameOf(belief)} is elected while its last term is at work, ${ms} ms after it`);
+      }
+    }
+    for (const other of this.latest.values()) if (other !== term) this.compare(other, term);
+    if (this.excuses.excuse(belief)) return;
+    if (hold.token <= this.lastToken) throw new Violation('tokens', `${nameOf(belief)} leads after ${this.lastToken}`);
+    this.lastToken = hold.token;
+  }
+
+  /** `onDeposed` is being called. */
+  deposed(term: Term, error: LockLostError | undefined): void {
+    const { belief, election } = term;
+    if (election.isLeader || election.signal !== undefined) {
+      throw new Violation('leaders', `${nameOf(belief)} is deposed and leads all the same`);
+    }
+    if (term.ended !== undefined) throw new Violation('terms', `${nameOf(belief)} is deposed twice`);
+    term.ended = belief.process.clock.says;
+    if (this.isCalm && error !== undefined)
+      throw new Violation('surprise', `deposed in calm weather: ${error.message}`);
+  }
+
+  /** `stop()` has resolved. */
+  stopped(election: LeaderElection): void {
+    const term = this.latest.get(election);
+    this.latest.delete(election);
+    if (election.isLeader || (term !== undefined && term.ended === undefined)) {
+      throw new Violation('leaders', 'a candidate that has stopped leads');
+    }
+  }
+
+  /** Those of a process that is gone. */
+  forget(died: (belief: Belief) => boolean): void {
+    for (const [election, { belief }] of this.latest) if (died(belief)) this.latest.delete(election);
+  }
+
+  private compare(old: Term, term: Term): void {
+    if (old.ended !== undefined || this.excuses.excuse(old.belief, term.belief)) return;
+    const { machine } = old.belief.process;
+    if (machine.dead) return;
+    // One that does not run is not asked: that would have it notice the end of its term.
+    const leads = isBelieved(old.belief) || (!machine.isStalled && old.election.isLeader);
+    if (leads) throw new Violation('leaders', `${nameOf(old.belief)} and ${nameOf(term.belief)} lead`);
+    if (machine.isStalled || machine.isResuming) return;
+    throw new Violation('leaders', `${nameOf(term.belief)} leads, and ${nameOf(old.belief)} was not deposed`);
+  }
+}

@@ -1,0 +1,163 @@
+import { describe, expect, it } from '@jest/globals';
+import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
+import { unawaited } from '../../integration/kinds/support.js';
+import { eventually } from '../../support/eventually.js';
+import { redisKey } from '../../support/fault-locks.js';
+import { now } from '../../support/history.js';
+import { AT_ONCE, between, inTurn, LockBench, type RemoteHandle } from '../../support/locks.js';
+
+const KEY = 'a';
+const FAIR = { fair: true } as const;
+const bench = new LockBench();
+
+/** How often each command has been called so far, in scripts and outside of them. */
+async function calls(): Promise<number> {
+  const stats = await bench.redis.admin.info('commandstats');
+  return [...stats.matchAll(/^cmdstat_(?!info|config|evalsha|eval)[^:]+:calls=(\d+)/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
+}
+
+describe('a client that does not take its grant', () => {
+  it('is passed over with all its fair waiters until it asks again, and then has its places back', async () => {
+    const options = { grantTimeout: 700, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
+    const [holder, last] = await bench.serviceList(2, options);
+    const frozen = await bench.worker(options);
+    const lock = await holder!.acquire(KEY);
+    const theirs = Array.from({ length: 50 }, () => unawaited(frozen.acquire(KEY, { ...FAIR, waitTimeout: '60s' })));
+    await bench.untilWaiting(KEY, 50);
+    const waiting = last!.acquire(KEY, { ...FAIR, waitTimeout: '60s' });
+    await bench.untilWaiting(KEY, 51);
+    frozen.process.pause();
+    const released = now();
+    await lock.release();
+    const mine = await waiting;
+    // One grant that is not taken, and not one for each of its waiters.
+    expect(between(released)).toBeLessThan(options.grantTimeout + 2 * AT_ONCE);
+
+    frozen.process.resume();
+    await mine.release();
+    // All of them are served, in the order in which they came. The first one lost its place with its grant.
+    const tokens = await inTurn(50, async (i) => {
+      const handle = (await theirs[(i + 1) % 50]) as RemoteHandle;
+      await frozen.release(handle);
+      return handle.token;
+    });
+    expect([...tokens].sort((a, b) => a - b)).toEqual(tokens);
+    await bench.untilNothingIsLeft();
+  }, 60_000);
+
+  it('has the places of its other waiters back when it asks again', async () => {
+    const options = { grantTimeout: 400, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
+    const [holder, second, third] = await bench.serviceList(3, options);
+    const frozen = await bench.worker(options);
+    const lock = await holder!.acquire(KEY);
+    const served: string[] = [];
+    const note = <T>(name: string, call: Promise<T>): Promise<T> =>
+      call.then((value) => {
+        served.push(name);
+        return value;
+      });
+    const theirs = [1, 2].map(() => unawaited(note('frozen', frozen.acquire(KEY, { ...FAIR, waitTimeout: '60s' }))));
+    await bench.untilWaiting(KEY, 2);
+    const places = await bench.waiters(KEY);
+    frozen.process.pause();
+    const afterThem = note('second', second!.acquire(KEY, FAIR));
+    await bench.untilWaiting(KEY, 3);
+    await lock.release();
+    const mine = await afterThem;
+    const last = note('third', third!.acquire(KEY, { ...FAIR, waitTimeout: '60s' }));
+    await bench.untilWaiting(KEY, 2);
+    frozen.process.resume();
+    await eventually(async () => (await bench.waiters(KEY))[0] === places[1], { what: 'the old place' });
+    await mine.release();
+    const theirHandle = (await Promise.race<unknown>(theirs)) as RemoteHandle;
+    expect(served).toEqual(['second', 'frozen']);
+    await frozen.release(theirHandle);
+    await (await last).release();
+    await Promise.all(theirs);
+    expect(served).toEqual(['second', 'frozen', 'third', 'frozen']);
+  }, 60_000);
+});
+
+describe('waiters that are gone, with places that are not stale', () => {
+  /** Clients that took a place each and are gone. */
+  async function joinAndVanish(count: number): Promise<void> {
+    const keys = (['state', 'queue', 'waiters', 'fence', 'gone'] as const).map((role) => redisKey(role, KEY));
+    const pipeline = bench.redis.admin.pipeline();
+    for (let i = 0; i < count; i++) {
+      const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, '0 1 3000 60000 3000 1 '];
+      pipeline.eval(SCRIPTS.acquire.source, keys.length, ...keys, `lock:client:\n${KEY}`, ...request);
+    }
+    await pipeline.exec();
+    await bench.untilWaiting(KEY, count);
+  }
+
+  it('cost Redis no more in each cycle than none, after the first one', async () => {
+    const [holder, other] = await bench.serviceList(2, { localHandoffs: 1 });
+    const cycles = async (count: number): Promise<number> => {
+      const before = await calls();
+      for (let i = 0; i < count; i++) {
+        await Promise.all([holder, other].map((service) => service!.run(KEY, () => undefined)));
+      }
+      return ((await calls()) - before) / count;
+    };
+    const lock = await holder!.acquire(KEY);
+    await joinAndVanish(1_000);
+    await lock.release();
+    await cycles(1);
+    const withDead = await cycles(20);
+    await bench.redis.admin.flushall();
+    const without = await cycles(20);
+    expect(withDead).toBeLessThan(2 * without + 10);
+  }, 60_000);
+
+  it('are dropped once they are stale', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    const lock = await holder!.acquire(KEY);
+    await joinAndVanish(30);
+    await lock.release();
+    // As if a minute had passed for them.
+    const { admin } = bench.redis;
+    const waiters = await admin.hgetall(redisKey('waiters', KEY));
+    for (const [id, text] of Object.entries(waiters)) {
+      const parts = text.split(' ');
+      parts[2] = '1';
+      await admin.hset(redisKey('waiters', KEY), id, parts.join(' '));
+    }
+    for (let i = 0; i < 8; i++) {
+      const mine = await holder!.acquire(KEY);
+      const next = other!.acquire(KEY);
+      await eventually(async () =>
+        (await admin.zrange(redisKey('queue', KEY), 0, '-1')).some((id) => !id.startsWith('gone')),
+      );
+      await mine.release();
+      await (await next).release();
+    }
+    expect(await bench.waiters(KEY)).toEqual([]);
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a fair waiter', () => {
+  it('is served in its turn also when a fair one behind it has given up', async () => {
+    const [holder, crowd, fair, giving] = await bench.serviceList(4);
+    const lock = await holder!.acquire(KEY);
+    const served: string[] = [];
+    const many = Array.from({ length: 6 }, () => unawaited(crowd!.run(KEY, () => served.push('crowd'))));
+    await bench.untilWaiting(KEY, 1);
+    const waiting = unawaited(fair!.run(KEY, () => served.push('fair'), FAIR));
+    await bench.untilWaiting(KEY, 2);
+    const enough = new AbortController();
+    const givingUp = unawaited(giving!.acquire(KEY, { ...FAIR, signal: enough.signal }));
+    await bench.untilWaiting(KEY, 3);
+    enough.abort(new Error('enough'));
+    await expect(givingUp).rejects.toThrow('enough');
+    await bench.untilWaiting(KEY, 2);
+    await lock.release();
+    await Promise.all([...many, waiting]);
+    expect(served.indexOf('fair')).toBe(1);
+    await bench.untilNothingIsLeft();
+  });
+});
