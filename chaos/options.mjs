@@ -8,6 +8,9 @@ export const USAGE = `npm run chaos -- [options]
   --minutes m         how long faults happen (1)
   --topology t        ${TOPOLOGY_NAMES.join(', ')} (single)
   --kept              only faults that leave the assumptions of the docs alone: nothing can be excused
+  --faults a,b         only faults of these kinds
+  --mutations [names]  on the library with one line changed at a time, until there is a violation or --minutes are over
+                      (10); names as in mutations.mjs, in a list with commas
   --check file        no run: judges a history.jsonl that a run has written
   --no-build          with dist/ as it is
   --help
@@ -15,25 +18,39 @@ export const USAGE = `npm run chaos -- [options]
 
 const flag = { type: 'boolean' };
 const text = { type: 'string' };
-const OPTIONS = { seed: text, minutes: text, topology: text, kept: flag, check: text, 'no-build': flag, help: flag };
+const OPTIONS = {
+  seed: text,
+  minutes: text,
+  topology: text,
+  kept: flag,
+  check: text,
+  faults: text,
+  mutations: flag,
+  'no-build': flag,
+  help: flag,
+};
 
 /** @throws StepFailed for what cannot be read */
 export function readOptions(args) {
-  const values = parse(args);
+  const { mutations, ...values } = parse(args);
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new StepFailed('--seed takes a whole number from 0');
-  const minutes = Number(values.minutes ?? 1);
+  const minutes = Number(values.minutes ?? (mutations === undefined ? 1 : 10));
   if (!(minutes > 0)) throw new StepFailed('--minutes takes a number above 0, such as 0.5');
   const topology = values.topology ?? 'single';
   return {
-    ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false },
+    ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false, mutations },
+    only: values.faults?.split(','),
     ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
   };
 }
 
 function parse(args) {
   try {
-    return parseArgs({ args, options: OPTIONS }).values;
+    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    const names = positionals.flatMap((text) => text.split(',')).filter((name) => name !== '');
+    if (names.length > 0 && !values.mutations) throw new Error(`Unexpected argument '${positionals[0]}'`);
+    return { ...values, mutations: values.mutations ? names : undefined };
   } catch (error) {
     throw new StepFailed(`${error.message}\n\n${USAGE}`);
   }

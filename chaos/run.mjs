@@ -9,8 +9,9 @@ import { print, summarise } from './report/summary.mjs';
 import { writeRun } from './report/write.mjs';
 
 async function chaos() {
-  const { help, history, build: builds, ...options } = readOptions(process.argv.slice(2));
+  const { help, history, mutations, build: builds, ...options } = readOptions(process.argv.slice(2));
   if (help) return console.log(USAGE);
+  if (mutations !== undefined) return mutated(mutations, options);
   const events = history === undefined ? await run(options, builds) : readHistory(history);
   const verdict = check(events);
   const summary = summarise(verdict);
@@ -19,13 +20,24 @@ async function chaos() {
   return verdict.violations.length > 0 ? 1 : 0;
 }
 
-async function run(options, builds) {
+async function mutated(names, options) {
+  const installation = await prepare();
+  const { tryMutations } = await import('./try-mutations.mjs');
+  const survivors = await tryMutations(names, { ...options, installation, say: (text) => console.log(text) });
+  return survivors > 0 ? 1 : 0;
+}
+
+async function prepare() {
   checkNodeVersion();
   await ensureNodeModules();
+  return (await ensureRedis()).installation;
+}
+
+async function run(options, builds) {
+  const installation = await prepare();
   // They need what has been installed by now.
   const { loadTopology } = await import('./topologies/index.mjs');
   await loadTopology(options.topology);
-  const { installation } = await ensureRedis();
   if (builds) await build(['esm']);
   const { runChaos } = await import('./harness/run.mjs');
   console.log(`seed ${options.seed}: to do the same again, add --seed ${options.seed}`);

@@ -18,6 +18,23 @@ export function deafen(client, server, { serverNotices }) {
 }
 
 /**
+ * Makes a connection go mute: what the client sends gets lost for good, and what the server sends arrives. Neither end
+ * hears of an end. As `deafen` otherwise.
+ *
+ * @param {import('node:net').Socket} client the proxy's socket to the client
+ * @param {import('node:net').Socket} server the proxy's socket to the server
+ */
+export function mute(client, server) {
+  for (const socket of [client, server]) {
+    for (const event of ['data', 'end', 'error', 'close']) socket.removeAllListeners(event);
+    socket.on('error', () => undefined);
+  }
+  client.resume();
+  server.on('data', (chunk) => client.write(chunk));
+  server.resume();
+}
+
+/**
  * @typedef {object} DeafLink
  * @property {boolean} serverNotices whether the server sees the connection end; or else it goes on to send to it
  */

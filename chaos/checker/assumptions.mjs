@@ -9,6 +9,10 @@ const FOLLOWS = 1_000;
 const CONNECTS = 2_000;
 /** ms by which a replica may be behind when nothing is wrong. */
 const LAG = 50;
+/** Of several masters: that so many of them remember the last token, if their clocks differ. */
+const REMEMBERED = 'tokens remembered';
+/** ms after which a client knows that a master has gone of which it had a vote. */
+const NOTICES = 150;
 
 /**
  * What took away what the docs presume, with the time in which it did so, and of which keys (or of all): faults by
@@ -51,6 +55,7 @@ export function excuseOf(model, one, other) {
     concerns(each, [next.key]) &&
     endOf(each, forgotten, model) > forgotten.askedAt &&
     each.from < next.from &&
+    !isVotedAnew(forgotten, each, model) &&
     !isKnown(forgotten, each, next.from);
   return model.breaks.find(forgets(one, other)) ?? model.breaks.find(forgets(other, one));
 }
@@ -65,6 +70,35 @@ export function takenBy(model, operation, at) {
       !isKnown(operation, each, at),
   );
 }
+
+/**
+ * Whether tokens may have fallen from one operation to the next: masters with clocks of their own forgot the last one in
+ * between. With clocks in step they have no excuse.
+ */
+export function forgottenBetween({ faults, run }, earlier, later) {
+  if (run.skews === undefined) return undefined;
+  const fault = faults.find(({ forgets, begin, end }) => forgets && begin < later.at && !(end < earlier.askedAt));
+  return fault && { assumption: REMEMBERED, fault: fault.id };
+}
+
+/**
+ * Of several masters: whether a hold was told so long after one of them lost its data that the client knew. Votes from
+ * before that do not count any more, so it had a majority without them.
+ */
+function isVotedAnew({ lane, toldAt }, { assumption, from }, { run, faults, stall }) {
+  if (run.skews === undefined || assumption !== 'restart without persistence' || toldAt < from + NOTICES) return false;
+  const meets = (begin, end = Infinity) => begin < toldAt && end > from;
+  return !(
+    faults.some(({ client, begin, end }) => client === lane && meets(begin, end)) ||
+    stall.some((each) => laneOf(each) === lane && meets(each.from, each.to))
+  );
+}
+
+/** What may have taken data of all keys from a master between two moments. */
+export const lossBetween = ({ breaks }, from, to) =>
+  breaks.find(
+    (each) => each.assumption !== 'force release' && each.keys === undefined && each.from < to && each.to > from,
+  ) ?? breaks.find((each) => each.assumption === LOST && each.from < to && each.to > from);
 
 const concerns = (each, keys) => each.keys === undefined || keys.some((key) => each.keys.includes(key));
 

@@ -2,12 +2,13 @@ import { readModel } from './model.mjs';
 import { beliefs } from './rules/beliefs.mjs';
 import { exclusion } from './rules/exclusion.mjs';
 import { fencing } from './rules/fencing.mjs';
+import { latches } from './rules/latches.mjs';
 import { remains } from './rules/remains.mjs';
 import { service } from './rules/service.mjs';
 import { tokens } from './rules/tokens.mjs';
 import { waiting } from './rules/waiting.mjs';
 
-const RULES = [exclusion, tokens, fencing, waiting, service, beliefs, remains];
+const RULES = [exclusion, tokens, fencing, waiting, service, beliefs, latches, remains];
 
 /**
  * Judges a history: what must not happen and did (`violations`), and what did because an assumption had been broken on

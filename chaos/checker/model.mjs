@@ -15,7 +15,8 @@ export function readModel(events) {
   const operations = new Map();
   const faults = new Map();
   const failovers = new Map();
-  const rest = { stall: [], surprise: [], left: [], eternal: [], pulse: [], begin: [], end: [] };
+  const latches = new Map();
+  const rest = { stall: [], surprise: [], left: [], eternal: [], revived: [], pulse: [], begin: [], end: [] };
   for (const event of events) {
     const operation = operations.get(event.op);
     if (event.type === 'invoke') {
@@ -24,6 +25,8 @@ export function readModel(events) {
       faults.set(event.id, { ...faults.get(event.id), ...event, [event.phase]: event.at });
     } else if (event.type === 'failover') {
       failovers.set(event.id, { ...failovers.get(event.id), ...event, [event.phase]: event.at });
+    } else if (event.type === 'latch') {
+      latches.set(event.id, { ...latches.get(event.id), ...event, [event.phase]: event.at });
     } else if (operation !== undefined && OUTCOMES.includes(event.type)) {
       operation.outcome = event;
     } else if (operation !== undefined && MARKS.includes(event.type)) {
@@ -48,6 +51,7 @@ export function readModel(events) {
     operation: (op) => operations.get(op),
     holds,
     faults: [...faults.values()],
+    latches: [...latches.values()],
     failovers: [...failovers.values()],
     breaks: readBreaks([...faults.values()], [...failovers.values()]),
     ...rest,
@@ -86,7 +90,7 @@ function holdsOf({
 
 /**
  * A grant is for several of a process in turn, who have its tokens one after the other: what they have has been asked for
- * (`askedAt`) when the first of them asked.
+ * (`askedAt`) when the first of them asked, and was told (`toldAt`) when that one was.
  */
 function noteTurns(holds, operations) {
   for (const operation of operations.values()) operation.askedAt = operation.invokedAt;
@@ -96,6 +100,7 @@ function noteTurns(holds, operations) {
     const first = firsts.get(place);
     if (first === undefined || hold.token - first.token >= TURNS) firsts.set(place, hold);
     hold.askedAt = Math.min(hold.invokedAt, firsts.get(place).invokedAt);
+    hold.toldAt = Math.min(hold.okAt, firsts.get(place).okAt);
     const operation = operations.get(hold.op);
     operation.askedAt = Math.min(operation.askedAt, hold.askedAt);
   }

@@ -12,6 +12,9 @@ const AFTER_FAILURE = 30;
 /** What holders are told in vain: what they had is gone, or Redis does not answer. */
 const LOSSES = ['LOCK_LOST', 'LOCK_STORE', 'LOCK_NOT_HELD'];
 
+/** ms: until it is told to stop. */
+const STANDS_FOR = 1e9;
+
 const ABORTED = Object.assign(new Error('the caller gave up'), { code: 'ABORTED' });
 
 /** Does what the schedule says, through the library, and writes down how it went. */
@@ -50,6 +53,33 @@ export class Operations {
       clearTimeout(timer);
     }
     if (plan.pause > 0) await sleep(plan.pause);
+  }
+
+  /** Stands for election to `key` until what this answers is called; leads for as long as `lengths` say. */
+  stand(key, lengths) {
+    const ask = (length) =>
+      this.#invoke({ kind: 'election', keys: [key], mode: 'exclusive', through: 'election', wait: STANDS_FOR, length });
+    let operation = ask(lengths.next().value);
+    let term;
+    let stops = false;
+    const election = this.#service.getLeaderElection(key, {
+      onElected: async (handle) => {
+        if (stops) return;
+        term = this.#hold(operation, handle);
+        await term;
+        operation = ask(lengths.next().value);
+        // It waits for this listener.
+        void election.resign();
+      },
+    });
+    election.start();
+    return async () => {
+      stops = true;
+      // What a term that is stopped looks like is for others to test.
+      await term;
+      await election.stop();
+      if (operation.isOpen) operation.fail('ABORTED');
+    };
   }
 
   #invoke(plan, within) {

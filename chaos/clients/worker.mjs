@@ -1,11 +1,12 @@
 // A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends by
 // being told to, by being killed, or with the process that started it.
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
 import { serve } from '../../test/support/worker-kit.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
 import { planOperations } from '../schedule/operations.mjs';
+import { createLockService, resolveModuleOptions } from './library.mjs';
+import { Random } from '../schedule/random.mjs';
+import { LatchLoop } from './latches.mjs';
 import { Operations } from './operations.mjs';
 import { Pulse } from './pulse.mjs';
 import { watchForStalls } from './stalls.mjs';
@@ -15,12 +16,18 @@ const silent = { debug() {}, log() {}, warn() {}, error() {} };
 let service;
 let operations;
 let pulse;
+let latches;
+let resign;
 let history;
 let running = [];
 let stopped = false;
 
+function* lengthsOfTerms(random) {
+  for (;;) yield random.chance(0.7) ? random.between(0, 200) : random.between(200, 3_000);
+}
+
 serve({
-  async start({ options, client, origin, file, seed, keys, kinds, loops }) {
+  async start({ options, client, origin, file, seed, keys, kinds, loops, crown, gate }) {
     const now = clockSince(BigInt(origin));
     history = new HistoryWriter(file, now, { client });
     const escaped = (what) => (error) => history.note('surprise', { text: `${what}: ${error?.stack ?? error}` });
@@ -35,6 +42,8 @@ serve({
     history.note('up');
     operations = new Operations({ service, history, now, client });
     pulse = new Pulse({ service, history, now, client });
+    resign = operations.stand(crown, lengthsOfTerms(new Random(seed, `${client}/terms`)));
+    if (gate !== undefined) latches = new LatchLoop({ service, history, client, seed, key: gate });
     running = Array.from({ length: loops }, async (_, loop) => {
       for (const operation of planOperations({ seed, client, loop, keys, kinds })) {
         if (stopped) return;
@@ -51,7 +60,7 @@ serve({
   /** Ends what goes on, and asks for each key once more: now that all is well it must be had. */
   async finish(keys, wait) {
     stopped = true;
-    await Promise.all(running);
+    await Promise.all([...running, resign(), latches?.stop()]);
     await Promise.all(
       keys.map((key) =>
         operations.perform({

@@ -32,7 +32,8 @@ function kind(name, strike, lasts) {
 function more({ random }, name) {
   if (name === 'network slow') return { ms: random.between(10, 120) };
   // Commands are answered, or it would be another fault.
-  return name === 'subscribers deaf' ? { lines: 'subscribers', serverNotices: random.chance(0.5) } : {};
+  if (name === 'subscribers deaf') return { lines: 'subscribers', serverNotices: random.chance(0.5) };
+  return name === 'subscribers mute' ? { lines: 'subscribers' } : {};
 }
 
 /** What happens between a client and servers. */
@@ -44,5 +45,6 @@ export const NETWORK = [
   kind('replies late', (proxy, where) => proxy.holdReplies(where), [50, 1_000]),
   kind('replies lost', (proxy, where) => proxy.loseReplies(where), [50, 1_000]),
   kind('subscribers deaf', (proxy, where, { serverNotices }) => proxy.goDeaf(where, { serverNotices })),
+  kind('subscribers mute', (proxy, where) => proxy.goMute(where)),
   kind('requests lost', (proxy, where) => proxy.loseRequests(where), [50, 1_000]),
 ];

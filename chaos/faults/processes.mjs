@@ -1,5 +1,18 @@
+/** Elsewhere clocks count the time for which a machine is suspended. */
+const SUSPENDED = [
+  {
+    name: 'client suspended',
+    plan: ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(50, 1_500) }),
+    async begin({ clients }, { client }) {
+      await clients.get(client).suspend();
+      return () => clients.get(client).resume();
+    },
+  },
+];
+
 /** What happens to client processes. */
 export const PROCESSES = [
+  ...(process.platform === 'linux' ? SUSPENDED : []),
   {
     name: 'client stopped',
     plan: ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(50, 1_500) }),

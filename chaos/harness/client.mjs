@@ -30,6 +30,14 @@ export class Client {
     this.#process.goOn();
   }
 
+  suspend() {
+    return this.#process.suspend();
+  }
+
+  resume() {
+    this.#process.resume();
+  }
+
   block(ms) {
     // It may be killed meanwhile.
     return this.#process.call('block', ms).catch(() => undefined);

@@ -24,13 +24,13 @@ export class Injector {
       faults.map(async (fault) => {
         await sleep(Math.max(0, startedAt + fault.at - this.#now()));
         const kind = this.#kinds.get(fault.kind);
-        await this.#inTurn(this.#targetOf(kind, fault), () => this.#happen(kind, fault));
+        await this.#inTurn(this.#targetsOf(kind, fault), () => this.#happen(kind, fault));
       }),
     );
   }
 
-  async #happen({ strikes, breaks, lossless, ready, begin }, { at: planned, ...fault }) {
-    const what = { ...fault, strikes, breaks, lossless, planned };
+  async #happen({ strikes, breaks, forgets, lossless, ready, begin }, { at: planned, ...fault }) {
+    const what = { ...fault, strikes, breaks, forgets, lossless, planned };
     const note = (phase, details) => this.#history.note('fault', { phase, ...what, ...details });
     await ready?.(this.#world, fault);
     note('begin');
@@ -52,16 +52,17 @@ export class Injector {
     }
   }
 
-  async #inTurn(target, happen) {
-    const turn = Promise.resolve(this.#busy.get(target)).then(happen);
-    this.#busy.set(target, turn);
+  async #inTurn(targets, happen) {
+    const turn = Promise.all(targets.map((target) => this.#busy.get(target))).then(happen);
+    for (const target of targets) this.#busy.set(target, turn);
     await turn;
   }
 
   /** What two faults cannot strike at the same time. */
-  #targetOf({ strikes }, { client, server, key }) {
-    const struck = this.#world.topology.serversInTurn ? 'any' : server;
-    if (strikes === 'data') return server === undefined ? `key ${key}` : `server ${struck}`;
-    return `${strikes} ${strikes === 'server' ? struck : client}`;
+  #targetsOf({ strikes }, { client, server, key, away = [server] }) {
+    const struck = this.#world.topology.serversInTurn ? ['any'] : away;
+    if (strikes === 'data' && server === undefined) return [`key ${key}`];
+    if (strikes === 'data' || strikes === 'server') return struck.map((each) => `server ${each}`);
+    return [`${strikes} ${client}`];
   }
 }

@@ -4,8 +4,14 @@ const EVERY = 200;
 /** ms in which the leases of the dead have ended, and their places are stale. */
 const PATIENCE = 15_000;
 
-/** Last fencing tokens, and notes of acquisitions that left before they came: they stay for a while, and end by themselves. */
-const MAY_STAY = /^[^{]*:(fence|gone):/;
+/**
+ * Last fencing tokens, notes of acquisitions that left before they came, and of latches that have been counted down: they
+ * stay for a while, and end by themselves.
+ */
+const MAY_STAY = /^[^{]*:(fence|gone|counted):/;
+
+/** Nothing, where a server is away for long. */
+const inTime = (work) => Promise.race([work, sleep(EVERY * 5, undefined, { ref: false })]).catch(() => undefined);
 
 /** Looks at what is in Redis: that all of it has an end while the run lasts, and that nothing is left after it. */
 export class LeftoverWatch {
@@ -22,12 +28,11 @@ export class LeftoverWatch {
   begin() {
     this.#running = (async () => {
       while (!this.#stopped) {
-        // A server may be away.
-        const keys = await Promise.race([this.#topology.keysLeft(), sleep(EVERY * 5, [], { ref: false })]).catch(
-          () => [],
-        );
+        const keys = (await inTime(this.#topology.keysLeft())) ?? [];
         const eternal = keys.filter(({ ttl }) => ttl === -1).map(({ key }) => key);
         if (eternal.length > 0) this.#history.note('eternal', { keys: eternal });
+        const revived = (await inTime(this.#topology.revived?.() ?? [])) ?? [];
+        if (revived.length > 0) this.#history.note('revived', { holds: revived });
         await sleep(EVERY);
       }
     })();

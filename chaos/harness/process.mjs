@@ -1,11 +1,13 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { SuspendedMachine } from '../../testbed/suspended-machine.mjs';
 import { Guard } from '../../scripts/lib/guard.mjs';
 
 /** A process that can be called, stopped, continued and killed; it ends with this one at the latest. */
 export class ClientProcess {
   #child;
   #guard = new Guard();
+  #machine = new SuspendedMachine();
   #calls = new Map();
   #count = 0;
 
@@ -16,7 +18,7 @@ export class ClientProcess {
   constructor(script) {
     this.#child = fork(fileURLToPath(new URL(script, import.meta.url)), [], {
       execArgv: [],
-      env: { ...process.env, NODE_OPTIONS: '' },
+      env: { ...process.env, ...this.#machine.env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       detached: true,
     });
@@ -30,6 +32,7 @@ export class ClientProcess {
     this.exited = new Promise((resolve) => {
       this.#child.once('exit', () => {
         this.#guard.release();
+        this.#machine[Symbol.dispose]();
         for (const { reject } of this.#calls.values()) reject(new Error('the process has ended'));
         this.#calls.clear();
         resolve(this.#guard.dispose());
@@ -56,6 +59,15 @@ export class ClientProcess {
 
   goOn() {
     this.#child.kill('SIGCONT');
+  }
+
+  /** Stops it as the machine does that sleeps: its clock and its timers do not count the time until `resume`. Linux only. */
+  suspend() {
+    return this.#machine.suspend(this.#child.pid);
+  }
+
+  resume() {
+    this.#machine.resume(this.#child.pid);
   }
 
   kill() {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
-import { deafen } from '../../testbed/deaf-link.mjs';
+import { deafen, mute } from '../../testbed/deaf-link.mjs';
 
 /**
  * Stands between one client and one server and makes the network misbehave. It knows bytes, and which connections have
@@ -84,6 +84,16 @@ export class Proxy {
     }
   }
 
+  /** What clients send on the chosen lines gets lost for good, and what servers send arrives. */
+  goMute(where) {
+    for (const line of this.#lines) {
+      if (!where(line)) continue;
+      this.#lines.delete(line);
+      this.#deaf.add(line);
+      line.goMute();
+    }
+  }
+
   async heal() {
     this.#fault = {};
     for (const line of this.#lines) {
@@ -163,6 +173,12 @@ class Line {
   flush() {
     for (const entry of this.#waiting) entry.due = 0;
     this.#passDue();
+  }
+
+  goMute() {
+    clearTimeout(this.#timer);
+    this.#waiting = [];
+    mute(this.client, this.server);
   }
 
   #pass(direction, action) {

@@ -9,6 +9,8 @@ export interface ChaosOptions {
   readonly installation: RedisInstallation;
   /** Only faults that leave the assumptions of the docs alone. */
   readonly onlyKept?: boolean;
+  /** Only faults of these names. */
+  readonly only?: readonly string[];
   readonly say?: (text: string) => void;
 }
 

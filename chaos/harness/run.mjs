@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StepFailed } from '../../scripts/lib/run.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -14,10 +15,15 @@ import { LeftoverWatch } from './leftovers.mjs';
 import { ClientProcess } from './process.mjs';
 
 const KEYS = ['red', 'green', 'blue'];
+/** For which key all clients stand for election, and at which latch they wait. */
+const CROWN = 'crown';
+const GATE = 'gate';
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 const LOOPS = 3;
 /** Short, so that much happens. */
 const OPTIONS = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
+/** ms after the last fault in which clients connect again: until then they are told that Redis is out of reach. */
+const RECONNECTS = 1_000;
 /** ms in which a key must be had once all faults are over: leases of the dead, places that nobody asks for any more. */
 const NORMAL_AGAIN = 15_000;
 /** ms after which a client is left alone that has not come to its end: what it never told is seen in its history. */
@@ -30,7 +36,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const origin = process.hrtime.bigint();
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
-  const topology = await start({ installation, clients: CLIENTS, keys: KEYS });
+  const topology = await start({ installation, clients: CLIENTS, keys: [...KEYS, CROWN, GATE], seed: options.seed });
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed: options.seed }),
     operator: new ClientProcess('../clients/operator.mjs'),
@@ -52,7 +58,14 @@ export async function runChaos({ topology: name, installation, ...options }) {
 }
 
 function clientsOf(topology, shared) {
-  const settings = { ...shared, keys: KEYS, kinds: topology.lockKinds, loops: LOOPS };
+  const settings = {
+    ...shared,
+    keys: KEYS,
+    kinds: topology.lockKinds,
+    loops: LOOPS,
+    crown: CROWN,
+    gate: topology.keepsLatches === false ? undefined : GATE,
+  };
   const clientOf = (name) => {
     const options = { ...OPTIONS, connection: topology.connectionOf(name) };
     return new Client(name, { ...settings, options });
@@ -63,7 +76,7 @@ function clientsOf(topology, shared) {
 async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length }) {
   history.note('begin', {
     ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS },
-    ...{ servers: topology.servers.length, ...OPTIONS },
+    ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...OPTIONS },
   });
   await topology.watch?.(history, now);
   await operator.call('start', { ...OPTIONS, connection: topology.connectionOf() });
@@ -71,8 +84,16 @@ async function begin(topology, { clients, operator, leftovers }, { history, now,
   leftovers.begin();
 }
 
-async function makeFaults(topology, { clients, operator }, { seed, length, onlyKept = false, say, history, now }) {
-  const kinds = topology.faults.filter(({ breaks }) => !onlyKept || breaks === undefined);
+async function makeFaults(
+  topology,
+  { clients, operator },
+  { seed, length, onlyKept = false, only, say, history, now },
+) {
+  const kinds = topology.faults
+    .filter(({ breaks, forgets }) => !onlyKept || (breaks === undefined && !forgets))
+    .filter(({ name }) => only === undefined || only.includes(name));
+  const missing = only?.find((name) => kinds.every((kind) => kind.name !== name));
+  if (missing !== undefined) throw new StepFailed(`--faults: on ${topology.name} there is no '${missing}'`);
   const { servers } = topology;
   const places = { servers: servers.length, networks: topology.networkOf(CLIENTS[0]).length };
   const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, ...places });
@@ -80,7 +101,7 @@ async function makeFaults(topology, { clients, operator }, { seed, length, onlyK
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
   const world = { topology, servers, clients, operator };
   await new Injector({ world, history, now, kinds }).run(faults, startedAt);
-  await sleep(Math.max(0, startedAt + length - now()));
+  await sleep(Math.max(RECONNECTS, startedAt + length - now()));
   await topology.untilWhole?.();
   say?.('all faults are over: every client asks for every key once more');
   history.note('calm');

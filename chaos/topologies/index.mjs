@@ -4,6 +4,7 @@ import { StepFailed } from '../../scripts/lib/run.mjs';
 const TOPOLOGIES = {
   single: () => import('./single.mjs'),
   redlock: () => import('./redlock.mjs'),
+  'redlock-5': () => import('./redlock-5.mjs'),
   sentinel: () => import('./sentinel.mjs'),
   cluster: () => import('./cluster.mjs'),
 };

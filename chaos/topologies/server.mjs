@@ -8,6 +8,19 @@ const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always'];
 /** Where that is: from Redis 7 on, and before. */
 const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
 
+const REVIVED = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+local revived = {}
+for _, gone in ipairs(redis.call('KEYS', 'lock:gone:*')) do
+  local state = 'lock:state:' .. string.sub(gone, 11)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', gone, string.format('(%.0f', now), '+inf')) do
+    local hold = redis.call('HGET', state, id)
+    if hold and tonumber(string.match(hold, '^%S+ (%d+)')) > now then revived[#revived + 1] = state .. ' ' .. id end
+  end
+end
+return revived`;
+
 /** A Redis with persistence whose life is in the hands of the run. */
 export class Server {
   #process;
@@ -73,6 +86,11 @@ export class Server {
     const keys = await Promise.all([...names].map(async (key) => ({ key, ttl: await this.#admin.pttl(key) })));
     // -2: it has ended between the two commands.
     return keys.filter(({ ttl }) => ttl !== -2);
+  }
+
+  /** Holds that are there though it is remembered that they have left, or were ended by force. The clock is `skew` ms ahead. */
+  async revived(skew = 0) {
+    return this.#admin.eval(REVIVED, 0, skew);
   }
 
   async stop() {

@@ -16,6 +16,7 @@ export async function start({ installation, clients }) {
     /** The module's `connection`, of a client or (without one) past all proxies. */
     connectionOf: (client) => (client === undefined ? server.url : networks.of(client)[0].url),
     keysLeft: () => server.keysWithTtl(),
+    revived: () => server.revived(),
     async stop() {
       await networks.close();
       await server.stop();

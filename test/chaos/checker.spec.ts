@@ -337,6 +337,75 @@ describe('all else', () => {
   });
 });
 
+/** Of several masters, whose clocks are seconds apart. */
+function mastersApart(): ChaosStory {
+  const story = new ChaosStory({ skews: [-2_000, 0, 3_000] });
+  story.hold('a.1', { from: 1_000, to: 1_100, token: 9 });
+  story.hold('b.1', { from: 1_500, to: 1_550, token: 8 });
+  return story;
+}
+
+describe('several masters with clocks of their own', () => {
+  it('tokens that fall are excused only by a master that forgot the last one in between', () => {
+    expect(broken(mastersApart())).toContain('tokens');
+    const forgotten = mastersApart();
+    forgotten.fault('majority back empty', { begin: 1_200, end: 1_400, forgets: true });
+    expect(check(forgotten.events)).toMatchObject({
+      violations: [],
+      excused: [{ assumption: 'tokens remembered' }, {}],
+    });
+    const before = mastersApart();
+    before.fault('majority back empty', { begin: 200, end: 400, forgets: true });
+    expect(broken(before)).toContain('tokens');
+  });
+
+  it.each([
+    ['before it forgot', 1_210, []],
+    ['long after it forgot, so that its vote did not count any more', 1_500, ['exclusion']],
+  ])('a master that forgot its vote excuses a hold that was told %s', (_, from, rules) => {
+    const story = new ChaosStory({ skews: [0, 0, 0] });
+    story.hold('a.1', { askedAt: 1_100, from, to: 1_700, token: 1 });
+    story.hold('b.1', { from: 1_600, to: 1_650, token: 2 });
+    story.fault('vote forgotten', { begin: 1_200, end: 1_300, breaks: 'restart without persistence', forgets: true });
+    expect(broken(story)).toEqual(rules);
+  });
+});
+
+describe('latches', () => {
+  /** A latch that was set to two, and a waiter that was told that it is open; it was counted down so often. */
+  function latch(counts: number, outcome: unknown = true): ChaosStory {
+    const story = new ChaosStory();
+    const call = (id: string, what: string, begin: number, end: number, details: object = {}): void => {
+      story.event(begin, 'latch', { client: 'a.1', id, what, phase: 'begin', ...details });
+      story.event(end, 'latch', { client: 'a.1', id, phase: 'end', outcome: what === 'await' ? outcome : true });
+    };
+    call('set', 'set', 1_000, 1_010, { count: 2 });
+    call('wait', 'await', 1_020, 9_000);
+    for (let i = 0; i < counts; i++) call(`count ${i}`, 'count', 1_100 + i, 1_110 + i);
+    return story;
+  }
+
+  const lost = (story: ChaosStory, begin: number): ChaosStory => {
+    story.fault('all deleted', { begin, breaks: 'data deleted' });
+    return story;
+  };
+
+  it('a waiter is told that a latch is open only when it was counted down', () => {
+    expect(broken(latch(2))).toEqual([]);
+    expect(broken(latch(1))).toEqual(['latches']);
+  });
+
+  it('data that were lost excuse that before the waiter has seen the latch, and not later', () => {
+    expect(broken(lost(latch(1), 1_500))).toEqual([]);
+    expect(broken(lost(latch(1), 6_000))).toEqual(['latches']);
+  });
+
+  it('nobody is told of a loss where nothing was lost', () => {
+    expect(broken(latch(1, 'LOCK_LATCH_LOST'))).toEqual(['latches']);
+    expect(broken(lost(latch(1, 'LOCK_LATCH_LOST'), 6_000))).toEqual([]);
+  });
+});
+
 describe('what is told of it', () => {
   const story = storyOf(['a.1', { from: 1_000, to: 1_500, token: 7 }], ['b.1', { from: 1_200, to: 1_250, token: 8 }]);
   story.fault('network cut', { begin: 2_000, end: 2_100, alone: true, client: 'b' });

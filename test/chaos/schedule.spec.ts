@@ -35,6 +35,6 @@ it('the same seed makes the same operations, of each caller its own', () => {
 });
 
 it('says of a topology that there is none, and which there are', async () => {
-  const message = '--topology: there is no ring; there are single, redlock, sentinel, cluster';
+  const message = '--topology: there is no ring; there are single, redlock, redlock-5, sentinel, cluster';
   await expect(loadTopology('ring')).rejects.toThrow(message);
 });

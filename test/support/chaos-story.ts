@@ -26,7 +26,7 @@ export class ChaosStory {
   private faults = 0;
   private failovers = 0;
 
-  constructor(private readonly options: { readonly permits?: number } = {}) {}
+  constructor(private readonly options: { readonly permits?: number; readonly skews?: readonly number[] } = {}) {}
 
   /** Any event. */
   event(at: number, type: string, details: object = {}): this {
@@ -79,8 +79,8 @@ export class ChaosStory {
 
   /** All of it in the order of time, with a beginning and an end. */
   get events(): ChaosEvent[] {
-    const { permits = 3 } = this.options;
-    const begin = { at: 0, type: 'begin', seed: 1, topology: 'single', length: 60_000, permits };
+    const { permits = 3, skews } = this.options;
+    const begin = { at: 0, type: 'begin', seed: 1, topology: 'single', length: 60_000, permits, skews };
     const places = { clients: ['a', 'b', 'c'], keys: ['stock', 'other'] };
     return [
       { ...begin, ...places },

@@ -1,4 +1,4 @@
-import { excuseOf } from '../assumptions.mjs';
+import { excuseOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
  * The resource that exclusive holders write to, with their tokens; it refuses whatever is below the largest it has seen.
@@ -42,11 +42,13 @@ export function fencing(model) {
   return found;
 }
 
+const earlierOf = (one, other) => (one.askedAt < other.askedAt ? one : other);
+
 const fault = (model, at, one, other, message) => ({
   rule: 'fencing',
   at,
   key: one.key,
   message,
   operations: [one.op, other.op],
-  excuse: excuseOf(model, one, other),
+  excuse: excuseOf(model, one, other) ?? forgottenBetween(model, earlierOf(one, other), { at }),
 });

@@ -1,9 +1,11 @@
 /** Nothing stays behind in Redis, nothing that is there lasts for ever, and nothing happens that nobody expects. */
-export function remains({ left, eternal, surprise, end }) {
+export function remains({ left, eternal, revived, surprise, end }) {
   const found = [];
   const add = (rule, at, message) => found.push({ rule, at, message, operations: [] });
   for (const { at, keys } of left) if (keys.length > 0) add('remains', at, `left in Redis: ${keys.join(', ')}`);
   for (const { at, keys } of eternal) add('remains', at, `without a TTL: ${keys.join(', ')}`);
+  for (const { at, holds } of revived)
+    add('remains', at, `held again after it was given back or ended: ${holds.join(', ')}`);
   for (const { at, client, text } of surprise) add('surprise', at, `${client}: ${text}`);
   // Of a history that breaks off nothing is known.
   if (end.length === 0) add('incomplete', 0, 'the history has no end');

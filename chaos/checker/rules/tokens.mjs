@@ -1,4 +1,4 @@
-import { excuseOf } from '../assumptions.mjs';
+import { excuseOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
  * Fencing tokens grow, in three ways to say it: whoever asked after somebody had been told has a larger one, always;
@@ -6,8 +6,9 @@ import { excuseOf } from '../assumptions.mjs';
  */
 export const tokens = (model) => [...growth(model), ...order(model), ...reentry(model)];
 
-/** Needs no excuse: no assumption but that of the servers' clocks stands behind it, and no fault touches these. */
-function growth({ operations }) {
+/** The one assumption behind it is that of the servers' clocks: where these differ, somebody has to remember the last token. */
+function growth(model) {
+  const { operations } = model;
   const granted = operations.filter(({ isGranted, reenters }) => isGranted && !reenters);
   const steps = granted
     .flatMap((operation) =>
@@ -28,9 +29,15 @@ function growth({ operations }) {
     }
     const floor = floors.get(id);
     if (floor !== undefined && token <= floor.token) {
-      found.push(falls(key, floor, { op: operation.op, at: operation.outcome.at, token }, 'and was asked for later'));
+      const later = { op: operation.op, at: operation.outcome.at, token };
+      found.push({
+        ...falls(key, floor, later, 'and was asked for later'),
+        excuse: forgottenBetween(model, floor, later),
+      });
     }
-    if (token > (largest.get(key)?.token ?? -1)) largest.set(key, { op: operation.op, token });
+    if (token > (largest.get(key)?.token ?? -1)) {
+      largest.set(key, { op: operation.op, token, askedAt: operation.askedAt });
+    }
   }
   return found;
 }
@@ -46,7 +53,7 @@ function order(model) {
     if (other !== undefined && hold.token <= other.token) {
       found.push({
         ...falls(hold.key, other, { ...hold, at: hold.from }, 'and held it later'),
-        excuse: excuseOf(model, other, hold),
+        excuse: excuseOf(model, other, hold) ?? forgottenBetween(model, other, { at: hold.from }),
       });
     }
     largest.set(hold.key, twoOfDifferentOwners([...before, hold]));

@@ -1,0 +1,49 @@
+import { laneOf } from '../model.mjs';
+import { lossBetween } from '../assumptions.mjs';
+
+/** ms after which a waiter has seen the latch, or was told that Redis does not answer: some commands that time out. */
+const SEES = 2_500;
+
+/** How a call may fail: Redis failed, it has lost the latch, the caller gave up. */
+const EXPECTED = ['LOCK_STORE', 'LOCK_LATCH_LOST', 'ABORTED'];
+
+/**
+ * Who waits for a latch and is told that it is open was told the truth: as many as it was set to have counted it down.
+ * One that has seen it closed is told of a loss by an error, and of none where there was none.
+ */
+export function latches(model) {
+  const found = [];
+  for (const wait of model.latches) {
+    const { what, id, begin, end, outcome } = wait;
+    if (end === undefined) continue;
+    const say = (message, excuse) =>
+      found.push({ rule: 'latches', at: end, message: `${id} ${message}`, operations: [], excuse });
+    if (typeof outcome === 'string' && !EXPECTED.includes(outcome)) say(`was told ${outcome}`);
+    if (what !== 'await') continue;
+    const set = lastSetBefore(model.latches, begin);
+    if (set === undefined) continue;
+    if (outcome === true && countsBetween(model.latches, set.begin, end) < set.count) {
+      const latest = begin + SEES + stalledFrom(wait, model);
+      say(
+        `was told that the latch is open, and ${set.id} had set it to ${set.count}`,
+        lossBetween(model, set.begin, latest),
+      );
+    }
+    if (outcome === 'LOCK_LATCH_LOST' && lossBetween(model, 0, end) === undefined) {
+      say('was told that the latch was lost, and nothing was');
+    }
+  }
+  return found;
+}
+
+const lastSetBefore = (all, at) =>
+  all.filter(({ what, outcome, end }) => what === 'set' && outcome === true && end <= at).at(-1);
+
+const countsBetween = (all, from, to) =>
+  all.filter(({ what, begin }) => what === 'count' && begin >= from && begin <= to).length;
+
+/** For how long its process did not run while it waited. */
+const stalledFrom = ({ client, begin, end }, { stall }) =>
+  stall
+    .filter((each) => laneOf(each) === laneOf({ client }))
+    .reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, end) - Math.max(from, begin)), 0);

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../schedule/random.mjs';
+
+/** ms */
+const WAIT = 6_000;
+/** ms for which a latch stays closed without a count-down: longer than any run. */
+const EXPIRE = 3_600_000;
+
+/** Closes a latch again and again, waits for it and counts it down, and writes down how that went. */
+export class LatchLoop {
+  #latch;
+  #history;
+  #client;
+  #random;
+  #count = 0;
+  #stopped = new AbortController();
+  #running;
+
+  constructor({ service, history, client, seed, key }) {
+    this.#latch = service.getCountDownLatch(key);
+    this.#history = history;
+    this.#client = client;
+    this.#random = new Random(seed, `${client}/latch`);
+    this.#running = this.#loop();
+  }
+
+  stop() {
+    this.#stopped.abort();
+    return this.#running;
+  }
+
+  async #loop() {
+    const { signal } = this.#stopped;
+    const waits = new Set();
+    while (!signal.aborted) {
+      // So many that a latch stays closed for some seconds: waiters are to see it closed when its data are lost.
+      const count = this.#random.between(4, 10);
+      await this.#note('set', () => this.#latch.trySetCount(count, { expire: EXPIRE }), { count });
+      const wait = this.#note('await', () => this.#latch.await({ waitTimeout: WAIT, signal }));
+      waits.add(wait);
+      void wait.then(() => waits.delete(wait));
+      await sleep(this.#random.between(200, 3_000), undefined, { signal }).catch(() => undefined);
+      await this.#note('count', () => this.#latch.countDown());
+    }
+    await Promise.all(waits);
+    // Nothing is to be left in Redis.
+    for (let left = 1; left > 0;) left = Number(await this.#note('count', () => this.#latch.countDown())) || 0;
+  }
+
+  async #note(what, work, details) {
+    const id = `${this.#client}.${++this.#count}`;
+    this.#history.note('latch', { phase: 'begin', id, what, ...details });
+    const outcome = await work().catch(({ name, code }) => (name === 'AbortError' ? 'ABORTED' : (code ?? name)));
+    this.#history.note('latch', { phase: 'end', id, outcome });
+    return outcome;
+  }
+}

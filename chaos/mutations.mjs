@@ -1,0 +1,91 @@
+const BELIEF = 'lib/engine/belief.ts';
+const CLOCK = 'lib/common/suspension-detector.ts';
+const LATCH_WATCH = 'lib/engine/latch-watch.ts';
+const SEAT = 'lib/store/quorum/seat.ts';
+const TALLY = 'lib/store/quorum/tally.ts';
+const TOKEN = 'lib/store/quorum/write-token.ts';
+
+/**
+ * Lines of the library, and what each is made of to see whether chaos finds it out: on which topology.
+ * `from` stands there once. With `kept` nothing that the docs presume is broken, so that nothing is excused; with
+ * `only` there are faults of these kinds alone, those that the line is there for.
+ */
+export const MUTATIONS = [
+  {
+    name: 'unwritten-token',
+    what: 'Redlock: a token is not written to a majority',
+    ...{ file: TOKEN, topology: 'redlock', kept: true },
+    from: 'const decided = await write(environment, { key, id, token, turns: reserved }, held, seats);',
+    to: `for (const seat of held) seat.token = token;\n    const decided = 'written';`,
+  },
+  {
+    name: 'ignored-epoch',
+    what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
+    ...{ file: SEAT, topology: 'redlock', only: ['vote forgotten'] },
+    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
+    to: 'return counts && this.until > now;',
+  },
+  {
+    name: 'minority-renewal',
+    what: 'Redlock: a renewal counts that one of three masters has confirmed',
+    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority back empty'] },
+    from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'if (left.length >= 1) return [...left].sort((a, b) => b - a)[0];',
+  },
+  {
+    name: 'ignored-tombstones',
+    what: 'Redlock: an acquisition that has left, or was ended by force, is granted all the same',
+    ...{ file: 'lua/shared/gone.lua', topology: 'redlock' },
+    from: 'return remembered and tonumber(remembered) > now',
+    to: 'return false',
+  },
+  {
+    name: 'extend-from-arrival',
+    what: 'Redlock: what `extend` has set counts from the arrival of the answer',
+    ...{ file: 'lib/engine/hold-keeper.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
+    from: 'else this.heard(hold, question, left);',
+    to: 'else this.heard(hold, { ...question, sent: this.environment.clock.now() }, left);',
+  },
+  {
+    name: 'vote-after-revoke',
+    what: 'Redlock: a vote is taken again where the hold was ended by force',
+    ...{ file: 'lua/reinstate.lua', topology: 'redlock' },
+    from: 'if has_left(id) then return -1 end',
+    to: '',
+  },
+  {
+    name: 'lasting-belief',
+    what: 'belief never shrinks',
+    ...{ file: BELIEF, topology: 'sentinel' },
+    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
+    to: 'this.end = Math.max(this.end, certain);',
+  },
+  {
+    name: 'uncounted-suspension',
+    what: 'the time for which a machine was suspended is not counted',
+    ...{ file: CLOCK, topology: 'single', only: ['client suspended'] },
+    from: 'if (isSuspension) this.suspended += found.most - known.least;',
+    to: '',
+  },
+  {
+    name: 'unnamed-force-release',
+    what: 'a force release ends whatever is held when it arrives',
+    ...{ file: 'lua/force-release.lua', topology: 'single' },
+    from: 'if granted_at[hold.id] == hold.since then',
+    to: 'if #ARGV > 1 then',
+  },
+  {
+    name: 'unmarked-latch',
+    what: 'a latch that is gone has opened',
+    ...{ file: LATCH_WATCH, topology: 'single', only: ['all deleted', 'server restarted empty'] },
+    from: 'waiter.refused(this.lost());',
+    to: 'waiter.answered(true);',
+  },
+];
+
+/** The text of a file with a mutation in it. */
+export function mutate(text, { name, from, to }) {
+  const parts = text.split(from);
+  if (parts.length !== 2) throw new Error(`mutation '${name}': what it changes stands there ${parts.length - 1} times`);
+  return parts.join(to);
+}
