@@ -140,7 +140,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -150,6 +150,8 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  -- Behind the new ticket: without any the key would be gone, and the new one would have no TTL.
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 

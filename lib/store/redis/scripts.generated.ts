@@ -205,7 +205,7 @@ return reply`,
   },
   acquire: {
     name: 'acquire',
-    sha1: 'c192a091fdced168f70d53f2b05f8d430e330b5a',
+    sha1: '5b28399ad6426a37874957e75d400719875ff305',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -518,7 +518,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -528,6 +528,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
@@ -718,7 +719,7 @@ return 1`,
   },
   extend: {
     name: 'extend',
-    sha1: '9c7363a38a3b2255c95dc0856499d32f33bacb56',
+    sha1: 'e4a4a81ae331128e96ced86f3cf5176588b0dcaa',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1003,7 +1004,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -1013,6 +1014,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
@@ -1289,7 +1291,7 @@ return { 1, left }`,
   },
   forceRelease: {
     name: 'force-release',
-    sha1: '00ae20659e56f702c7f9e55d2b56698174729396',
+    sha1: '85f992d0d7c0bd8b5fab2a1f2de55c702b7e998e',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1574,7 +1576,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -1584,6 +1586,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
@@ -1711,7 +1714,7 @@ return { count, told, settle(kept, ended, nil, 0) or -1 }`,
   },
   inspect: {
     name: 'inspect',
-    sha1: 'a38c527acf2d6ef85392d0a281a6bbe3109a6292',
+    sha1: '92ef4bc1f09b577e03598232a32c8bd271602039',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -1957,7 +1960,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -1967,6 +1970,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
@@ -2253,7 +2257,7 @@ return version`,
   },
   reinstate: {
     name: 'reinstate',
-    sha1: '6a1e01f44bc000eabe9a873135c693aac4f8c2f0',
+    sha1: '5595daaec513744d89c8672818597419596b2b4f',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2499,7 +2503,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -2509,6 +2513,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
@@ -2553,7 +2558,7 @@ return 1`,
   },
   release: {
     name: 'release',
-    sha1: '9097b8e99b44b74c4376b843824c64905279b92a',
+    sha1: '96cefb0fce913ec322f61f9541122a1183cd6e07',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -2858,7 +2863,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -2868,6 +2873,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
@@ -3097,7 +3103,7 @@ return replies`,
   },
   setLimit: {
     name: 'set-limit',
-    sha1: 'a92f2657178924f7f2026f05b626f7b61dca46bb',
+    sha1: 'c67f0a8068207541a2352ae0b29cf6dd69df5faf',
     source: `local STATE = KEYS[1]
 local QUEUE = KEYS[2]
 local WAITERS = KEYS[3]
@@ -3382,7 +3388,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) elseif place < 0 then sweep_parked() end
+    if place >= PARKED then unpark(client_of(id)) end
   end
   if request.turns == 0 and not had_ticket then count_fair(1) end
   local added
@@ -3392,6 +3398,7 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
+  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
