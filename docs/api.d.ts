@@ -560,6 +560,7 @@ export interface LockStore {
     readonly epoch: number;
     readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;
+    readonly outage?: LockStoreError | undefined;
     readonly keepsPermits: boolean;
     readonly latches: LatchStore | undefined;
     start(): Promise<void>;
