@@ -14,7 +14,9 @@ afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
 /** Only Linux says what its sockets wait for. */
-const onLinux = process.platform === 'linux' ? it : it.skip;
+const isLinux = process.platform === 'linux';
+const onLinux = isLinux ? it : it.skip;
+const WHERE = isLinux ? '' : ' (NOT TESTED HERE: only Linux tells the timers of sockets)';
 
 /** /proc/net/tcp: state 01 is established, timer 02 is keepalive, and its time is in hundredths of a second. */
 const SOCKET = /^\s*\d+: \S+:\S+ \S+:([0-9A-F]{4}) 01 \S+ ([0-9A-F]{2}):([0-9A-F]{8})/gm;
@@ -38,7 +40,7 @@ const withOptions = (options: RedisOptions) => (): LockConnectionOption => ({
 onLinux.each<[string, () => LockConnectionOption, atLeast: number, atMost: number]>([
   ['after ten idle seconds', url, 0, 10],
   ['when the user wants it', withOptions({ keepAlive: 50_000 }), 30, 50],
-])('C6 both connections ask for signs of life %s', async (_when, connection, atLeast, atMost) => {
+])(`C6 both connections ask for signs of life %s${WHERE}`, async (_when, connection, atLeast, atMost) => {
   await locks.start(connection());
   const found = probes(redis);
   expect(found).toHaveLength(2);
@@ -48,7 +50,7 @@ onLinux.each<[string, () => LockConnectionOption, atLeast: number, atMost: numbe
   }
 });
 
-onLinux("C6 what listens beside a client of the user's asks for signs of life as that does", async () => {
+onLinux(`C6 what listens beside a client of the user's asks for signs of life as that does${WHERE}`, async () => {
   const client = redis.client({ keepAlive: 50_000 });
   await locks.start(client);
   expect(probes(redis).filter((seconds) => seconds! > 30)).toHaveLength(2);
