@@ -20,7 +20,7 @@ it.each<[string, number, string[] | undefined]>([
   ['sentinel', 545, undefined],
   ['cluster', 868, undefined],
 ])(
-  'C20 a short chaos run on %s (seed %d) ends without a violation',
+  'a short chaos run on %s (seed %d) ends without a violation',
   async (topology, seed, only) => {
     const installation = await findRedis();
     const verdict = check(

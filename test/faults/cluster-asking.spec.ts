@@ -8,7 +8,7 @@ const bench = new ClusterBench();
 /** Renewed after a third of it. */
 const LEASE = 1_500;
 
-it('C14 a connection that breaks off while it asks for leave in a slot on its way leaves no rejection unhandled', async () => {
+it('a connection that breaks off while it asks for leave in a slot on its way leaves no rejection unhandled', async () => {
   const { nodes } = bench.cluster;
   const proxies = await Promise.all(nodes.map(({ host, port }) => Proxy.start({ host, port })));
   const natMap = Object.fromEntries(

@@ -34,7 +34,7 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
     ['a client of ours', () => ({ cluster: bench.cluster.addresses })],
     ['a Cluster that the application brought', brought],
   ])(
-    'C14 %s goes to its replica soon after that took over, and no call fails',
+    '%s goes to its replica soon after that took over, and no call fails',
     async (_, connection) => {
       const service = await locks.start(connection(), { commandTimeout: '15s' });
       await useOf(service, 'a');
@@ -53,7 +53,7 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
     60_000,
   );
 
-  it('C14 clients that start meanwhile start, and have their locks soon after its replica took over', async () => {
+  it('clients that start meanwhile start, and have their locks soon after its replica took over', async () => {
     const frozen = freeze('a');
     const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));
     const starts = Promise.all(services.map((service) => timed(service.start())));
@@ -71,7 +71,7 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
 });
 
 describe('a master of a Cluster that dies', () => {
-  it('C14 C15 while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+  it('while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
     const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '15s' });
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);
@@ -92,7 +92,7 @@ describe('a master of a Cluster that dies', () => {
 });
 
 describe('a Cluster whose listed nodes are gone', () => {
-  it('C14 after a total outage a client comes back by the nodes that it knew last', async () => {
+  it('after a total outage a client comes back by the nodes that it knew last', async () => {
     // Not one of those above: what a replica was sent when it began to follow is there again when it restarts.
     const key = 'after an outage';
     const { nodes } = bench.cluster;
@@ -108,7 +108,7 @@ describe('a Cluster whose listed nodes are gone', () => {
     expect(performance.now() - since).toBeLessThan(SOON);
   }, 90_000);
 
-  it('C14 and whose name is not known any more', async () => {
+  it('and whose name is not known any more', async () => {
     const service = await locks.start({
       cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
     });

@@ -22,7 +22,7 @@ const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
 
 describe('a Cluster', () => {
-  it('C1 finds empty script caches in every command', async () => {
+  it('finds empty script caches in every command', async () => {
     await using proxies = await ClusterProxies.start(bench.cluster);
     const observer = await bench.service();
     let [called, sentAsText] = [0, 0];
@@ -49,7 +49,7 @@ describe('a Cluster', () => {
     ['the n-th command itself is lost', (proxy, selector) => proxy.cutBeforeCommand(selector)],
   ];
   it.each(faults)(
-    'C2 goes on as if nothing had happened when %s, for every n',
+    'goes on as if nothing had happened when %s, for every n',
     async (_what, faultOf) => {
       const observer = await bench.service();
       const play = async (key: string, nth: number) => {
@@ -103,7 +103,7 @@ describe('a Cluster', () => {
       await proxies[Symbol.asyncDispose]();
     });
 
-    it('C16 an acquire fails in time, other slots go on, and what was taken unheard does not last', async () => {
+    it('an acquire fails in time, other slots go on, and what was taken unheard does not last', async () => {
       const [far, near] = [await locks.start(proxies.connection, { commandTimeout: BOUND }), await bench.service()];
       await (await far.acquire(KEY)).release();
       proxy.dropReplies();
@@ -126,7 +126,7 @@ describe('a Cluster', () => {
       await bench.untilNothingIsLeft();
     });
 
-    it('C16 a holder is told in time, although its renewals arrive', async () => {
+    it('a holder is told in time, although its renewals arrive', async () => {
       const options = { commandTimeout: BOUND, lockWatchdogTimeout: 900 };
       const [far, near] = [await locks.start(proxies.connection, options), await bench.service()];
       const handle = await far.acquire(KEY);

@@ -28,7 +28,7 @@ async function commandsOf(work: () => Promise<unknown>): Promise<number> {
   return evalsha + byText;
 }
 
-describe('A11 waiters of one process that have the lock in turn', () => {
+describe('waiters of one process that have the lock in turn', () => {
   it('take no command at all while nobody else waits, and each has a larger token', async () => {
     const service = await bench.service({ localHandoffTime: '30s' });
     await (await service.acquire('a')).release(); // Redis knows the scripts now
@@ -144,7 +144,7 @@ describe('A11 waiters of one process that have the lock in turn', () => {
   });
 });
 
-describe('C20 turns under attack', () => {
+describe('turns under attack', () => {
   it('a waiter that aborts in the moment of its turn is served or told, and those behind it go on', async () => {
     const service = await bench.service(LONG);
     for (let round = 0; round < 200; round += 1) {
@@ -232,7 +232,7 @@ describe('C20 turns under attack', () => {
     expect(await (await second).release()).toBe(true);
   });
 
-  it('A19 who has stopped writing and goes on reading keeps the next writer of its process out', async () => {
+  it('who has stopped writing and goes on reading keeps the next writer of its process out', async () => {
     const service = await bench.service(LONG);
     let reading = false;
     let together = false;
@@ -347,7 +347,7 @@ describe('C20 turns under attack', () => {
     expect(lock.isHeld).toBe(false);
   });
 
-  it('C1 a process that stops ends its turns with its lease', async () => {
+  it('a process that stops ends its turns with its lease', async () => {
     const other = await bench.service();
     const worker = await bench.worker({ ...LONG, lockWatchdogTimeout: 1_000, grantTimeout: 1_000 });
     const sections = worker.sections({ key: 'a', waiters: 8, times: 500 }).catch(() => undefined);
@@ -366,7 +366,7 @@ describe('C20 turns under attack', () => {
   });
 });
 
-describe('A22 turns over several masters', () => {
+describe('turns over several masters', () => {
   const masters = new RedlockBench(3);
 
   it('take no round trip, and their tokens grow over all clients', async () => {

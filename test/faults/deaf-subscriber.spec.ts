@@ -113,7 +113,7 @@ const untilServed = (takers: readonly Taker[], within: number): Promise<unknown>
     what: 'service as usual',
   });
 
-describe.each(Object.entries(topologies))('C6 with %s', (_name, start) => {
+describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   let topology: Topology;
   const locks = new FaultLocks();
   const open: RespProxy[] = [];
@@ -130,7 +130,7 @@ describe.each(Object.entries(topologies))('C6 with %s', (_name, start) => {
     ['has noticed', { serverNotices: true }],
     ['has not noticed', { serverNotices: false }],
   ])(
-    'C6 service is normal soon after a subscriber went deaf of which the server %s',
+    'service is normal soon after a subscriber went deaf of which the server %s',
     async (_what, how) => {
       const { connection, proxies } = await topology.far();
       open.push(...proxies);
@@ -155,7 +155,7 @@ describe.each(Object.entries(topologies))('C6 with %s', (_name, start) => {
   );
 });
 
-describe('C6 on one server', () => {
+describe('on one server', () => {
   const locks = new FaultLocks();
   let redis: RedisServer;
   let proxy: RespProxy;
@@ -182,7 +182,7 @@ describe('C6 on one server', () => {
     locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*trying again: /, ''));
   const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
 
-  it('C6 a waiter learns from the answer that grants it a place that nobody listens for it', async () => {
+  it('a waiter learns from the answer that grants it a place that nobody listens for it', async () => {
     const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
     const lock = await near.acquire('a');
     const [before] = listening();
@@ -206,7 +206,7 @@ describe('C6 on one server', () => {
   /** It asks every 500 ms, so within the first lease of a grant that it does not hear of. */
   const ASKS_OFTEN = { lockWatchdogTimeout: 1_500, grantTimeout: 1_000 };
 
-  it('C6 a waiter learns from a grant that it finds by asking that its messages do not come', async () => {
+  it('a waiter learns from a grant that it finds by asking that its messages do not come', async () => {
     const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
     const lock = await near.acquire('a');
     const waiting = far.acquire('a');
@@ -221,7 +221,7 @@ describe('C6 on one server', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('C6 a message that comes behind the answer is no sign of a deaf subscriber', async () => {
+  it('a message that comes behind the answer is no sign of a deaf subscriber', async () => {
     const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
     const before = listening();
     const lock = await near.acquire('a');
@@ -237,7 +237,7 @@ describe('C6 on one server', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('C6 a frozen Redis, a process that is held up and a refused PING leave subscriptions as they are', async () => {
+  it('a frozen Redis, a process that is held up and a refused PING leave subscriptions as they are', async () => {
     await redis.admin.acl('SETUSER', 'silent', 'on', '>secret', '~*', '&*', '+@all', '-ping');
     const services = [await locks.start(redis.url), await locks.start(redis.url.replace('//', '//silent:secret@'))];
     const clients = async (): Promise<string[]> =>
@@ -256,7 +256,7 @@ describe('C6 on one server', () => {
     for (const service of services) expect(await isSubscribed(service)).toBe(true);
   }, 60_000);
 
-  it('C6 does not subscribe to a replica, and follows its address to the master', async () => {
+  it('does not subscribe to a replica, and follows its address to the master', async () => {
     await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
     await eventually(async () => /master_link_status:up/.test(await replica.admin.info('replication')), {
       within: 10_000,
@@ -272,7 +272,7 @@ describe('C6 on one server', () => {
     expect(await redis.admin.pubsub('CHANNELS', 'lock:client:*')).toHaveLength(1);
   });
 
-  it('C6 learns that it is subscribed to a replica where it may not ask, and follows its address', async () => {
+  it('learns that it is subscribed to a replica where it may not ask, and follows its address', async () => {
     await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
     for (const server of [redis, replica]) {
       await server.admin.acl('SETUSER', 'blind', 'on', '>secret', '~*', '&*', '+@all', '-info');

@@ -21,8 +21,8 @@ const deletions: Array<[string, () => Promise<unknown>]> = [
   ['all keys of the lock are deleted', () => redis.admin.flushall()],
 ];
 
-describe.each(deletions)('C12 when %s under the holder', (_, deleteIt) => {
-  it('C12 the signal fires at the next renewal, and the renewal does not make the key anew', async () => {
+describe.each(deletions)('when %s under the holder', (_, deleteIt) => {
+  it('the signal fires at the next renewal, and the renewal does not make the key anew', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const handle = await service.acquire('a');
     const aborted = abortOf(handle.signal);
@@ -38,7 +38,7 @@ describe.each(deletions)('C12 when %s under the holder', (_, deleteIt) => {
     await nothingLeftBehind(redis);
   });
 
-  it('C12 verify, extend and release say so, and do not make the key anew', async () => {
+  it('verify, extend and release say so, and do not make the key anew', async () => {
     const service = await locks.start(redis.url);
     for (const ask of ['verify', 'extend', 'release'] as const) {
       const handle = await service.acquire('a');
@@ -54,7 +54,7 @@ describe.each(deletions)('C12 when %s under the holder', (_, deleteIt) => {
     await nothingLeftBehind(redis);
   });
 
-  it('C12 those who wait go on, with larger tokens', async () => {
+  it('those who wait go on, with larger tokens', async () => {
     const options = { lockWatchdogTimeout: LEASE };
     const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
     const handle = await one.acquire('a');
@@ -82,8 +82,8 @@ describe.each(deletions)('C12 when %s under the holder', (_, deleteIt) => {
 /** What a waiter left behind when its queue was deleted ends after twice its period and a `commandTimeout`. */
 const SHORT_MEMORY = { commandTimeout: 500 };
 
-describe.each(['queue', 'waiters', 'fence'] as const)('C12 when the %s key is evicted', (role) => {
-  it('C12 the holder notices nothing and those who wait are all served', async () => {
+describe.each(['queue', 'waiters', 'fence'] as const)('when the %s key is evicted', (role) => {
+  it('the holder notices nothing and those who wait are all served', async () => {
     const options = { lockWatchdogTimeout: LEASE, ...SHORT_MEMORY };
     const services = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
     const handle = await services[0]!.acquire('a');
@@ -105,7 +105,7 @@ describe.each(['queue', 'waiters', 'fence'] as const)('C12 when the %s key is ev
   });
 });
 
-it('C12 a Redis that evicts whatever it likes (allkeys-random) loses locks, but tells their holders', async () => {
+it('a Redis that evicts whatever it likes (allkeys-random) loses locks, but tells their holders', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
   const handles = await Promise.all(Array.from({ length: 20 }, (_, i) => service.acquire(`e:${i}`)));
   try {

@@ -51,7 +51,7 @@ const contentOf = async (key: string): Promise<unknown> => [
   await redis.admin.pttl(key),
 ];
 
-describe.each(cases)('C11 a foreign $type at the $role key', ({ role, write }) => {
+describe.each(cases)('a foreign $type at the $role key', ({ role, write }) => {
   const foreign = redisKey(role, 'a');
   const waits = { waitTimeout: 150 };
 
@@ -69,7 +69,7 @@ describe.each(cases)('C11 a foreign $type at the $role key', ({ role, write }) =
     return [...outcomes, ...(await Promise.all(releases))].flatMap(({ error }) => error ?? []);
   }
 
-  it('C11 is refused with LockStoreError or left alone, and neither deleted nor changed', async () => {
+  it('is refused with LockStoreError or left alone, and neither deleted nor changed', async () => {
     await write(redis.admin, foreign);
     const before = await contentOf(foreign);
     for (const error of await useTheKey()) {
@@ -82,7 +82,7 @@ describe.each(cases)('C11 a foreign $type at the $role key', ({ role, write }) =
     expect((await keysWithTtl(redis)).filter(({ key, ttl }) => key !== foreign && ttl < 0)).toEqual([]);
   });
 
-  it('C11 is neither deleted nor changed when it comes up while the lock is held and waited for', async () => {
+  it('is neither deleted nor changed when it comes up while the lock is held and waited for', async () => {
     const [one, other] = [
       await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
       await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
@@ -115,7 +115,7 @@ describe.each(cases)('C11 a foreign $type at the $role key', ({ role, write }) =
   });
 });
 
-it('C11 says so to whoever asks first: a typed error for a foreign state or fence key', async () => {
+it('says so to whoever asks first: a typed error for a foreign state or fence key', async () => {
   const service = await locks.start(redis.url);
   for (const role of ['state', 'fence'] as const) {
     await redis.admin.set(redisKey(role, role), 'of somebody else');
@@ -125,7 +125,7 @@ it('C11 says so to whoever asks first: a typed error for a foreign state or fenc
   }
 });
 
-it('E3 renews the other locks when one of a batch cannot be renewed', async () => {
+it('renews the other locks when one of a batch cannot be renewed', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
   const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
   const handles = await Promise.all(names.map((name) => service.acquire(name)));

@@ -36,8 +36,8 @@ const freezes: Array<[string, Freeze]> = [
   ['CLIENT PAUSE', { freeze: (ms) => redis.admin.client('PAUSE', ms, 'ALL'), thaw: () => redis.admin.ping() }],
 ];
 
-describe.each(freezes)('C3 while Redis is frozen by %s', (_, { freeze, thaw }) => {
-  it('C3 ends every wait on time, with what is known of the lock', async () => {
+describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
+  it('ends every wait on time, with what is known of the lock', async () => {
     const [one, other] = [
       await locks.start(redis.url, { commandTimeout: 700 }),
       await locks.start(redis.url, { commandTimeout: 700 }),
@@ -83,7 +83,7 @@ describe.each(freezes)('C3 while Redis is frozen by %s', (_, { freeze, thaw }) =
     await nothingLeftBehind(redis);
   });
 
-  it("C3 tells holders before their leases end, and doesn't bring their holds back", async () => {
+  it("tells holders before their leases end, and doesn't bring their holds back", async () => {
     const one = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const other = await locks.start(redis.url);
     const handles = {
@@ -117,7 +117,7 @@ describe.each(freezes)('C3 while Redis is frozen by %s', (_, { freeze, thaw }) =
     await nothingLeftBehind(redis);
   });
 
-  it('C3 goes on after a freeze that was shorter than the lease', async () => {
+  it('goes on after a freeze that was shorter than the lease', async () => {
     const one = await locks.start(redis.url, { lockWatchdogTimeout: 1_500 });
     const other = await locks.start(redis.url);
     const handle = await one.acquire('a');

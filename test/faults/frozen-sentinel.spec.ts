@@ -42,7 +42,7 @@ async function uses(service: LockService, server: RedisServer, key: string): Pro
 }
 
 describe('with the first Sentinel frozen', () => {
-  it('C13 a client that has to reconnect finds the master by the others', async () => {
+  it('a client that has to reconnect finds the master by the others', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     await first().pause();
@@ -52,14 +52,14 @@ describe('with the first Sentinel frozen', () => {
     expect(took).toBeLessThan(SOON);
   });
 
-  it('C13 a new client starts', async () => {
+  it('a new client starts', async () => {
     await first().pause();
     const { error, took } = await timed(locks.start(trio.connection));
     expect(error).toBeUndefined();
     expect(took).toBeLessThan(SOON);
   });
 
-  it('C13 and the master frozen, too: all is normal soon after the failover, for a client that starts meanwhile as well', async () => {
+  it('and the master frozen, too: all is normal soon after the failover, for a client that starts meanwhile as well', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     const master = await trio.master();
@@ -83,7 +83,7 @@ describe('with the first Sentinel frozen', () => {
   }, 60_000);
 });
 
-it('C15 a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+it('a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
   const service = await locks.start(trio.connection, { commandTimeout: '20s' });
   const [old, replica] = [await trio.master(), await trio.replica()];
   await (await service.acquire('before', { replicas: { min: 1, timeout: '2s' } })).release();
@@ -114,7 +114,7 @@ describe('with a first Sentinel whose machine is gone', () => {
     return { name, sentinels: [{ host: silent.host, port: silent.port }, ...sentinels.slice(1)] };
   };
 
-  it('C13 a new client starts, and one that has to reconnect finds the master', async () => {
+  it('a new client starts, and one that has to reconnect finds the master', async () => {
     const start = await timed(locks.start(connection()));
     expect(start.error).toBeUndefined();
     expect(start.took).toBeLessThan(SOON);
@@ -126,7 +126,7 @@ describe('with a first Sentinel whose machine is gone', () => {
 });
 
 describe('with a first Sentinel that is cut off together with the old master', () => {
-  it('C13 clients that reach the others leave the old master, and a new one does not go there', async () => {
+  it('clients that reach the others leave the old master, and a new one does not go there', async () => {
     const { sentinels, name } = trio.connection;
     const services = [
       await locks.start({ sentinels, name }),
@@ -157,7 +157,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
     expect(told).toEqual([old.host, String(old.port)]);
   }, 60_000);
 
-  it('C13 a master that refuses writes for want of replicas makes a client ask the Sentinels again', async () => {
+  it('a master that refuses writes for want of replicas makes a client ask the Sentinels again', async () => {
     const { sentinels, name } = trio.connection;
     const old = await trio.master();
     // Deaf to the news: what tells of another master is cut.

@@ -30,7 +30,7 @@ afterAll(() => redis.stop());
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
 
-it('C16 a client that is told of the end while its commands are still executed takes a lock once', async () => {
+it('a client that is told of the end while its commands are still executed takes a lock once', async () => {
   const [far, near] = [await locks.start(proxy.url), await locks.start(redis.url)];
   await (await far.acquire('a')).release();
   // Its question arrives, and then the end comes in place of the answer.
@@ -47,7 +47,7 @@ it('C16 a client that is told of the end while its commands are still executed t
   await nothingLeftBehind(redis);
 });
 
-it('C6 C16 a waiter that is told of the end of what it listens on is served soon all the same', async () => {
+it('a waiter that is told of the end of what it listens on is served soon all the same', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');
@@ -60,7 +60,7 @@ it('C6 C16 a waiter that is told of the end of what it listens on is served soon
   await nothingLeftBehind(redis);
 });
 
-it('C16 a holder whose connection the server has forgotten renews by a new one before its lease ends', async () => {
+it('a holder whose connection the server has forgotten renews by a new one before its lease ends', async () => {
   const LEASE = 4_000;
   const service = await locks.start(proxy.url, { commandTimeout: 300, lockWatchdogTimeout: LEASE });
   const lock = await service.acquire('a');
@@ -72,7 +72,7 @@ it('C16 a holder whose connection the server has forgotten renews by a new one b
   expect(await lock.release()).toBe(true);
 });
 
-it('C6 C16 a waiter whose subscription the server has forgotten is served within its period', async () => {
+it('a waiter whose subscription the server has forgotten is served within its period', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, { grantTimeout: 600 })];
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');

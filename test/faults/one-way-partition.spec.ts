@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 afterAll(() => redis.stop());
 
-it('C16 an acquire whose replies are dropped fails, and what it took unheard does not outlive its commandTimeout by much', async () => {
+it('an acquire whose replies are dropped fails, and what it took unheard does not outlive its commandTimeout by much', async () => {
   const [far, near] = [await locks.start(proxy.url, { commandTimeout: BOUND }), await locks.start(redis.url)];
   // The server knows the script, or else it would be asked for what it cannot do.
   await (await far.acquire('a')).release();
@@ -50,7 +50,7 @@ it('C16 an acquire whose replies are dropped fails, and what it took unheard doe
   await nothingLeftBehind(redis);
 });
 
-it('C16 a holder whose replies are dropped is told in time, although its renewals arrive', async () => {
+it('a holder whose replies are dropped is told in time, although its renewals arrive', async () => {
   const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
   const near = await locks.start(redis.url);
   const handle = await far.acquire('a');
@@ -71,7 +71,7 @@ it('C16 a holder whose replies are dropped is told in time, although its renewal
   await nothingLeftBehind(redis);
 });
 
-it('C16 a waiter that cannot hear is served once the network heals', async () => {
+it('a waiter that cannot hear is served once the network heals', async () => {
   const [near, far] = [
     await locks.start(redis.url),
     await locks.start(proxy.url, { commandTimeout: 2_000, grantTimeout: 500 }),
@@ -89,7 +89,7 @@ it('C16 a waiter that cannot hear is served once the network heals', async () =>
   await nothingLeftBehind(redis, 5_000);
 });
 
-it('C16 a holder whose requests are dropped is told in time, and releases what it can afterwards', async () => {
+it('a holder whose requests are dropped is told in time, and releases what it can afterwards', async () => {
   const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
   const near = await locks.start(redis.url);
   const handle = await far.acquire('a');

@@ -47,8 +47,8 @@ async function failover(): Promise<void> {
 const waitersOf = (key: string): Promise<number> => master.admin.zcard(redisKey('queue', key));
 const listeners = async (): Promise<number> => (await master.admin.pubsub('CHANNELS', 'lock:client:*')).length;
 
-describe('C13 FAILOVER, behind an address that leads to the new master', () => {
-  it('C13 holders keep what they hold, waiters hear the new master, tokens grow, back and forth', async () => {
+describe('FAILOVER, behind an address that leads to the new master', () => {
+  it('holders keep what they hold, waiters hear the new master, tokens grow, back and forth', async () => {
     const [one, other] = [await locks.start(address.url), await locks.start(address.url)];
     for (let round = 0; round < 2; round++) {
       const lock = await one.acquire('a');
@@ -71,7 +71,7 @@ describe('C13 FAILOVER, behind an address that leads to the new master', () => {
     await nothingLeftBehind(master);
   });
 
-  it('C13 holds that only renew themselves are renewed at the new master', async () => {
+  it('holds that only renew themselves are renewed at the new master', async () => {
     const service = await locks.start(address.url, { lockWatchdogTimeout: LEASE });
     const held = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
     await failover();
@@ -85,7 +85,7 @@ describe('C13 FAILOVER, behind an address that leads to the new master', () => {
     }
   });
 
-  it('C13 C15 replicas are those of the new master, for the first who asks for them', async () => {
+  it('replicas are those of the new master, for the first who asks for them', async () => {
     const service = await locks.start(address.url);
     const replicas = { min: 1, timeout: '2s' };
     const lock = await service.acquire('a', { replicas });
@@ -99,7 +99,7 @@ describe('C13 FAILOVER, behind an address that leads to the new master', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('C13 C10 a master that has become a replica confirms nothing, and renews nothing', async () => {
+  it('a master that has become a replica confirms nothing, and renews nothing', async () => {
     const service = await locks.start(address.url, { commandTimeout: 500, lockWatchdogTimeout: LEASE });
     const lock = await service.acquire('a');
     await failover();

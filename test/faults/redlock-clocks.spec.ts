@@ -46,7 +46,7 @@ async function tokenFrom(service: LockService, ...places: number[]): Promise<num
 
 const warnings = (): string[] => bench.lines.filter((line) => line.includes('the clock of'));
 
-describe('A19 masters whose clocks differ', () => {
+describe('masters whose clocks differ', () => {
   it('are warned of by name at the start, once', async () => {
     const service = await skewedBy(0, HOUR, 0);
     await service.run('a', () => undefined);

@@ -11,7 +11,7 @@ const SOON = 1_500;
 const LEASE = 1_500;
 
 describe('Redlock over three masters', () => {
-  it('C1 finds empty script caches everywhere, in each of its commands', async () => {
+  it('finds empty script caches everywhere, in each of its commands', async () => {
     const [one, other] = await bench.serviceList(2);
     const forget = (): Promise<unknown> => Promise.all(bench.masters.map(({ admin }) => admin.script('FLUSH', 'SYNC')));
     await forget();
@@ -32,7 +32,7 @@ describe('Redlock over three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C6 gives the lock to a waiter whose subscriptions were killed at all masters right before the release', async () => {
+  it('gives the lock to a waiter whose subscriptions were killed at all masters right before the release', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a');
@@ -45,7 +45,7 @@ describe('Redlock over three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C8 a holder that is stopped beyond its lease knows when it goes on, and its late release harms nobody', async () => {
+  it('a holder that is stopped beyond its lease knows when it goes on, and its late release harms nobody', async () => {
     const service = await bench.service();
     await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
     await worker.call('acquire', 'mine', 'a');
@@ -59,7 +59,7 @@ describe('Redlock over three masters', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('C8 a holder that is killed costs the next one its lease and no more', async () => {
+  it('a holder that is killed costs the next one its lease and no more', async () => {
     const service = await bench.service();
     await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
     await worker.call('acquire', 'mine', 'a');
@@ -71,7 +71,7 @@ describe('Redlock over three masters', () => {
     expect(performance.now() - since).toBeLessThan(LEASE + SOON);
   });
 
-  it('C10 works with one master whose memory is full, and says so with two', async () => {
+  it('works with one master whose memory is full, and says so with two', async () => {
     const service = await bench.service({ commandTimeout: 500 });
     const fill = ({ admin }: (typeof bench.masters)[number]): Promise<unknown> => admin.config('SET', 'maxmemory', '1');
     try {
@@ -97,7 +97,7 @@ describe('Redlock over three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C11 works with something foreign at the key of one master, and leaves it as it is', async () => {
+  it('works with something foreign at the key of one master, and leaves it as it is', async () => {
     const service = await bench.service();
     const { admin } = bench.masters[1]!;
     await admin.set(redisKey('state', 'a'), 'foreign', 'EX', 60);
@@ -107,7 +107,7 @@ describe('Redlock over three masters', () => {
     await admin.del(redisKey('state', 'a'));
   });
 
-  it('C5 does not wait for a master that dies when it has granted the lock, and was needed for the token', async () => {
+  it('does not wait for a master that dies when it has granted the lock, and was needed for the token', async () => {
     const [dying, late] = [
       bench.endLater(await RespProxy.start(bench.masters[0]!)),
       bench.endLater(await RespProxy.start(bench.masters[2]!)),
@@ -129,7 +129,7 @@ describe('Redlock over three masters', () => {
     dying.heal();
   });
 
-  it('C4 a master that restarts empty after the longest lease: holders and waiters notice nothing', async () => {
+  it('a master that restarts empty after the longest lease: holders and waiters notice nothing', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { waitTimeout: '30s' });

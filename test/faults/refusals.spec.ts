@@ -20,14 +20,14 @@ afterEach(async () => {
 const advice = (text: string) =>
   expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(text) });
 
-describe('C10 a Redis whose memory is full (maxmemory, noeviction)', () => {
+describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
   const fill = async (): Promise<void> => {
     await redis.admin.config('SET', 'maxmemory-policy', 'noeviction');
     await redis.admin.config('SET', 'maxmemory', '1');
     await expect(redis.admin.set('more', 'data')).rejects.toThrow('OOM');
   };
 
-  it('C10 refuses new locks with a typed error that says what to do, and keeps nothing of them', async () => {
+  it('refuses new locks with a typed error that says what to do, and keeps nothing of them', async () => {
     const service = await locks.start(redis.url);
     await fill();
     for (const work of [() => service.acquire('a'), () => service.tryAcquire('a'), () => service.run('a', () => 1)]) {
@@ -42,7 +42,7 @@ describe('C10 a Redis whose memory is full (maxmemory, noeviction)', () => {
     expect(left.filter(({ ttl }) => ttl < 0)).toEqual([]);
   });
 
-  it('C10 renews, verifies, extends and releases what is held, and hands it to those who wait', async () => {
+  it('renews, verifies, extends and releases what is held, and hands it to those who wait', async () => {
     const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: 300 }), await locks.start(redis.url)];
     const handle = await one.acquire('a');
     const alone = await one.acquire('alone');
@@ -65,7 +65,7 @@ describe('C10 a Redis whose memory is full (maxmemory, noeviction)', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('C10 keeps a key for its holdAtLeast', async () => {
+  it('keeps a key for its holdAtLeast', async () => {
     const service = await locks.start(redis.url);
     const handle = await service.acquire('a', { holdAtLeast: 800 });
     await fill();
@@ -75,8 +75,8 @@ describe('C10 a Redis whose memory is full (maxmemory, noeviction)', () => {
   });
 });
 
-describe('C10 a Redis user without a permission', () => {
-  it('C10 NOPERM for the scripts: a typed error at once that says so', async () => {
+describe('a Redis user without a permission', () => {
+  it('NOPERM for the scripts: a typed error at once that says so', async () => {
     await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', '-evalsha', '-eval');
     const service = await locks.start(redis.url.replace('//', '//weak:secret@'));
     for (const work of [() => service.acquire('a'), () => service.inspect('a'), () => service.forceRelease('a')]) {
@@ -86,32 +86,29 @@ describe('C10 a Redis user without a permission', () => {
     }
   });
 
-  it('C10 NOPERM for the keys, within the script', async () => {
+  it('NOPERM for the keys, within the script', async () => {
     await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~other:*', '&*', '+@all');
     const service = await locks.start(redis.url.replace('//', '//weak:secret@'));
     expect((await timed(service.acquire('a'))).error).toEqual(advice('the Redis user lacks a permission'));
   });
 
-  it.each(['time', 'hset', 'publish', 'pubsub|numsub'])(
-    'C10 NOPERM for %s, which only scripts call',
-    async (command) => {
-      await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
-      const url = redis.url.replace('//', '//weak:secret@');
-      const [one, other] = [await locks.start(url), await locks.start(url)];
-      const handle = await timed(one.acquire('a'));
-      const waiting = timed(other.acquire('a', { waitTimeout: 300 }));
-      const failed = [
-        handle.error,
-        (await timed(handle.value?.release() ?? Promise.resolve(false))).error,
-        (await waiting).error,
-      ];
-      // Which of them needs it first depends on the command.
-      expect(failed).toContainEqual(advice('the Redis user lacks a permission'));
-      await (await waiting).value?.release().catch(() => undefined);
-    },
-  );
+  it.each(['time', 'hset', 'publish', 'pubsub|numsub'])('NOPERM for %s, which only scripts call', async (command) => {
+    await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
+    const url = redis.url.replace('//', '//weak:secret@');
+    const [one, other] = [await locks.start(url), await locks.start(url)];
+    const handle = await timed(one.acquire('a'));
+    const waiting = timed(other.acquire('a', { waitTimeout: 300 }));
+    const failed = [
+      handle.error,
+      (await timed(handle.value?.release() ?? Promise.resolve(false))).error,
+      (await waiting).error,
+    ];
+    // Which of them needs it first depends on the command.
+    expect(failed).toContainEqual(advice('the Redis user lacks a permission'));
+    await (await waiting).value?.release().catch(() => undefined);
+  });
 
-  it('C10 NOPERM for the channel: starting says what is missing', async () => {
+  it('NOPERM for the channel: starting says what is missing', async () => {
     await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', 'resetchannels', '+@all');
     const service = locks.make(redis.url.replace('//', '//weak:secret@'), { commandTimeout: 500 });
     const { error, took } = await timed(service.start());
@@ -123,7 +120,7 @@ describe('C10 a Redis user without a permission', () => {
   it.each([
     ['NOAUTH without a password', ''],
     ['WRONGPASS with a wrong one', ':wrong@'],
-  ])('C10 %s: typed errors that say so', async (_, login) => {
+  ])('%s: typed errors that say so', async (_, login) => {
     await redis.admin.config('SET', 'requirepass', 'secret');
     const service = locks.make(redis.url.replace('//', `//${login}`), { commandTimeout: 500 });
     const start = await timed(service.start());
@@ -139,8 +136,8 @@ describe('C10 a Redis user without a permission', () => {
   });
 });
 
-describe('C10 a Redis that refuses for a while', () => {
-  it('C10 READONLY: a replica is refused with a typed error, and once it is a master it works', async () => {
+describe('a Redis that refuses for a while', () => {
+  it('READONLY: a replica is refused with a typed error, and once it is a master it works', async () => {
     const master = await startRedis();
     try {
       const service = await locks.start(redis.url, { commandTimeout: 500 });
@@ -159,7 +156,7 @@ describe('C10 a Redis that refuses for a while', () => {
     }
   });
 
-  it('C10 NOREPLICAS: typed errors while too few replicas follow, then waits and releases go on', async () => {
+  it('NOREPLICAS: typed errors while too few replicas follow, then waits and releases go on', async () => {
     const service = await locks.start(redis.url);
     const held = await service.acquire('held');
     await redis.admin.config('SET', 'min-replicas-to-write', '1');
@@ -173,7 +170,7 @@ describe('C10 a Redis that refuses for a while', () => {
     await eventually(async () => (await service.inspect('held')) === null);
   });
 
-  it('C10 BUSY: waits go on when the script of somebody else has ended', async () => {
+  it('BUSY: waits go on when the script of somebody else has ended', async () => {
     await redis.admin.config('SET', 'lua-time-limit', '10');
     const service = await locks.start(redis.url);
     const held = await service.acquire('held');
@@ -190,7 +187,7 @@ describe('C10 a Redis that refuses for a while', () => {
     expect(await held.release()).toBe(true);
   });
 
-  it('C10 MISCONF: typed errors while the disk fails, and work again afterwards', async () => {
+  it('MISCONF: typed errors while the disk fails, and work again afterwards', async () => {
     const service = await locks.start(redis.url);
     const held = await service.acquire('held');
     const [, directory] = await redis.admin.config('GET', 'dir');

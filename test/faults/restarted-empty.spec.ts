@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 it.each(KINDS)(
-  'C4 a Redis that restarts empty under holders and waiters: the ones are told, the others served: $kind',
+  'a Redis that restarts empty under holders and waiters: the ones are told, the others served: $kind',
   async ({ options }) => {
     const [one, other] = [
       await locks.start(redis.url, { lockWatchdogTimeout: LEASE }),

@@ -27,8 +27,8 @@ afterAll(() => redis.stop());
 describe.each([
   ['watched by the watchdog', {}],
   ['of a fixed lease', { expire: LEASE }],
-])('C7 a lock %s, after the event loop was blocked for longer than its lease', (_, options) => {
-  it('C7 is not held on the first line afterwards', async () => {
+])('a lock %s, after the event loop was blocked for longer than its lease', (_, options) => {
+  it('is not held on the first line afterwards', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const heard: unknown[] = [];
     const handle = await service.acquire('a', { ...options, onLost: (error) => heard.push(error) });
@@ -48,14 +48,14 @@ describe.each([
     await nothingLeftBehind(redis);
   });
 
-  it('C7 throws from assertHeld on the first line, when nothing else is asked before', async () => {
+  it('throws from assertHeld on the first line, when nothing else is asked before', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const handle = await service.acquire('a', options);
     blockEventLoop(LEASE);
     expect(() => handle.assertHeld()).toThrow(LOST);
   });
 
-  it("C7 is told to the caller of `run`, with the task's value", async () => {
+  it("is told to the caller of `run`, with the task's value", async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const task = (): string => {
       blockEventLoop(LEASE);
@@ -69,7 +69,7 @@ describe.each([
   });
 });
 
-it('C7 leaves alone who has taken the key meanwhile', async () => {
+it('leaves alone who has taken the key meanwhile', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
   await using worker = await startFaultWorker({ connection: redis.url });
   const handle = await service.acquire('a');
@@ -98,7 +98,7 @@ async function stopBeyondLease(worker: WorkerProcess, method: string, what: stri
   return { answer: await answer, lock };
 }
 
-it('C8 a holder that was stopped beyond its lease knows on its first line, and its late release harms nobody', async () => {
+it('a holder that was stopped beyond its lease knows on its first line, and its late release harms nobody', async () => {
   await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: LEASE });
   await worker.call('acquire', 'mine', 'a');
   const { answer, lock } = await stopBeyondLease(worker, 'stallInHand', 'mine');
@@ -117,7 +117,7 @@ it('C8 a holder that was stopped beyond its lease knows on its first line, and i
   await nothingLeftBehind(redis);
 });
 
-it("C8 a `run` that was stopped beyond its lease ends with LockLostError and the task's value", async () => {
+it("a `run` that was stopped beyond its lease ends with LockLostError and the task's value", async () => {
   await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: LEASE });
   const { answer, lock } = await stopBeyondLease(worker, 'stallInRun', 'a');
   expect(answer).toEqual({
@@ -130,7 +130,7 @@ it("C8 a `run` that was stopped beyond its lease ends with LockLostError and the
   await nothingLeftBehind(redis);
 });
 
-it('C8 a waiter that was stopped while it was served gives the lock back to the others in time', async () => {
+it('a waiter that was stopped while it was served gives the lock back to the others in time', async () => {
   await using worker = await startFaultWorker({ connection: redis.url, grantTimeout: 400 });
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url, { grantTimeout: 400 })];
   const handle = await one.acquire('a');

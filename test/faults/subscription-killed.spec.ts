@@ -19,7 +19,7 @@ afterAll(() => redis.stop());
 
 const waitersOf = (key: string): Promise<number> => redis.admin.zcard(redisKey('queue', key));
 
-it('C6 gives the lock to a waiter whose subscription was killed right before the unlock', async () => {
+it('gives the lock to a waiter whose subscription was killed right before the unlock', async () => {
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   const handle = await one.acquire('a');
   const waiting = other.acquire('a');
@@ -34,7 +34,7 @@ it('C6 gives the lock to a waiter whose subscription was killed right before the
   await nothingLeftBehind(redis);
 });
 
-it('C6 gives the lock to a waiter whose subscription is killed again and again', async () => {
+it('gives the lock to a waiter whose subscription is killed again and again', async () => {
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   for (let round = 0; round < 5; round++) {
     const handle = await one.acquire('a');
@@ -52,7 +52,7 @@ it('C6 gives the lock to a waiter whose subscription is killed again and again',
   await nothingLeftBehind(redis);
 });
 
-it('C6 does not queue where it would not hear, and waits all the same', async () => {
+it('does not queue where it would not hear, and waits all the same', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, deaf] = [await locks.start(redis.url), await locks.start(proxy.url, { lockWatchdogTimeout: 1_500 })];
   const handle = await one.acquire('a', { expire: 900 });
@@ -68,7 +68,7 @@ it('C6 does not queue where it would not hear, and waits all the same', async ()
   await nothingLeftBehind(redis);
 });
 
-it('C6 tells a waiter of a push that was lost on the way soon enough: no longer than its period', async () => {
+it('tells a waiter of a push that was lost on the way soon enough: no longer than its period', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, other] = [await locks.start(redis.url), await locks.start(proxy.url, { grantTimeout: 600 })];
   const handle = await one.acquire('a');
@@ -84,7 +84,7 @@ it('C6 tells a waiter of a push that was lost on the way soon enough: no longer 
   await nothingLeftBehind(redis);
 });
 
-it('C6 serves each waiter once when every push comes twice', async () => {
+it('serves each waiter once when every push comes twice', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, other] = [await locks.start(redis.url), await locks.start(proxy.url)];
   proxy.repeatPushes();
@@ -102,7 +102,7 @@ it('C6 serves each waiter once when every push comes twice', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('C6 E7 does not believe a push that arrives after its lease has ended and another one has the lock', async () => {
+it('does not believe a push that arrives after its lease has ended and another one has the lock', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   const far = await locks.start(proxy.url, { grantTimeout: 300, commandTimeout: 3_000 });

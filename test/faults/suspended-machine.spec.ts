@@ -29,8 +29,8 @@ describe.each([
   ['watched by the watchdog', 600, undefined],
   ['of a fixed lease', 600, { expire: 600 }],
   ['of a short lease, after less than a second', 200, { expire: 200 }],
-])('C35 a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
-  it('C35 is not held on the first line after the resume, and others have had it meanwhile', async () => {
+])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
+  it('is not held on the first line after the resume, and others have had it meanwhile', async () => {
     await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
     const service = await locks.start(redis.url);
     await worker.acquire('mine', 'a', options);
@@ -48,14 +48,14 @@ describe.each([
   it.each([
     ['forward', HOUR],
     ['back', -HOUR],
-  ])('C35 is not held on the first line when the wall clock was set %s meanwhile, either', async (__, step) => {
+  ])('is not held on the first line when the wall clock was set %s meanwhile, either', async (__, step) => {
     await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
     await worker.acquire('mine', 'a', options);
     expect(await worker.viewAfterResume('mine', () => isFree('a'), step)).toEqual(LOST);
   });
 });
 
-it('C35 tells a holder that does not look within about a second after the resume', async () => {
+it('tells a holder that does not look within about a second after the resume', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 5_000 });
   await worker.sleep(() => isFree('a'));
@@ -64,7 +64,7 @@ it('C35 tells a holder that does not look within about a second after the resume
   expect(took).toBeLessThan(SOON);
 });
 
-it('C35 finds a suspension that the wall clock hides, as it was set back by as much, within about a second', async () => {
+it('finds a suspension that the wall clock hides, as it was set back by as much, within about a second', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 4_000 });
   // The wall clock is set at the end, by what the suspension lasts then, give or take a little.
@@ -80,7 +80,7 @@ it('C35 finds a suspension that the wall clock hides, as it was set back by as m
   expect(took).toBeLessThan(SOON);
 });
 
-it('C35 leaves of a fixed lease what is left of it', async () => {
+it('leaves of a fixed lease what is left of it', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 20_000 });
   let left = 0;
@@ -97,7 +97,7 @@ it('C35 leaves of a fixed lease what is left of it', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('C35 goes on with a lease that outlasts the suspension: it is renewed as before', async () => {
+it('goes on with a lease that outlasts the suspension: it is renewed as before', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 4_000 });
   await worker.acquire('mine', 'a');
   for (let i = 0; i < 4; i += 1) {
@@ -110,7 +110,7 @@ it('C35 goes on with a lease that outlasts the suspension: it is renewed as befo
   expect(await worker.release('mine')).toBe(true);
 });
 
-it('C35 does not believe a pushed grant that a waiter slept through', async () => {
+it('does not believe a pushed grant that a waiter slept through', async () => {
   const times = { grantTimeout: 400 };
   await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
   const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
@@ -135,7 +135,7 @@ it('C35 does not believe a pushed grant that a waiter slept through', async () =
   await nothingLeftBehind(redis);
 });
 
-it('C35 does not believe an answer of `acquire` that is read after the suspension', async () => {
+it('does not believe an answer of `acquire` that is read after the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   const service = await locks.start(redis.url);
   await redis.pause();
@@ -158,7 +158,7 @@ it('C35 does not believe an answer of `acquire` that is read after the suspensio
   expect((await theirs).token).toBeGreaterThan(mine!.fencingToken);
 });
 
-it('C35 does not believe an answer of `verify` that is read after the suspension', async () => {
+it('does not believe an answer of `verify` that is read after the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   const service = await locks.start(redis.url);
   await worker.acquire('mine', 'a', { expire: 1_500 });
@@ -175,7 +175,7 @@ it('C35 does not believe an answer of `verify` that is read after the suspension
   expect(await worker.view('mine')).toEqual(LOST);
 });
 
-it('C35 does not leave two leaders: one that slept through its term knows on the first line', async () => {
+it('does not leave two leaders: one that slept through its term knows on the first line', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 700 });
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 700 });
   await worker.stand('leader');
@@ -195,7 +195,7 @@ it('C35 does not leave two leaders: one that slept through its term knows on the
 it.each([
   ['forward', HOUR],
   ['back', -HOUR],
-])('C35 changes nothing when the wall clock alone is set %s', async (_, step) => {
+])('changes nothing when the wall clock alone is set %s', async (_, step) => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 600 });
   await worker.acquire('renewed', 'a');
   await worker.acquire('fixed', 'b', { expire: 10_000 });

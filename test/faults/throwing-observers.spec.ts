@@ -35,8 +35,8 @@ async function lose(platform: boolean): Promise<Story> {
   return worker.call('lose', redis.url, { platform });
 }
 
-describe('C7 a loss of which every observer makes an error', () => {
-  it('C7 is heard in order by all: signal, onLost, then observers, and the next waiter is served', async () => {
+describe('a loss of which every observer makes an error', () => {
+  it('is heard in order by all: signal, onLost, then observers, and the next waiter is served', async () => {
     const { order, served, escaped, warnings } = await lose(false);
     expect(order).toEqual([
       ...['signal, held: false', 'next listener of the signal', 'onLost'],
@@ -47,7 +47,7 @@ describe('C7 a loss of which every observer makes an error', () => {
     expect(warnings.filter((text) => text.startsWith('LockObserverWarning'))).toHaveLength(2);
   });
 
-  it('C7 is heard by all, also where Node makes an error an uncaught exception: a signal, a diagnostics channel', async () => {
+  it('is heard by all, also where Node makes an error an uncaught exception: a signal, a diagnostics channel', async () => {
     const { order, served, escaped } = await lose(true);
     expect(order).toEqual([
       ...['signal, held: false', 'next listener of the signal', 'onLost'],
@@ -58,13 +58,13 @@ describe('C7 a loss of which every observer makes an error', () => {
   });
 });
 
-describe('C7 a property of a handle whose lease has ended', () => {
+describe('a property of a handle whose lease has ended', () => {
   it.each([
     ['isHeld', (service: any) => service.lock.isHeld],
     ['signal', (service: any) => service.lock.isHeld || service.lock.signal],
     ['remainingTime()', (service: any) => service.lock.remainingTime()],
     ['holdCount', (service: any) => service.lock.holdCount],
-  ])('C7 %s sends nothing, and the next waiter is asked for behind it', async (_, look) => {
+  ])('%s sends nothing, and the next waiter is asked for behind it', async (_, look) => {
     const client = new Redis(redis.url);
     try {
       const service = await locks.start(client);
@@ -88,7 +88,7 @@ describe('C7 a property of a handle whose lease has ended', () => {
     }
   });
 
-  it('C7 isLeader of an election sends nothing', async () => {
+  it('isLeader of an election sends nothing', async () => {
     const client = new Redis(redis.url);
     try {
       const service = await locks.start(client, { lockWatchdogTimeout: LEASE });

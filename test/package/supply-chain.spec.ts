@@ -60,7 +60,7 @@ describe('what comes along with the package', () => {
 });
 
 describe('the sources of the library', () => {
-  it('D2 make no code of text', () => {
+  it('make no code of text', () => {
     const found: string[] = [];
     for (const source of sources) {
       visit(source, (node) => {

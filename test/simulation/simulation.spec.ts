@@ -33,7 +33,7 @@ function find(said: string, pattern: RegExp): string {
 
 const count = (said: string, pattern: RegExp): number => Number(find(said, pattern));
 
-describe('C20 simulated schedules of callers and faults', () => {
+describe('simulated schedules of callers and faults', () => {
   it(
     'end with everybody served or told, and nobody in the section of another one',
     async () => {

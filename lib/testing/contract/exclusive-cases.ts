@@ -7,7 +7,7 @@ const aborted = (lock: LockHandle): boolean => lock.signal.aborted;
 
 /** The exclusive lock: taken, re-entered, given back, lost. */
 export const EXCLUSIVE_CASES: CaseList = {
-  'A1 a lock is taken, given back and taken again, and meanwhile nobody else gets it': async (stage) => {
+  'a lock is taken, given back and taken again, and meanwhile nobody else gets it': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     for (let round = 0; round < 3; round++) {
@@ -26,7 +26,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(lock!.release()), true);
   },
 
-  'A2 re-entry counts, by scope and by owner, and the key is free after the last release only': async (stage) => {
+  're-entry counts, by scope and by owner, and the key is free after the last release only': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const counts: number[] = [];
@@ -52,7 +52,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), []);
   },
 
-  'A3 whoever does not hold a lock cannot give it back': async (stage) => {
+  'whoever does not hold a lock cannot give it back': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const store = await stage.store();
     const key = stage.key();
@@ -64,7 +64,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(lock.release());
   },
 
-  'A4 a release after the lease leaves the next holder alone': async (stage) => {
+  'a release after the lease leaves the next holder alone': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const late = await stage.outcome(one.acquire(key, { expire: 200 }));
@@ -78,7 +78,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(next.release()), true);
   },
 
-  'A5 a fixed lease is not renewed: a waiter is in when it has ended': async (stage) => {
+  'a fixed lease is not renewed: a waiter is in when it has ended': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const since = stage.now();
@@ -89,7 +89,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'A6 a lock that renews itself outlives its lease many times, and verify confirms it': async (stage) => {
+  'a lock that renews itself outlives its lease many times, and verify confirms it': async (stage) => {
     const one = await stage.client({ lockWatchdogTimeout: 400 });
     const other = await stage.client();
     const key = stage.key();
@@ -104,7 +104,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(lock.release()), true);
   },
 
-  'A7 after the last of maxRenewTimes the lease lapses, and its holder hears of it first': async (stage) => {
+  'after the last of maxRenewTimes the lease lapses, and its holder hears of it first': async (stage) => {
     const one = await stage.client({ lockWatchdogTimeout: 400 });
     const other = await stage.client();
     const key = stage.key();
@@ -115,7 +115,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'A8 a try takes as long as it may, and no time where it may not wait': async (stage) => {
+  'a try takes as long as it may, and no time where it may not wait': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
@@ -131,7 +131,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(lock.release());
   },
 
-  'A9 force release frees the key, tells its holder, and serves a waiter': async (stage) => {
+  'force release frees the key, tells its holder, and serves a waiter': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
@@ -150,7 +150,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(other.forceRelease(key)), false);
   },
 
-  'A10 the time to live is that of the lease, and -2 where nothing is locked': async (stage) => {
+  'the time to live is that of the lease, and -2 where nothing is locked': async (stage) => {
     const client = await stage.client();
     const key = stage.key();
     assert.equal(await stage.outcome(client.getLock(key).remainTimeToLive()), -2);
@@ -164,7 +164,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(client.getLock(key).remainTimeToLive()), -2);
   },
 
-  'A19 fencing tokens grow strictly, whoever takes the lock': async (stage) => {
+  'fencing tokens grow strictly, whoever takes the lock': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     let last = 0;
@@ -176,7 +176,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     }
   },
 
-  'A20 what is held at least for a time runs once': async (stage) => {
+  'what is held at least for a time runs once': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     let runs = 0;
@@ -194,7 +194,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(runs, 2);
   },
 
-  'A21 inspect shows owners, holds, tokens, leases and who waits': async (stage) => {
+  'inspect shows owners, holds, tokens, leases and who waits': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     assert.equal(await stage.outcome(one.inspect(key)), null);
@@ -222,7 +222,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(one.inspect(key)), null);
   },
 
-  'A21 keys with braces, colons, spaces and all of Unicode are keys of their own': async (stage) => {
+  'keys with braces, colons, spaces and all of Unicode are keys of their own': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const names = ['a:b', 'a b', 'a:{b}', 'a:{b}:c', 'ä', 'ключ', '鍵 🔑', 'granted 1 2 3 k', '100%', 'a\'b"c'];
     const keys = names.map((name) => stage.key(name));

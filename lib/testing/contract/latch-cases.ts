@@ -25,7 +25,7 @@ function idOf({ port }: StagedStore): string {
 
 /** Count-down latches: set, counted down, awaited, expired. */
 export const LATCH_CASES: CaseList = {
-  'A18 a latch opens for all who wait when it comes to 0': keeping(async (stage) => {
+  'a latch opens for all who wait when it comes to 0': keeping(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
     const [one, other] = clients.map((client) => client.getCountDownLatch(key)) as [Latch, Latch];
@@ -43,7 +43,7 @@ export const LATCH_CASES: CaseList = {
     assert.equal(await stage.outcome(one.getCount()), 0);
   }),
 
-  'A18 those who waited for the last latch do not wait for the next one': keeping(async (stage) => {
+  'those who waited for the last latch do not wait for the next one': keeping(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
     const [one, other] = clients.map((client) => client.getCountDownLatch(key)) as [Latch, Latch];
@@ -57,7 +57,7 @@ export const LATCH_CASES: CaseList = {
     await stage.outcome(one.countDown());
   }),
 
-  'A18 a latch that expires while it is awaited is lost, whether it was set anew or not': keeping(async (stage) => {
+  'a latch that expires while it is awaited is lost, whether it was set anew or not': keeping(async (stage) => {
     const client = await stage.client();
     for (const next of [0, 1]) {
       const latch = client.getCountDownLatch(stage.key(`l${next}`));
@@ -71,7 +71,7 @@ export const LATCH_CASES: CaseList = {
     }
   }),
 
-  'A18 a call that changes a latch has its effect once, however often it comes': keeping(async (stage) => {
+  'a call that changes a latch has its effect once, however often it comes': keeping(async (stage) => {
     const store = await stage.store();
     const latches = latchesOf(store);
     const key = stage.key();
@@ -96,7 +96,7 @@ export const LATCH_CASES: CaseList = {
     await stage.outcome(latches.countDown(key, idOf(store)));
   }),
 
-  'A18 a latch that is gone is known to have opened only if it came to 0': keeping(async (stage) => {
+  'a latch that is gone is known to have opened only if it came to 0': keeping(async (stage) => {
     const store = await stage.store();
     const latches = latchesOf(store);
     const key = stage.key();

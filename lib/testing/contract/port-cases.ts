@@ -5,7 +5,7 @@ import type { CaseList } from './case-list.js';
 
 /** The port itself: a call that comes twice or late has the effect of one. */
 export const PORT_CASES: CaseList = {
-  'E1 an acquire that comes twice takes one hold': async (stage) => {
+  'an acquire that comes twice takes one hold': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
     const request = store.request(key);
@@ -19,7 +19,7 @@ export const PORT_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), []);
   },
 
-  'E1 a place that is asked for twice is one place': async (stage) => {
+  'a place that is asked for twice is one place': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
@@ -41,7 +41,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(other.release(key, second.id));
   },
 
-  'A5 who came so long ago keeps its place when it asks again, however long that takes on its way': async (stage) => {
+  'who came so long ago keeps its place when it asks again, however long that takes on its way': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const held = store.request(key);
@@ -62,7 +62,7 @@ export const PORT_CASES: CaseList = {
     }
   },
 
-  'E1 an acquire that comes after its own leave takes nothing': async (stage) => {
+  'an acquire that comes after its own leave takes nothing': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
     const request = store.request(key);
@@ -74,7 +74,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'E1 a release that comes twice releases once, and nobody else': async (stage) => {
+  'a release that comes twice releases once, and nobody else': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second] = [store.request(key), other.request(key)];
@@ -86,7 +86,7 @@ export const PORT_CASES: CaseList = {
     assert.equal(await stage.outcome(other.release(key, second.id)), true);
   },
 
-  'E1 a release that asks for the next one, twice, takes one hold': async (stage) => {
+  'a release that asks for the next one, twice, takes one hold': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, between, next] = [store.request(key), other.request(key), store.request(key)];
@@ -103,9 +103,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'A5 whoever waits hears when a kept key becomes free, also when the same step asks for the next one': async (
-    stage,
-  ) => {
+  'whoever waits hears when a kept key becomes free, also when the same step asks for the next one': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, next] = [store.request(key), other.request(key), store.request(key)];
@@ -122,7 +120,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(other.release(key, second.id));
   },
 
-  'E1 a leave that comes late ends the grant that came before it': async (stage) => {
+  'a leave that comes late ends the grant that came before it': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
@@ -138,7 +136,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, third.id));
   },
 
-  'C12 a hold that is gone is neither renewed nor extended': async (stage) => {
+  'a hold that is gone is neither renewed nor extended': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
     const request = store.request(key);
@@ -160,7 +158,7 @@ export const PORT_CASES: CaseList = {
     assert.deepEqual(await stage.truth(key), { holds: [], waiting: [] });
   },
 
-  'A15 several locks in one step are all taken or none, and twice is once': async (stage) => {
+  'several locks in one step are all taken or none, and twice is once': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const keys = [stage.key('a'), stage.key('b')];
     const requests = keys.map((key) => store.request(key, { waits: false }));
@@ -177,7 +175,7 @@ export const PORT_CASES: CaseList = {
     for (const { key, id } of requests) assert.equal(await stage.outcome(store.release(key, id)), true);
   },
 
-  'A9 whoever held by force is told, and its hold is gone': async (stage) => {
+  'whoever held by force is told, and its hold is gone': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const request = store.request(key);
@@ -190,7 +188,7 @@ export const PORT_CASES: CaseList = {
     assert.equal(await stage.outcome(store.release(key, request.id)), false);
   },
 
-  'E1 the end of named holds, sent twice or late, ends no hold that was granted since': async (stage) => {
+  'the end of named holds, sent twice or late, ends no hold that was granted since': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const operator = store.port as Partial<QuorumMember> & LockStore;
     if (operator.endHolds === undefined) return; // several masters: each has names of its own

@@ -14,7 +14,7 @@ const counting =
 
 /** Locks that several may hold: readers, and permits. */
 export const SHARED_CASES: CaseList = {
-  'A16 readers are in together, a writer is alone': async (stage) => {
+  'readers are in together, a writer is alone': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const readers = [];
@@ -30,7 +30,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(writer.release());
   },
 
-  'A16 a waiting writer stops the readers that come after it': async (stage) => {
+  'a waiting writer stops the readers that come after it': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const reader = await stage.outcome(clients[0]!.acquire(key, { type: 'read' }));
@@ -45,7 +45,7 @@ export const SHARED_CASES: CaseList = {
     assert.deepEqual(order, ['writer', 'reader']);
   },
 
-  'A16 twenty readers that wait are let in together': async (stage) => {
+  'twenty readers that wait are let in together': async (stage) => {
     const clients = await stage.clientList(4);
     const key = stage.key();
     const writer = await stage.outcome(clients[0]!.acquire(key));
@@ -59,7 +59,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(Promise.all(readers.map((reader) => reader.release())));
   },
 
-  'A16 a writer may read, too, and go on reading; a reader that wants to write is refused': async (stage) => {
+  'a writer may read, too, and go on reading; a reader that wants to write is refused': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const writer = await stage.outcome(one.acquire(key, { owner: 'me' }));
@@ -73,7 +73,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(beside.release());
   },
 
-  'A16 each reader has a lease of its own, and a dead one keeps a writer out no longer': async (stage) => {
+  'each reader has a lease of its own, and a dead one keeps a writer out no longer': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const dying = await stage.store();
     const key = stage.key();
@@ -91,7 +91,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(writer.release());
   },
 
-  'A17 as many as there are permits are in, and the next one waits': counting(async (stage) => {
+  'as many as there are permits are in, and the next one waits': counting(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
     const permit = { permits: 3 };
@@ -107,7 +107,7 @@ export const SHARED_CASES: CaseList = {
     for (const handle of held.slice(1)) assert.equal(await stage.outcome(handle.release()), true);
   }),
 
-  'A17 permits of a dead holder come back, and unknown ones cannot be given back': counting(async (stage) => {
+  'permits of a dead holder come back, and unknown ones cannot be given back': counting(async (stage) => {
     const client = await stage.client();
     const dying = await stage.store();
     const key = stage.key();
@@ -122,7 +122,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(permit.release());
   }),
 
-  'A17 a number of permits that is set counts for all, and lets in who may come in now': counting(async (stage) => {
+  'a number of permits that is set counts for all, and lets in who may come in now': counting(async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const semaphore = one.getSemaphore(key, { permits: 1 });
@@ -137,7 +137,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(second.release());
   }),
 
-  'A17 a request for more permits than setPermits leaves is refused, and stops nobody behind it': counting(
+  'a request for more permits than setPermits leaves is refused, and stops nobody behind it': counting(
     async (stage) => {
       const [one, other] = [await stage.client(), await stage.client()];
       const key = stage.key();
@@ -162,7 +162,7 @@ export const SHARED_CASES: CaseList = {
     },
   ),
 
-  'A17 setPermits(0) pauses: those who wait go on waiting, and are served when there are permits again': counting(
+  'setPermits(0) pauses: those who wait go on waiting, and are served when there are permits again': counting(
     async (stage) => {
       const [one, other] = [await stage.client(), await stage.client()];
       const key = stage.key();

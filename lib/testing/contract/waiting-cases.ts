@@ -6,7 +6,7 @@ import { AT_ONCE, type Stage } from './stage.js';
 
 /** Those who wait: nobody is forgotten, nobody overtakes, nobody is in beside somebody else. */
 export const WAITING_CASES: CaseList = {
-  'A11 of 8 clients with several waiters each, no update is lost and everybody is served': async (stage) => {
+  'of 8 clients with several waiters each, no update is lost and everybody is served': async (stage) => {
     const [CLIENTS, WAITERS, TIMES] = [8, 4, 2];
     const clients = await stage.clientList(CLIENTS);
     const key = stage.key();
@@ -37,7 +37,7 @@ export const WAITING_CASES: CaseList = {
     );
   },
 
-  'A12 fair waiters are served in the order in which they came, over all clients': async (stage) => {
+  'fair waiters are served in the order in which they came, over all clients': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const lock = await stage.outcome(clients[0]!.acquire(key));
@@ -57,18 +57,18 @@ export const WAITING_CASES: CaseList = {
     assert.equal(served.length, 18);
   },
 
-  'A12 no client is served a second time while another one waits for its first': async (stage) => {
+  'no client is served a second time while another one waits for its first': async (stage) => {
     const served = await serveTwoClients(stage, { localHandoffs: 1 });
     assert.deepEqual(served, ['other', 'one', 'other', 'one', 'other', 'one']);
   },
 
-  'A12 so many of one client have it in turn as localHandoffs says, and then others': async (stage) => {
+  'so many of one client have it in turn as localHandoffs says, and then others': async (stage) => {
     const served = await serveTwoClients(stage, { localHandoffs: 2, localHandoffTime: '25s' });
     // The first turn was that of the holder.
     assert.deepEqual(served, ['one', 'other', 'other', 'one', 'one', 'other']);
   },
 
-  'A12 who asks for a fair lock ends the turns of others': async (stage) => {
+  'who asks for a fair lock ends the turns of others': async (stage) => {
     const [one, other] = [
       await stage.client({ localHandoffTime: '25s' }),
       await stage.client({ localHandoffTime: '25s' }),
@@ -88,7 +88,7 @@ export const WAITING_CASES: CaseList = {
     assert.deepEqual(served, ['fair', 'late', 'late']);
   },
 
-  'A13 an aborted or timed-out wait leaves nothing, and those behind it go on': async (stage) => {
+  'an aborted or timed-out wait leaves nothing, and those behind it go on': async (stage) => {
     const clients = await stage.clientList(4);
     const key = stage.key();
     const lock = await stage.outcome(clients[0]!.acquire(key));
@@ -112,7 +112,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'A13 a grant to somebody who gives up in the same moment goes on to the next': async (stage) => {
+  'a grant to somebody who gives up in the same moment goes on to the next': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     for (let turns = 0; turns < 30; turns += 3) {
@@ -136,7 +136,7 @@ export const WAITING_CASES: CaseList = {
     }
   },
 
-  'A14 a client that dies while it waits is passed over at once': async (stage) => {
+  'a client that dies while it waits is passed over at once': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const dying = await stage.store();
     const key = stage.key();
@@ -158,7 +158,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(after.release());
   },
 
-  'A14 a client that dies with its lock gives it back within its lease': async (stage) => {
+  'a client that dies with its lock gives it back within its lease': async (stage) => {
     const other = await stage.client();
     const dying = await stage.store();
     const key = stage.key();
@@ -171,7 +171,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'A15 several keys are taken all or none': async (stage) => {
+  'several keys are taken all or none': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const keys = [stage.key('a'), stage.key('b'), stage.key('c')];
     const held = await stage.outcome(one.acquire(keys[1]!));
@@ -192,7 +192,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(all.release());
   },
 
-  'A15 those who want the same keys in opposite order never wait for each other': async (stage) => {
+  'those who want the same keys in opposite order never wait for each other': async (stage) => {
     const clients = await stage.clientList(4);
     const [a, b] = [stage.key('a'), stage.key('b')];
     let inside = 0;

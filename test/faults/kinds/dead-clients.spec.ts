@@ -14,7 +14,7 @@ const clients = async (): Promise<number> =>
   ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;
 
 describe('a process that is killed', () => {
-  it('A16 as a reader costs a writer its own lease and no more, whatever other readers renew', async () => {
+  it('as a reader costs a writer its own lease and no more, whatever other readers renew', async () => {
     const [other, writer, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     const reading = await other.acquire('a', READ);
     await doomed.acquire('a', READ);
@@ -31,7 +31,7 @@ describe('a process that is killed', () => {
     await writing;
   });
 
-  it('A16 as the last reader lets the writer in when its lease ends', async () => {
+  it('as the last reader lets the writer in when its lease ends', async () => {
     const [writer, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     await doomed.acquire('a', READ);
     await doomed.acquire('a', READ);
@@ -43,7 +43,7 @@ describe('a process that is killed', () => {
     expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
   });
 
-  it('A16 as a queued writer does not delay the readers behind it', async () => {
+  it('as a queued writer does not delay the readers behind it', async () => {
     const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     await one.acquire('a', READ);
     void unawaited(doomed.acquire('a', WRITE));
@@ -59,7 +59,7 @@ describe('a process that is killed', () => {
     expect(between(dead)).toBeLessThan(AT_ONCE);
   });
 
-  it('A16 as a queued writer is found out by those who wait behind it, also when nobody comes', async () => {
+  it('as a queued writer is found out by those who wait behind it, also when nobody comes', async () => {
     const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     await one.acquire('a', READ);
     void unawaited(doomed.acquire('a', WRITE));
@@ -72,7 +72,7 @@ describe('a process that is killed', () => {
     expect(between(killed)).toBeLessThan(SHORT.grantTimeout * 1.4 + AT_ONCE);
   });
 
-  it('A14 A16 as a queued writer or reader is skipped at once when the writer before it releases', async () => {
+  it('as a queued writer or reader is skipped at once when the writer before it releases', async () => {
     const [holder, last, doomed] = [await bench.service(), await bench.service(), await bench.worker()];
     const lock = await holder.acquire('a', WRITE);
     for (const options of [WRITE, READ]) {
@@ -89,7 +89,7 @@ describe('a process that is killed', () => {
     expect(between(released)).toBeLessThan(AT_ONCE);
   });
 
-  it('A17 with permits gives them back within its lease', async () => {
+  it('with permits gives them back within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const semaphore = service.getSemaphore('s', { permits: 3 });
     await doomed.acquire('s', { permits: 3 });
@@ -104,7 +104,7 @@ describe('a process that is killed', () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  it('A15 with several keys gives all of them back within its lease', async () => {
+  it('with several keys gives all of them back within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     await doomed.acquire(['a', 'b'] as never);
     const waiting = service.acquire(['b', 'a', 'c']);
@@ -115,7 +115,7 @@ describe('a process that is killed', () => {
     expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
   });
 
-  it('A15 half-way to several keys gives back what it has within its lease', async () => {
+  it('half-way to several keys gives back what it has within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const b = await service.acquire('b');
     void unawaited(doomed.acquire(['a', 'b'] as never));
@@ -129,7 +129,7 @@ describe('a process that is killed', () => {
     await b.verify();
   });
 
-  it('A20 keeps what it had released with a holdAtLeast', async () => {
+  it('keeps what it had released with a holdAtLeast', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const since = now();
     const handle = await doomed.acquire('s', { permits: 1, holdAtLeast: 900 });
@@ -142,7 +142,7 @@ describe('a process that is killed', () => {
 });
 
 describe('a process that is stopped', () => {
-  it('C8 A16 as a queued writer delays the readers behind it until its place is stale, and no longer', async () => {
+  it('as a queued writer delays the readers behind it until its place is stale, and no longer', async () => {
     const options = { ...SHORT, commandTimeout: 300 };
     const [one, other, frozen] = [
       await bench.service(options),
@@ -163,7 +163,7 @@ describe('a process that is stopped', () => {
     await bench.untilWaiting('a', 0);
   });
 
-  it('C8 A17 beyond its lease has lost its permits, and its late release takes none from others', async () => {
+  it('beyond its lease has lost its permits, and its late release takes none from others', async () => {
     const [service, frozen] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const semaphore = service.getSemaphore('s', { permits: 2 });
     const theirs = await frozen.acquire('s', { permits: 2 });

@@ -48,7 +48,7 @@ async function waits(): Promise<number> {
 }
 
 describe('replicas: { min: 1 } with a replica', () => {
-  it.each(KINDS)('C15 is granted when the replica has it: $kind', async ({ options }) => {
+  it.each(KINDS)('is granted when the replica has it: $kind', async ({ options }) => {
     const service = await bench.service();
     const before = await waits();
     const lock = await service.acquire('a', { ...options, ...REPLICAS });
@@ -59,7 +59,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it.each(KINDS)('C15 is refused and given back when the replica does not follow: $kind', async ({ options }) => {
+  it.each(KINDS)('is refused and given back when the replica does not follow: $kind', async ({ options }) => {
     const service = await bench.service();
     await withoutReplica(async () => {
       const { error, took } = await timed(() => service.acquire('a', { ...options, ...REPLICAS }));
@@ -73,7 +73,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await (await service.acquire('a', { ...options, ...REPLICAS })).release();
   });
 
-  it('C15 verify() waits for the replica, too: a master that is cut off from it confirms nothing', async () => {
+  it('verify() waits for the replica, too: a master that is cut off from it confirms nothing', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', REPLICAS);
     await lock.verify();
@@ -90,7 +90,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('C15 verify() of several keys waits for the replica of each', async () => {
+  it('verify() of several keys waits for the replica of each', async () => {
     const service = await bench.service();
     const lock = await service.acquire(['a', 'b'], REPLICAS);
     await withoutReplica(() => expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_STORE' }));
@@ -98,7 +98,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await lock.release();
   });
 
-  it('C15 is what defaults.replicas asks of every lock', async () => {
+  it('is what defaults.replicas asks of every lock', async () => {
     const service = await bench.service({ defaults: REPLICAS });
     await service.run('a', async () => expect(await onReplica('a')).toBe(1));
     await withoutReplica(async () => {
@@ -107,14 +107,14 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('C15 is refused when there are fewer replicas than asked for', async () => {
+  it('is refused when there are fewer replicas than asked for', async () => {
     const service = await bench.service();
     const { error } = await timed(() => service.acquire('a', { replicas: { min: 2, timeout: 100 } }));
     expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/1 of at least 2 replicas/) });
     expect(await held('a')).toBe(0);
   });
 
-  it('C15 a grant that is pushed is confirmed, too', async () => {
+  it('a grant that is pushed is confirmed, too', async () => {
     const [holder, waiter, third] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
     const waiting = waiter!.acquire('a', REPLICAS);
@@ -138,7 +138,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('C15 many at once share WAITs', async () => {
+  it('many at once share WAITs', async () => {
     const services = await bench.serviceList(2);
     const keys = Array.from({ length: 50 }, (_, i) => `key:${i}`);
     await services[0]!.run('warm', () => undefined, REPLICAS);
@@ -157,7 +157,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C15 nobody waits for replicas longer than its own timeout, whatever others ask for', async () => {
+  it('nobody waits for replicas longer than its own timeout, whatever others ask for', async () => {
     const service = await bench.service();
     await service.run('warm', () => undefined, REPLICAS);
     await withoutReplica(async () => {
@@ -174,7 +174,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('C15 a timeout of 0 asks once, and blocks nobody', async () => {
+  it('a timeout of 0 asks once, and blocks nobody', async () => {
     const service = await bench.service({ commandTimeout: 1_000 });
     await withoutReplica(async () => {
       const { error, took } = await timed(() => service.acquire('a', { replicas: { min: 1, timeout: 0 } }));
@@ -184,7 +184,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await (await service.acquire('a', REPLICAS)).release();
   });
 
-  it('C15 a connection that is cut while the replicas are waited for confirms nothing', async () => {
+  it('a connection that is cut while the replicas are waited for confirms nothing', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     await service.run('warm', () => undefined, REPLICAS);
@@ -199,7 +199,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await eventually(async () => !(await held('a')));
   });
 
-  it('C15 who asks for fewer replicas does not wait for those who ask for more', async () => {
+  it('who asks for fewer replicas does not wait for those who ask for more', async () => {
     const service = await bench.service();
     await service.run('warm', () => undefined, REPLICAS);
     const more = timed(() => service.acquire('a', { replicas: { min: 2, timeout: '2s' } }));
@@ -210,7 +210,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     expect((await more).error).toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('C15 re-entry asks for nothing, and a WAIT delays no other command of the client', async () => {
+  it('re-entry asks for nothing, and a WAIT delays no other command of the client', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -230,7 +230,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('A15 C15 of several keys all are confirmed, or none is held', async () => {
+  it('of several keys all are confirmed, or none is held', async () => {
     const service = await bench.service();
     const set = await service.acquire(['a', 'b', 'c'], REPLICAS);
     for (const key of set.keys) expect(await onReplica(key)).toBe(1);
@@ -242,14 +242,14 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('C1 C15 confirms with an empty script cache', async () => {
+  it('confirms with an empty script cache', async () => {
     const service = await bench.service();
     await bench.redis.admin.script('FLUSH', 'SYNC');
     expect((await service.acquire('a', REPLICAS)).isHeld).toBe(true);
   });
 
   // Waits for a fix in LockEngine.replicated: what was never given to anybody is kept for holdAtLeast.
-  it('A20 C15 what is given back for lack of replicas is not kept for holdAtLeast', async () => {
+  it('what is given back for lack of replicas is not kept for holdAtLeast', async () => {
     const service = await bench.service();
     await withoutReplica(async () => {
       const { error } = await timed(() => service.acquire('a', { ...REPLICAS, holdAtLeast: '10s' }));
@@ -259,7 +259,7 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 
   // Waits for a fix in LockEngine.replicated: it looks at the replicas only, not at the hold.
-  it('C15 E7 a lock whose lease ended while the replicas were waited for is not given out', async () => {
+  it('a lock whose lease ended while the replicas were waited for is not given out', async () => {
     const service = await bench.service();
     await replica.pause();
     const acquiring = timed(() => service.acquire('a', { expire: 100, replicas: { min: 1, timeout: '5s' } }));
@@ -273,7 +273,7 @@ describe('replicas: { min: 1 } with a replica', () => {
 });
 
 describe('replicas: what becomes of the one and the other server', () => {
-  it('C15 a replica that takes over knows the lock', async () => {
+  it('a replica that takes over knows the lock', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { ...REPLICAS, type: 'read' });
     await replica.admin.call('REPLICAOF', 'NO', 'ONE');
@@ -289,7 +289,7 @@ describe('replicas: what becomes of the one and the other server', () => {
     }
   });
 
-  it('C3 C15 a Redis that is frozen while the replicas are waited for fails within its bound', async () => {
+  it('a Redis that is frozen while the replicas are waited for fails within its bound', async () => {
     const service = await bench.service({ commandTimeout: 300 });
     await service.run('warm', () => undefined, REPLICAS);
     await withoutReplica(async () => {
@@ -305,7 +305,7 @@ describe('replicas: what becomes of the one and the other server', () => {
     await (await service.acquire('a', REPLICAS)).release();
   });
 
-  it('C5 C15 a replica that is killed and comes back', async () => {
+  it('a replica that is killed and comes back', async () => {
     const service = await bench.service();
     await replica.kill();
     await expect(service.acquire('a', { replicas: { min: 1, timeout: 100 } })).rejects.toMatchObject({

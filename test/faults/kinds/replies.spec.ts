@@ -10,7 +10,7 @@ const SETS = KINDS.map(({ kind, options }) => ({ kind, options }));
 const holds = async (key: string): Promise<number> => bench.redis.admin.hlen(`lock:state:{${key}}`);
 
 describe('a reply that is lost', () => {
-  it.each(SETS)('C2 of an acquire of one key: it is held once, and free afterwards: $kind', async ({ options }) => {
+  it.each(SETS)('of an acquire of one key: it is held once, and free afterwards: $kind', async ({ options }) => {
     const [proxy, observer] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await service.run('warm', () => undefined, options);
@@ -24,25 +24,22 @@ describe('a reply that is lost', () => {
     expect(await observer.tryAcquire('a')).not.toBeNull();
   });
 
-  it.each(SETS)(
-    'C2 of an acquire of several keys: each is held once, and free afterwards: $kind',
-    async ({ options }) => {
-      const [proxy, observer] = [await bench.proxy(), await bench.service()];
-      const service = await bench.service({ connection: proxy.url });
-      await service.run(['warm', 'up'], () => undefined, options);
-      const cut = proxy.cutAfterCommand(SCRIPT);
-      const set = await service.acquire(['a', 'b', 'c'], options);
-      await cut.happened;
-      expect(set.isHeld).toBe(true);
-      expect([await holds('a'), await holds('b'), await holds('c')]).toEqual([1, 1, 1]);
-      await set.verify();
-      proxy.cutAfterCommand({ ...SCRIPT, nth: 2 });
-      expect(await set.release()).toBe(true);
-      expect(await observer.tryAcquire(['c', 'b', 'a'])).not.toBeNull();
-    },
-  );
+  it.each(SETS)('of an acquire of several keys: each is held once, and free afterwards: $kind', async ({ options }) => {
+    const [proxy, observer] = [await bench.proxy(), await bench.service()];
+    const service = await bench.service({ connection: proxy.url });
+    await service.run(['warm', 'up'], () => undefined, options);
+    const cut = proxy.cutAfterCommand(SCRIPT);
+    const set = await service.acquire(['a', 'b', 'c'], options);
+    await cut.happened;
+    expect(set.isHeld).toBe(true);
+    expect([await holds('a'), await holds('b'), await holds('c')]).toEqual([1, 1, 1]);
+    await set.verify();
+    proxy.cutAfterCommand({ ...SCRIPT, nth: 2 });
+    expect(await set.release()).toBe(true);
+    expect(await observer.tryAcquire(['c', 'b', 'a'])).not.toBeNull();
+  });
 
-  it('C2 of setPermits: it counts once and the crowd is let in', async () => {
+  it('of setPermits: it counts once and the crowd is let in', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     const semaphore = service.getSemaphore('s', { permits: 1 });
@@ -56,7 +53,7 @@ describe('a reply that is lost', () => {
     expect([await semaphore.getPermits(), await semaphore.availablePermits()]).toEqual([3, 0]);
   });
 
-  it('C2 of an acquire of several keys that is given up meanwhile: nothing stays', async () => {
+  it('of an acquire of several keys that is given up meanwhile: nothing stays', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     await service.run(['a', 'b'], () => undefined);
@@ -78,7 +75,7 @@ describe('a reply that is lost', () => {
 });
 
 describe('a Redis that has forgotten its scripts', () => {
-  it('C1 takes several keys, sets permits, downgrades', async () => {
+  it('takes several keys, sets permits, downgrades', async () => {
     const service = await bench.service();
     const forget = (): Promise<unknown> => bench.redis.admin.script('FLUSH', 'SYNC');
     await forget();
@@ -98,7 +95,7 @@ describe('a Redis that has forgotten its scripts', () => {
 });
 
 describe('a Redis that is full', () => {
-  it.each(SETS)('C10 lets nobody in, and lets go who is in: $kind', async ({ options }) => {
+  it.each(SETS)('lets nobody in, and lets go who is in: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const held = await one!.acquire(['a', 'b'], options);
     const alone = await one!.acquire('c', options);
@@ -120,7 +117,7 @@ describe('a Redis that is full', () => {
 });
 
 describe('a Redis that starts empty', () => {
-  it.each(SETS)('C4 C12 its holders learn it, its waiters go on: $kind', async ({ options }) => {
+  it.each(SETS)('its holders learn it, its waiters go on: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 300, grantTimeout: 200 });
     const held = await one!.acquire(['a', 'b'], options);
     const waiting = other!.acquire('a', { type: 'write' });

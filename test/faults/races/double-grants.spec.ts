@@ -34,7 +34,7 @@ function pushed(proxy: RespProxy, word: string): Promise<void> {
 }
 
 describe('one grant for one acquisition', () => {
-  it('C6 a waiter that got the lock while it could not hear is not granted it once more', async () => {
+  it('a waiter that got the lock while it could not hear is not granted it once more', async () => {
     const proxy = await bench.proxy();
     const [holder, other] = await bench.serviceList(2);
     const deaf = await bench.service({ connection: proxy.url, grantTimeout: 300 });
@@ -61,7 +61,7 @@ describe('one grant for one acquisition', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('E2 a question that is executed after the release of what it asked for takes nothing for good', async () => {
+  it('a question that is executed after the release of what it asked for takes nothing for good', async () => {
     const proxy = await bench.proxy();
     const holder = await bench.service();
     const waiter = await bench.service({ connection: proxy.url, grantTimeout: 300 });
@@ -87,7 +87,7 @@ describe('one grant for one acquisition', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('E1 a copy of the question from before a reconnect that arrives after the release takes nothing', async () => {
+  it('a copy of the question from before a reconnect that arrives after the release takes nothing', async () => {
     const proxy = await bench.proxy();
     // Gives a silent connection up, and says again on the next one what was not answered.
     const connection = { host: proxy.host, port: proxy.port, socketTimeout: 100 };
@@ -111,7 +111,7 @@ describe('one grant for one acquisition', () => {
 });
 
 describe('a grant of which the client has not heard', () => {
-  it('A9 is not believed when it was ended by force before its reply came', async () => {
+  it('is not believed when it was ended by force before its reply came', async () => {
     const proxy = await bench.proxy();
     const [far, near] = [await bench.service({ connection: proxy.url }), await bench.service()];
     await (await far.acquire('a')).release();
@@ -138,7 +138,7 @@ describe('a grant of which the client has not heard', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A13 C2 is given back although the connection was down when its caller gave up', async () => {
+  it('is given back although the connection was down when its caller gave up', async () => {
     const proxy = await bench.proxy();
     // A client of the user's that keeps nothing for later.
     const client = bench.redis.client({
@@ -163,7 +163,7 @@ describe('a grant of which the client has not heard', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('E7 one try ends when every answer comes after the end of its lease, and takes nothing', async () => {
+  it('one try ends when every answer comes after the end of its lease, and takes nothing', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     await (await service.acquire('known')).release();

@@ -32,7 +32,7 @@ function besideAScope(work: () => Promise<void>): Promise<void> {
 const tryMine = (): Promise<LockHandle | null> => service.tryAcquire('mine');
 
 describe("code that the engine calls is in nobody's scope", () => {
-  it('B7 E4 onLost does not re-enter the lock of whoever set the timer that calls it', async () => {
+  it('onLost does not re-enter the lock of whoever set the timer that calls it', async () => {
     await besideAScope(async () => {
       const got = deferred<Promise<LockHandle | null>>();
       await service.acquire('lost', { expire: 120, onLost: () => got.resolve(tryMine()) });
@@ -40,7 +40,7 @@ describe("code that the engine calls is in nobody's scope", () => {
     });
   });
 
-  it('B7 E4 a listener of the signal does not re-enter the lock of whoever set the timer that calls it', async () => {
+  it('a listener of the signal does not re-enter the lock of whoever set the timer that calls it', async () => {
     await besideAScope(async () => {
       const lock = await service.acquire('lost', { expire: 120 });
       const got = deferred<Promise<LockHandle | null>>();
@@ -49,7 +49,7 @@ describe("code that the engine calls is in nobody's scope", () => {
     });
   });
 
-  it('B7 C7 E4 nor does either of them re-enter the lock of whoever finds out on the first line after a stall', async () => {
+  it('nor does either of them re-enter the lock of whoever finds out on the first line after a stall', async () => {
     const [byListener, bySignal] = [deferred<Promise<LockHandle | null>>(), deferred<Promise<LockHandle | null>>()];
     const lock = await service.acquire('lost', { expire: 60, onLost: () => byListener.resolve(tryMine()) });
     lock.signal.addEventListener('abort', () => bySignal.resolve(tryMine()));
@@ -70,7 +70,7 @@ describe("code that the engine calls is in nobody's scope", () => {
   ];
 
   it.each(happenings)(
-    "B7 an observer of '%s' does not re-enter the lock in whose scope that happens",
+    "an observer of '%s' does not re-enter the lock in whose scope that happens",
     async (type, happen) => {
       service = await bench.service({ lockWatchdogTimeout: 150 });
       await other.acquire('taken');
@@ -91,7 +91,7 @@ describe("code that the engine calls is in nobody's scope", () => {
   );
 });
 
-it("A12 an observer that asks for the same key in the moment of 'acquired' waits as everybody does", async () => {
+it("an observer that asks for the same key in the moment of 'acquired' waits as everybody does", async () => {
   const order: string[] = [];
   const second = deferred<Promise<LockHandle>>();
   let asked = false;

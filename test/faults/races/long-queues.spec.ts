@@ -32,7 +32,7 @@ async function queueUp(...waiting: LockService[]) {
   return { lock, waiters };
 }
 
-it('A14 a release reaches the first who is there behind more than 100 who have gone', async () => {
+it('a release reaches the first who is there behind more than 100 who have gone', async () => {
   const waiter = await bench.service();
   const { lock, waiters } = await queueUp(waiter);
   expect(await lock.release()).toBe(true);
@@ -41,7 +41,7 @@ it('A14 a release reaches the first who is there behind more than 100 who have g
   expect(await (await waiters[0]!).value!.release()).toBe(true);
 });
 
-it('A14 so does a release that asks for the next waiter of the same client in the same step', async () => {
+it('so does a release that asks for the next waiter of the same client in the same step', async () => {
   const waiter = await bench.service();
   const { lock, waiters } = await queueUp(waiter, waiter);
   await lock.release();
@@ -53,7 +53,7 @@ it('A14 so does a release that asks for the next waiter of the same client in th
   expect(await (await waiters[1]!).value!.release()).toBe(true);
 });
 
-it('A9 A14 so does a release by force', async () => {
+it('so does a release by force', async () => {
   const waiter = await bench.service();
   const { waiters } = await queueUp(waiter);
   await waiter.forceRelease(KEY);
@@ -62,7 +62,7 @@ it('A9 A14 so does a release by force', async () => {
   expect(await (await waiters[0]!).value!.release()).toBe(true);
 });
 
-it('A14 one try finds the key free behind them', async () => {
+it('one try finds the key free behind them', async () => {
   const service = await bench.service();
   const { lock } = await queueUp();
   await lock.release();

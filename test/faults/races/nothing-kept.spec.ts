@@ -33,7 +33,7 @@ describe('a handle that was dropped without a release', () => {
   it.each([
     ['waits already', true],
     ['comes later', false],
-  ])('E3 E13 does not keep its key from who %s in the same client', async (_, early) => {
+  ])('does not keep its key from who %s in the same client', async (_, early) => {
     const worker = await bench.worker({ lockWatchdogTimeout: LEASE });
     const forgotten = worker.forget('a');
     await eventually(() => bench.redis.admin.exists('lock:state:{a}'));
@@ -75,7 +75,7 @@ describe('what a user has in the async context of a finished call', () => {
       'a wait that was given up',
       async (service) => (await timed(() => service.acquire('taken', { waitTimeout: 20 }))).took,
     ],
-  ])('E13 is not kept by %s, also when the handle is', async (_, work) => {
+  ])('is not kept by %s, also when the handle is', async (_, work) => {
     const service = await bench.service();
     const taken = await service.acquire('taken');
     const { kept, value } = await within(() => work(service));
@@ -98,7 +98,7 @@ const carelesslyReleased = async (lock: LockHandle): Promise<LockHandle> => {
   return lock;
 };
 
-it('A2 E13 handles that re-entered and were released are not told of a later loss', async () => {
+it('handles that re-entered and were released are not told of a later loss', async () => {
   const service = await bench.service();
   let told = 0;
   const onLost = (): void => {
@@ -121,7 +121,7 @@ it('A2 E13 handles that re-entered and were released are not told of a later los
   expect(told).toBe(1);
 });
 
-it('C18 E13 a task that starts itself again from within its own scope is not within all scopes it ever had', async () => {
+it('a task that starts itself again from within its own scope is not within all scopes it ever had', async () => {
   const service = await bench.service();
   const ROUNDS = 100;
   const depth = deferred<number>();
@@ -136,7 +136,7 @@ it('C18 E13 a task that starts itself again from within its own scope is not wit
   expect(await depth).toBeLessThanOrEqual(3);
 });
 
-it('C19 however many wait with one AbortSignal, it has one listener, and none when they are served', async () => {
+it('however many wait with one AbortSignal, it has one listener, and none when they are served', async () => {
   const service = await bench.service();
   const warnings: Error[] = [];
   const warned = (warning: Error): void => void warnings.push(warning);
@@ -153,7 +153,7 @@ it('C19 however many wait with one AbortSignal, it has one listener, and none wh
   expect(warnings).toEqual([]);
 });
 
-it('A13 an AbortSignal that many wait with dismisses all who still wait, and nobody else', async () => {
+it('an AbortSignal that many wait with dismisses all who still wait, and nobody else', async () => {
   const service = await bench.service();
   const controller = new AbortController();
   const first = await service.acquire('a');

@@ -5,7 +5,7 @@ import { LockBench } from '../../support/locks.js';
 
 const bench = new LockBench();
 
-it('C1 an extension that the server does not understand at first is not executed behind a later one', async () => {
+it('an extension that the server does not understand at first is not executed behind a later one', async () => {
   const proxy = await bench.proxy();
   const service = await bench.service({ connection: proxy.url });
   const lock = await service.acquire('a', { expire: 20_000 });
@@ -28,7 +28,7 @@ it('C1 an extension that the server does not understand at first is not executed
   expect(await lock.release()).toBe(true);
 });
 
-it('C2 a copy of an extension that arrives late, on the connection that was lost, does not end the lock under its holder', async () => {
+it('a copy of an extension that arrives late, on the connection that was lost, does not end the lock under its holder', async () => {
   const proxy = await bench.proxy();
   const service = await bench.service({ connection: proxy.url });
   const lock = await service.acquire('a', { expire: 20_000 });

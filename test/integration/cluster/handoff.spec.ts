@@ -7,7 +7,7 @@ import { between } from '../../support/locks.js';
 const bench = new ClusterBench();
 
 describe('the way from one holder to the next in a Cluster', () => {
-  it('C14 takes less than 20 ms in the median of 150 handoffs across processes', async () => {
+  it('takes less than 20 ms in the median of 150 handoffs across processes', async () => {
     const [starter, workers] = [await bench.service(), await bench.workerList(4)];
     const start = await starter.acquire('a');
     const sections = workers.map((worker) => worker.sections({ key: 'a', times: 45, counter: 'counter' }));
@@ -31,7 +31,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C14 is one command and one message in the slot, and a hot key is subscribed to once', async () => {
+  it('is one command and one message in the slot, and a hot key is subscribed to once', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const [first, second] of [
       [one!, other!],
@@ -60,7 +60,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     await holder.release();
   });
 
-  it('C14 nobody subscribes where nobody waits', async () => {
+  it('nobody subscribes where nobody waits', async () => {
     const service = await bench.service();
     await bench.resetStats();
     for (const key of ['c', 'd', 'e']) await (await service.acquire(key)).release();
@@ -69,7 +69,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     expect(await bench.calls('ssubscribe')).toBe(0);
   });
 
-  it('C14 a channel is given up when nobody has waited for a while, and taken up again', async () => {
+  it('a channel is given up when nobody has waited for a while, and taken up again', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600, commandTimeout: 500 });
     const listening = async (key: string): Promise<number> =>
       ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
@@ -91,7 +91,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     }
   });
 
-  it('C14 keys with a hash tag of their own are in its slot, and are handed over as well', async () => {
+  it('keys with a hash tag of their own are in its slot, and are handed over as well', async () => {
     const [one, other] = await bench.serviceList(2);
     const keys = [
       'order:{42}:pay',
@@ -113,7 +113,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C14 a client that died is passed over at once', async () => {
+  it('a client that died is passed over at once', async () => {
     const [[holder, last], [doomed]] = [await bench.serviceList(2), await bench.workerList(1)];
     const lock = await holder!.acquire('g');
     void doomed!.acquire('g').catch(() => undefined);

@@ -63,7 +63,7 @@ describe.each(stores)('an election %s', (_name, options) => {
 });
 
 describe('what a store cannot do', () => {
-  it('A18 no latches on several masters', async () => {
+  it('no latches on several masters', async () => {
     const [service] = (await start(stores[1]![1](), 1)) as [LockService];
     expect(() => service.getCountDownLatch('a')).toThrow(
       expect.objectContaining({
@@ -81,7 +81,7 @@ describe('what a store cannot do', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('A18 latches in memory', async () => {
+  it('latches in memory', async () => {
     const [one, other] = (await start(stores[0]![1](), 2)) as [LockService, LockService];
     const latch = one.getCountDownLatch('a');
     expect(await latch.trySetCount(2)).toBe(true);

@@ -11,7 +11,7 @@ function othersBetween(served: readonly string[], name: string): number[] {
 }
 
 describe('a fair lock', () => {
-  it('A12 50 waiters of one process are served strictly in the order of their arrival at Redis', async () => {
+  it('50 waiters of one process are served strictly in the order of their arrival at Redis', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { fair: true });
     const served: number[] = [];
@@ -22,7 +22,7 @@ describe('a fair lock', () => {
     expect(served).toEqual(Array.from({ length: 50 }, (_, i) => i));
   });
 
-  it('A12 50 waiters of four clients are served strictly in the order of their arrival at Redis', async () => {
+  it('50 waiters of four clients are served strictly in the order of their arrival at Redis', async () => {
     const [holder, ...clients] = await bench.serviceList(5);
     const lock = await holder!.acquire('a');
     const served: number[] = [];
@@ -47,7 +47,7 @@ describe('a fair lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A12 a fair request comes before the waiters of a crowd that have no place in Redis yet', async () => {
+  it('a fair request comes before the waiters of a crowd that have no place in Redis yet', async () => {
     const [crowded, fair] = await bench.serviceList(2);
     const lock = await crowded!.acquire('a');
     const served: string[] = [];
@@ -59,7 +59,7 @@ describe('a fair lock', () => {
     expect(served.indexOf('fair')).toBe(0);
   });
 
-  it('A12 fair and others stand in one queue', async () => {
+  it('fair and others stand in one queue', async () => {
     const [holder, ...clients] = await bench.serviceList(7);
     const lock = await holder!.acquire('a');
     const served: number[] = [];
@@ -73,7 +73,7 @@ describe('a fair lock', () => {
     expect(served).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it('A12 without fair no client gets a second grant while another has waited for more than one', async () => {
+  it('without fair no client gets a second grant while another has waited for more than one', async () => {
     const [holder, ...clients] = await bench.serviceList(4, { localHandoffs: 1 });
     const lock = await holder!.acquire('a');
     const served: string[] = [];
@@ -93,7 +93,7 @@ describe('a fair lock', () => {
     for (const name of ['0', '1']) for (const others of othersBetween(withTwo, name)) expect(others).toBe(1);
   });
 
-  it('A12 A13 one that gives up leaves the order of the others as it was', async () => {
+  it('one that gives up leaves the order of the others as it was', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { fair: true });
     const served: number[] = [];
@@ -112,7 +112,7 @@ describe('a fair lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A13 A14 a dead waiter is skipped at once at the next unlock', async () => {
+  it('a dead waiter is skipped at once at the next unlock', async () => {
     const [holder, last] = await bench.serviceList(2);
     const worker = await bench.worker();
     const lock = await holder!.acquire('a', { fair: true });
@@ -128,7 +128,7 @@ describe('a fair lock', () => {
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
   });
 
-  it('A2 A12 re-enters by scope and by owner', async () => {
+  it('re-enters by scope and by owner', async () => {
     const [service, other] = await bench.serviceList(2);
     await service!.run(
       'a',

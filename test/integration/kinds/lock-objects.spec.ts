@@ -24,7 +24,7 @@ const SHAPES: readonly Shape[] = [
 ];
 
 describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => {
-  it('A1 has the answers of RLock before, while and after it is held', async () => {
+  it('has the answers of RLock before, while and after it is held', async () => {
     const [one, other] = await bench.serviceList(2);
     const [lock, theirs] = [make(one!), make(other!)];
     expect(lock.key).toBe('a');
@@ -59,7 +59,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await bench.untilNothingIsLeft();
   });
 
-  it('A2 counts the holds of an owner: 0, 1, 2, 1, 0', async () => {
+  it('counts the holds of an owner: 0, 1, 2, 1, 0', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = make(one!, 'me');
     const counts = [lock.getHoldCount()];
@@ -75,7 +75,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await bench.untilNothingIsLeft();
   });
 
-  it('A2 an owner is the same in all clients, and unlocks what it took in this one', async () => {
+  it('an owner is the same in all clients, and unlocks what it took in this one', async () => {
     const [one, other] = await bench.serviceList(2);
     const [here, there] = [make(one!, 'me'), make(other!, 'me')];
     await here.lock();
@@ -88,7 +88,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(await here.isLocked()).toBe(false);
   });
 
-  it('A9 forceUnlock frees, tells the former holder, and wakes who waits', async () => {
+  it('forceUnlock frees, tells the former holder, and wakes who waits', async () => {
     const [one, other] = await bench.serviceList(2);
     const handle = await make(one!).lock();
     const waiting = other!.getReadWriteLock('a').writeLock().lock();
@@ -103,7 +103,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(make(one!).isHeldByCurrentContext()).toBe(false);
   });
 
-  it('A5 A10 tryLock takes a lease that is not renewed', async () => {
+  it('tryLock takes a lease that is not renewed', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 100 });
     const lock = make(service);
     const handle = await lock.tryLock(0, '400ms');
@@ -114,7 +114,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
   });
 
-  it('A6 lock() is renewed for as long as it is held', async () => {
+  it('lock() is renewed for as long as it is held', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
     const lock = make(one!);
     await lock.lock();
@@ -124,7 +124,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await lock.unlock();
   });
 
-  it('A13 lock() takes a signal, and options that make no sense are refused', async () => {
+  it('lock() takes a signal, and options that make no sense are refused', async () => {
     const [one, other] = await bench.serviceList(2);
     await one!.acquire('a');
     const lock = make(other!);
@@ -135,7 +135,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(await bench.waiters('a')).toEqual([]);
   });
 
-  it('A8 tryLock with a wait takes that long, and no longer', async () => {
+  it('tryLock with a wait takes that long, and no longer', async () => {
     const [one, other] = await bench.serviceList(2);
     await one!.acquire('a');
     const waited = await timed(() => make(other!).tryLock(300));
@@ -183,7 +183,7 @@ describe.each(SHAPES)('a shared object of $kind', ({ make }) => {
 });
 
 describe('objects of one key beside each other', () => {
-  it('A16 the two locks of a read-write lock tell of themselves', async () => {
+  it('the two locks of a read-write lock tell of themselves', async () => {
     const service = await bench.service();
     const { readLock, writeLock } = service.getReadWriteLock('a');
     const [reading, writing] = [readLock(), writeLock()];
@@ -198,14 +198,14 @@ describe('objects of one key beside each other', () => {
     await writing.unlock();
   });
 
-  it('A16 the write lock is the exclusive lock of the key', async () => {
+  it('the write lock is the exclusive lock of the key', async () => {
     const [one, other] = await bench.serviceList(2);
     await one!.getReadWriteLock('a').writeLock().lock();
     expect(await other!.getLock('a').isLocked()).toBe(true);
     expect(await other!.getLock('a').tryLock()).toBeNull();
   });
 
-  it('A16 an object inside run is the lock of that scope, for its kind only', async () => {
+  it('an object inside run is the lock of that scope, for its kind only', async () => {
     const service = await bench.service();
     const { readLock, writeLock } = service.getReadWriteLock('a');
     await service.run(

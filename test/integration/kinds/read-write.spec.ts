@@ -13,7 +13,7 @@ const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
   Promise.all(handles.map((handle) => handle.release()));
 
 describe('a read-write lock', () => {
-  it('A16 readers of all clients hold it together, each with a hold and a token of its own', async () => {
+  it('readers of all clients hold it together, each with a hold and a token of its own', async () => {
     const services = await bench.serviceList(3);
     const handles = await Promise.all(
       services.flatMap((service) => [service.acquire('a', READ), service.acquire('a', READ)]),
@@ -26,7 +26,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A16 a writer is alone: no reader, no other writer beside it', async () => {
+  it('a writer is alone: no reader, no other writer beside it', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const type of ['write', 'exclusive'] as const) {
       const writer = await one!.acquire('a', { type });
@@ -38,7 +38,7 @@ describe('a read-write lock', () => {
     }
   });
 
-  it('A16 a writer waits for the last of several readers', async () => {
+  it('a writer waits for the last of several readers', async () => {
     const [one, other] = await bench.serviceList(2);
     const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ), one!.acquire('a', READ)]);
     let isIn = false;
@@ -58,7 +58,7 @@ describe('a read-write lock', () => {
     expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map(({ fencingToken }) => fencingToken)));
   });
 
-  it('A16 tryLock of a reader is null while a writer waits, also beside other readers', async () => {
+  it('tryLock of a reader is null while a writer waits, also beside other readers', async () => {
     const [one, other] = await bench.serviceList(2);
     const reader = await one!.acquire('a', READ);
     const writing = other!.acquire('a', WRITE);
@@ -70,7 +70,7 @@ describe('a read-write lock', () => {
     expect(await one!.tryAcquire('a', READ)).not.toBeNull();
   });
 
-  it('A16 20 readers are let in together by one release, and it costs one command', async () => {
+  it('20 readers are let in together by one release, and it costs one command', async () => {
     const [writer, ...others] = await bench.serviceList(6);
     const lock = await writer!.acquire('a', WRITE);
     const reading = others.flatMap((service) => Array.from({ length: 4 }, () => service.acquire('a', READ)));
@@ -87,7 +87,7 @@ describe('a read-write lock', () => {
     expect(took).toBeLessThan(AT_ONCE);
   });
 
-  it('A16 more readers than one script looks at are let in together, too', async () => {
+  it('more readers than one script looks at are let in together, too', async () => {
     const [writer, other] = await bench.serviceList(2);
     const lock = await writer!.acquire('a', WRITE);
     const reading = Array.from({ length: 250 }, () => other!.acquire('a', READ));
@@ -100,7 +100,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A16 lets in who came in order: readers up to the next writer, the writer, the readers behind it', async () => {
+  it('lets in who came in order: readers up to the next writer, the writer, the readers behind it', async () => {
     const [holder, ...services] = await bench.serviceList(7);
     const lock = await holder!.acquire('a', WRITE);
     const arrivals = new Arrivals(bench, 'a');
@@ -132,7 +132,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A16 a long queue, which one script does not look at as a whole, lets no reader pass a writer', async () => {
+  it('a long queue, which one script does not look at as a whole, lets no reader pass a writer', async () => {
     const [holder, one, writing, crowd] = await bench.serviceList(4);
     const lock = await holder!.acquire('a', WRITE);
     // A named owner: others of the same owner may follow it past the writer, so all of the queue is looked at.
@@ -158,7 +158,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A16 a stream of readers without a gap does not starve a writer', async () => {
+  it('a stream of readers without a gap does not starve a writer', async () => {
     const [one, other, writing] = await bench.serviceList(3);
     let streaming = true;
     let [passed, inside, gaps] = [0, 0, 0];
@@ -191,7 +191,7 @@ describe('a read-write lock', () => {
 });
 
 describe('downgrade and upgrade', () => {
-  it('A16 in run a writer reads, gives the writing back, and reads on beside others', async () => {
+  it('in run a writer reads, gives the writing back, and reads on beside others', async () => {
     const [one, other] = await bench.serviceList(2);
     const order: string[] = [];
     let reading!: LockHandle;
@@ -220,7 +220,7 @@ describe('downgrade and upgrade', () => {
     expect(await other!.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
-  it('A16 by owner a writer reads, gives the writing back, and reads on: also in another process', async () => {
+  it('by owner a writer reads, gives the writing back, and reads on: also in another process', async () => {
     const [service, there, worker] = [await bench.service(), await bench.service(), await bench.worker()];
     const lock = service.getReadWriteLock('a', { owner: 'me' });
     await lock.writeLock().lock();
@@ -238,7 +238,7 @@ describe('downgrade and upgrade', () => {
     expect(await there.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
-  it('A16 the upgrade from reading to writing is refused at once, by scope', async () => {
+  it('the upgrade from reading to writing is refused at once, by scope', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -263,7 +263,7 @@ describe('downgrade and upgrade', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A16 the upgrade is refused at once by owner, from this process and from another one', async () => {
+  it('the upgrade is refused at once by owner, from this process and from another one', async () => {
     const [service, worker] = [await bench.service(), await bench.worker()];
     const reading = await service.acquire('a', { ...READ, owner: 'me' });
     const here = await timed(() => service.acquire('a', { ...WRITE, owner: 'me' }));
@@ -276,7 +276,7 @@ describe('downgrade and upgrade', () => {
     await (await service.acquire('a', { ...WRITE, owner: 'me' })).release();
   });
 
-  it('A16 an upgrade that is found out while it waits leaves no place in the queue', async () => {
+  it('an upgrade that is found out while it waits leaves no place in the queue', async () => {
     const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 600, grantTimeout: 600 });
     const lock = await holder!.acquire('a', WRITE);
     // Both of one owner, of whom nothing is held yet: first its reader, then its writer.
@@ -294,7 +294,7 @@ describe('downgrade and upgrade', () => {
     await reader.release();
   });
 
-  it('A16 read and write take part in re-entry by scope as themselves', async () => {
+  it('read and write take part in re-entry by scope as themselves', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -321,7 +321,7 @@ describe('downgrade and upgrade', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A16 reading in a scope passes a writer that waits, which would otherwise wait for it for ever', async () => {
+  it('reading in a scope passes a writer that waits, which would otherwise wait for it for ever', async () => {
     const [one, other] = await bench.serviceList(2);
     let writing!: Promise<LockHandle>;
     await one!.run(
@@ -337,7 +337,7 @@ describe('downgrade and upgrade', () => {
     await writing;
   });
 
-  it('A16 by owner reading passes a writer that waits, too', async () => {
+  it('by owner reading passes a writer that waits, too', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const first = await one!.acquire('a', { ...READ, owner: 'me' });
     const writing = writer!.acquire('a', WRITE);
@@ -352,7 +352,7 @@ describe('downgrade and upgrade', () => {
 });
 
 describe('each reader has a lease of its own', () => {
-  it('A16 a fixed lease of one reader ends, and the watchdog of another does not keep it alive', async () => {
+  it('a fixed lease of one reader ends, and the watchdog of another does not keep it alive', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900 });
     const fixed = await one!.acquire('a', { ...READ, expire: 600 });
     const renewed = await other!.acquire('a', READ);
@@ -364,7 +364,7 @@ describe('each reader has a lease of its own', () => {
     await renewed.verify();
   });
 
-  it('A16 the writer comes in when the last lease in its way ends, and not before', async () => {
+  it('the writer comes in when the last lease in its way ends, and not before', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const since = now();
     await one!.acquire('a', { ...READ, expire: 150 });
@@ -376,7 +376,7 @@ describe('each reader has a lease of its own', () => {
     expect(value!.isHeld).toBe(true);
   });
 
-  it('A16 a writer that gives up does not delay the readers behind it', async () => {
+  it('a writer that gives up does not delay the readers behind it', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     await one!.acquire('a', READ);
     const aborting = new AbortController();
@@ -400,7 +400,7 @@ describe('each reader has a lease of its own', () => {
     expect(between(timedOut)).toBeLessThan(AT_ONCE);
   });
 
-  it('A9 A16 forceUnlock ends all readers, tells each, and lets the writer in', async () => {
+  it('forceUnlock ends all readers, tells each, and lets the writer in', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ)]);
     const writing = writer!.acquire('a', WRITE);

@@ -8,7 +8,7 @@ import { unawaited } from './support.js';
 const bench = new LockBench();
 
 describe('a semaphore', () => {
-  it('A17 lets in as many as there are permits; the next one waits for one of them', async () => {
+  it('lets in as many as there are permits; the next one waits for one of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const [here, there] = [one!.getSemaphore('s', { permits: 3 }), other!.getSemaphore('s', { permits: 3 })];
     const held = [await here.acquire(), await there.acquire(), await here.acquire()];
@@ -23,7 +23,7 @@ describe('a semaphore', () => {
     expect(new Set(held.map(({ fencingToken }) => fencingToken)).size).toBe(3);
   });
 
-  it('A17 counts what is free', async () => {
+  it('counts what is free', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 5 });
     expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([5, 5]);
@@ -40,7 +40,7 @@ describe('a semaphore', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A17 permits have weights, and a request for many is not starved by small ones', async () => {
+  it('permits have weights, and a request for many is not starved by small ones', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 4 });
     const small = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
@@ -71,7 +71,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(2);
   });
 
-  it('A17 one release lets in all who fit, in their order', async () => {
+  it('one release lets in all who fit, in their order', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 4 });
     const all = await semaphore.acquire(4);
@@ -88,7 +88,7 @@ describe('a semaphore', () => {
     expect(await bench.waiters('s')).toHaveLength(2);
   });
 
-  it('A17 refuses to release what is no permit of its own, or none any more', async () => {
+  it('refuses to release what is no permit of its own, or none any more', async () => {
     const service = await bench.service();
     const [semaphore, twin] = [service.getSemaphore('s', { permits: 2 }), service.getSemaphore('s', { permits: 2 })];
     const other = service.getSemaphore('t', { permits: 2 });
@@ -114,7 +114,7 @@ describe('a semaphore', () => {
     await expect(semaphore.release(lapsed)).rejects.toMatchObject(refused);
   });
 
-  it('A17 refuses numbers of permits that make no sense', async () => {
+  it('refuses numbers of permits that make no sense', async () => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG' };
     for (const permits of [0, -1, 1.5, NaN, Infinity, '3']) {
@@ -131,7 +131,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  it('A17 run holds permits while its task runs, also when it fails, and does not re-enter', async () => {
+  it('run holds permits while its task runs, also when it fails, and does not re-enter', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 3 });
     const value = await semaphore.run(
@@ -148,7 +148,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  it('A17 setPermits upwards lets in who waits, at once and in all clients', async () => {
+  it('setPermits upwards lets in who waits, at once and in all clients', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 1 });
     await semaphore.acquire();
@@ -164,7 +164,7 @@ describe('a semaphore', () => {
     expect(await other!.getSemaphore('s', { permits: 100 }).getPermits()).toBe(3);
   });
 
-  it('A17 setPermits downwards takes nothing from who holds, and lets nobody in until there is room', async () => {
+  it('setPermits downwards takes nothing from who holds, and lets nobody in until there is room', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const held = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
@@ -181,7 +181,7 @@ describe('a semaphore', () => {
     expect(await semaphore.tryAcquire()).toBeNull();
   });
 
-  it('A17 setPermits to 0 pauses, and upwards again goes on', async () => {
+  it('setPermits to 0 pauses, and upwards again goes on', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 2 });
     await semaphore.setPermits(0);
@@ -194,7 +194,7 @@ describe('a semaphore', () => {
     await Promise.all(waiting);
   });
 
-  it('A17 raised by setPermits it gives as many at once as there are now', async () => {
+  it('raised by setPermits it gives as many at once as there are now', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 2 });
     await semaphore.setPermits(5);
@@ -202,7 +202,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(1);
   });
 
-  it('A17 setPermits lets in a crowd that one script does not look at as a whole', async () => {
+  it('setPermits lets in a crowd that one script does not look at as a whole', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 1 });
     await semaphore.setPermits(0);
@@ -213,7 +213,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  it('A17 a permit has a lease: fixed ones come back by themselves, others are renewed', async () => {
+  it('a permit has a lease: fixed ones come back by themselves, others are renewed', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
     const semaphore = one!.getSemaphore('s', { permits: 2 });
     const renewed = await semaphore.acquire();
@@ -225,7 +225,7 @@ describe('a semaphore', () => {
     await renewed.verify();
   });
 
-  it('A17 an aborted or late request for many does not delay those behind it', async () => {
+  it('an aborted or late request for many does not delay those behind it', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const held = await semaphore.acquire(2);
@@ -243,7 +243,7 @@ describe('a semaphore', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A17 and locks of other kinds of the same key keep each other out', async () => {
+  it('and locks of other kinds of the same key keep each other out', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const permit = await semaphore.acquire();

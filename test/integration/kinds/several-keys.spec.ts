@@ -17,7 +17,7 @@ async function held(...keys: string[]): Promise<string[]> {
 }
 
 describe('several keys', () => {
-  it('A15 are all held by one handle, in the order in which they were named, each once', async () => {
+  it('are all held by one handle, in the order in which they were named, each once', async () => {
     const [one, other] = await bench.serviceList(2);
     const set = await one!.acquire(['c', 'a', 'b', 'a', 'c']);
     expect(set).toMatchObject({ key: 'c', keys: ['c', 'a', 'b'], isHeld: true, holdCount: 1 });
@@ -31,7 +31,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A15 cost one round trip and one script when they are free', async () => {
+  it('cost one round trip and one script when they are free', async () => {
     const service = await bench.service(QUIET);
     await (await service.acquire(['warm', 'up'])).release();
     await bench.redis.resetCommandStats();
@@ -44,7 +44,7 @@ describe('several keys', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeLessThanOrEqual(20);
   });
 
-  it('A15 all or none: one that is taken leaves the others free', async () => {
+  it('all or none: one that is taken leaves the others free', async () => {
     const [one, other] = await bench.serviceList(2);
     const b = await other!.acquire('b');
     expect(await one!.tryAcquire(['a', 'b', 'c'])).toBeNull();
@@ -59,7 +59,7 @@ describe('several keys', () => {
     expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
   });
 
-  it('A15 wait behind those who wait: a free key for which somebody queues is not taken', async () => {
+  it('wait behind those who wait: a free key for which somebody queues is not taken', async () => {
     const [one, reader, writer] = await bench.serviceList(3);
     const reading = await reader!.acquire('b', { type: 'read' });
     const writing = writer!.acquire('b', { type: 'write' });
@@ -71,7 +71,7 @@ describe('several keys', () => {
     expect(await one!.tryAcquire(['a', 'b'], { type: 'read' })).not.toBeNull();
   });
 
-  it('A15 two sets in opposite order never deadlock: many rounds from several processes', async () => {
+  it('two sets in opposite order never deadlock: many rounds from several processes', async () => {
     const workers = await bench.workers(4);
     const orders = [
       ['a', 'b', 'c'],
@@ -91,7 +91,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A13 A15 an abort half-way leaves nothing behind and delays nobody', async () => {
+  it('an abort half-way leaves nothing behind and delays nobody', async () => {
     const [one, other] = await bench.serviceList(2);
     const c = await other!.acquire('c');
     const aborting = new AbortController();
@@ -110,7 +110,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A15 one waitTimeout for all of them', async () => {
+  it('one waitTimeout for all of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const a = await other!.acquire('a', { expire: 200 });
     await other!.acquire('b');
@@ -122,7 +122,7 @@ describe('several keys', () => {
     expect(await held('a')).toEqual([]);
   });
 
-  it('A15 A20 what is given up half-way is not kept for holdAtLeast', async () => {
+  it('what is given up half-way is not kept for holdAtLeast', async () => {
     const [one, other] = await bench.serviceList(2);
     await other!.acquire('b');
     expect(await one!.tryAcquire(['a', 'b'], { holdAtLeast: '10s' })).toBeNull();
@@ -134,7 +134,7 @@ describe('several keys', () => {
     expect(await other!.tryAcquire('a')).not.toBeNull();
   });
 
-  it('A15 A20 holdAtLeast counts from when the last key was taken', async () => {
+  it('holdAtLeast counts from when the last key was taken', async () => {
     const [one, other] = await bench.serviceList(2);
     await other!.acquire('b', { expire: 300 });
     const set = await one!.acquire(['a', 'b'], { holdAtLeast: 400 });
@@ -149,7 +149,7 @@ describe('several keys', () => {
     expect(between(taken)).toBeGreaterThan(395);
   });
 
-  it('A5 A15 a fixed expire counts from when the last key was taken', async () => {
+  it('a fixed expire counts from when the last key was taken', async () => {
     const [one, other] = await bench.serviceList(2);
     // Waits for longer than the lease.
     await other!.acquire('b', { expire: 700 });
@@ -167,7 +167,7 @@ describe('several keys', () => {
     expect(next.isHeld).toBe(true);
   });
 
-  it('A7 A15 maxRenewTimes counts from when the last key was taken', async () => {
+  it('maxRenewTimes counts from when the last key was taken', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 450 });
     const b = await other!.acquire('b', { expire: '10s' });
     const waiting = one!.acquire(['a', 'b'], { maxRenewTimes: 2 });
@@ -183,7 +183,7 @@ describe('several keys', () => {
   });
   const since = now();
 
-  it('A6 A15 are renewed together while they are held, and while the others are waited for', async () => {
+  it('are renewed together while they are held, and while the others are waited for', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
     const b = await other!.acquire('b');
     const waiting = one!.acquire(['a', 'b']);
@@ -196,7 +196,7 @@ describe('several keys', () => {
     await set.verify();
   });
 
-  it('A15 a part that is lost aborts the signal of the set, at once and once', async () => {
+  it('a part that is lost aborts the signal of the set, at once and once', async () => {
     const [one, other] = await bench.serviceList(2);
     const losses: string[] = [];
     const set = await one!.acquire(['a', 'b', 'c'], {
@@ -216,7 +216,7 @@ describe('several keys', () => {
     expect(losses).toEqual(['b true']);
   });
 
-  it('A15 in run a lost part tells the caller', async () => {
+  it('in run a lost part tells the caller', async () => {
     const [one, other] = await bench.serviceList(2);
     const running = one!.run(['a', 'b'], async ({ signal }) => {
       await other!.forceRelease('b');
@@ -227,7 +227,7 @@ describe('several keys', () => {
     expect(await held('a', 'b')).toEqual([]);
   });
 
-  it('A15 extend sets all leases', async () => {
+  it('extend sets all leases', async () => {
     const service = await bench.service();
     const set = await service.acquire(['a', 'b'], { expire: '1s' });
     await set.extend('20s');
@@ -235,7 +235,7 @@ describe('several keys', () => {
     expect(set.remainingTime()).toBeGreaterThan(19_000);
   });
 
-  it('A15 with an owner re-enter, from another process too', async () => {
+  it('with an owner re-enter, from another process too', async () => {
     const [service, worker] = [await bench.service(), await bench.worker()];
     const set = await service.acquire(['a', 'b'], { owner: 'me' });
     const again = await worker.acquire(['b', 'c', 'a'] as never, { owner: 'me' });
@@ -246,7 +246,7 @@ describe('several keys', () => {
     expect(await held('a', 'b', 'c')).toEqual([]);
   });
 
-  it.each(['at once', 'one by one'])('A15 have one owner when they are taken %s', async (how) => {
+  it.each(['at once', 'one by one'])('have one owner when they are taken %s', async (how) => {
     const [one, other] = await bench.serviceList(2);
     const first = await one!.acquire(['b', 'a']);
     const waiting = how === 'at once' ? [] : [one!, one!, other!].map((service) => service.acquire(['a', 'b', 'c']));
@@ -262,7 +262,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A15 have owners of their own in siblings of a scope, which then wait for each other', async () => {
+  it('have owners of their own in siblings of a scope, which then wait for each other', async () => {
     const service = await bench.service();
     await service.run('a', async () => {
       const first = await service.acquire(['a', 'b', 'c']);
@@ -274,7 +274,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A15 do not let the next caller in beside one of them that is still held', async () => {
+  it('do not let the next caller in beside one of them that is still held', async () => {
     const service = await bench.service();
     const events = record(service);
     const first = await service.acquire('a');
@@ -295,7 +295,7 @@ describe('several keys', () => {
     await (await other).release();
   });
 
-  it('A15 as readers are shared', async () => {
+  it('as readers are shared', async () => {
     const [one, other] = await bench.serviceList(2);
     const sets = await Promise.all([
       one!.acquire(['a', 'b'], { type: 'read' }),
@@ -309,7 +309,7 @@ describe('several keys', () => {
     expect((await writing).isHeld).toBe(true);
   });
 
-  it('A17 as permits of several semaphores', async () => {
+  it('as permits of several semaphores', async () => {
     const [one, other] = await bench.serviceList(2);
     const options = { permits: 2 };
     await one!.acquire(['a', 'b'], options);
@@ -319,7 +319,7 @@ describe('several keys', () => {
     expect(await other!.getSemaphore('b', options).availablePermits()).toBe(0);
   });
 
-  it('A15 refuse a list that is empty, or has a key that is none', async () => {
+  it('refuse a list that is empty, or has a key that is none', async () => {
     const service = await bench.service();
     for (const keys of [[], ['a', ''], ['a', undefined], ['a', ['b']], [null]] as string[][]) {
       await expect(service.acquire(keys)).rejects.toMatchObject({ code: 'LOCK_KEY' });
@@ -329,7 +329,7 @@ describe('several keys', () => {
     expect(await held('a')).toEqual([]);
   });
 
-  it('A15 a list of one is that one', async () => {
+  it('a list of one is that one', async () => {
     const service = await bench.service();
     const handle = await service.acquire(['a']);
     expect(handle).toMatchObject({ key: 'a', keys: ['a'] });
@@ -338,7 +338,7 @@ describe('several keys', () => {
 });
 
 describe('several keys in scopes', () => {
-  it('A15 are re-entered as a whole and in part, without a command', async () => {
+  it('are re-entered as a whole and in part, without a command', async () => {
     const service = await bench.service();
     await service.run(['a', 'b'], async (set) => {
       await bench.redis.resetCommandStats();
@@ -352,7 +352,7 @@ describe('several keys in scopes', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A15 that overlap re-enter what they share, and take the rest', async () => {
+  it('that overlap re-enter what they share, and take the rest', async () => {
     const [service, other] = await bench.serviceList(2);
     await service!.run(['a', 'b'], async (outer) => {
       await service!.run(['b', 'c', 'd'], async (inner) => {
@@ -373,7 +373,7 @@ describe('several keys in scopes', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A15 E7 fail when what was re-entered was lost while the rest was waited for', async () => {
+  it('fail when what was re-entered was lost while the rest was waited for', async () => {
     const [service, other] = await bench.serviceList(2);
     const b = await other!.acquire('b');
     const outcome = await service!
@@ -393,7 +393,7 @@ describe('several keys in scopes', () => {
     expect(await held('a', 'b')).toEqual([]);
   });
 
-  it('A15 a multi-lock in a scope holds what is held for as long as all of it is', async () => {
+  it('a multi-lock in a scope holds what is held for as long as all of it is', async () => {
     const [service, other] = await bench.serviceList(2);
     const multi = service!.getMultiLock(['a', 'b']);
     const run = service!.run(['b', 'a'], async (set) => {
@@ -405,7 +405,7 @@ describe('several keys in scopes', () => {
     await expect(run).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('A15 a multi-lock in the scope of more keys frees none of them', async () => {
+  it('a multi-lock in the scope of more keys frees none of them', async () => {
     const service = await bench.service();
     const multi = service.getMultiLock(['a', 'b']);
     await service.run(['a', 'b', 'c'], async () => {
@@ -418,7 +418,7 @@ describe('several keys in scopes', () => {
     });
   });
 
-  it('A15 a multi-lock does not take a set of readers for its own', async () => {
+  it('a multi-lock does not take a set of readers for its own', async () => {
     const service = await bench.service();
     const multi = service.getMultiLock(['a', 'b']);
     await service.run('a', () =>
@@ -436,7 +436,7 @@ describe('several keys in scopes', () => {
 });
 
 describe('several keys and what stands in their way', () => {
-  it('C11 A15 a foreign type at one key leaves nothing on the others', async () => {
+  it('a foreign type at one key leaves nothing on the others', async () => {
     const service = await bench.service();
     for (const role of ['state', 'fence', 'queue', 'gone']) {
       const foreign = `lock:${role}:{b}`;
@@ -452,7 +452,7 @@ describe('several keys and what stands in their way', () => {
     expect((await service.acquire(['a', 'b', 'c'])).isHeld).toBe(true);
   });
 
-  it('A9 A15 a key that is taken by force while another is waited for fails the set', async () => {
+  it('a key that is taken by force while another is waited for fails the set', async () => {
     const [one, other] = await bench.serviceList(2);
     const b = await other!.acquire('b');
     const waiting = timed(() => one!.acquire(['a', 'b']));
@@ -465,7 +465,7 @@ describe('several keys and what stands in their way', () => {
     expect(await held('b')).toEqual([]);
   });
 
-  it('A14 A15 a set waits behind a dead waiter no longer than anybody', async () => {
+  it('a set waits behind a dead waiter no longer than anybody', async () => {
     const [holder, set] = await bench.serviceList(2);
     const worker = await bench.worker();
     const lock = await holder!.acquire('b');

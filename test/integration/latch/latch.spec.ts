@@ -20,8 +20,8 @@ const untilRegistered = (count: number): Promise<unknown> =>
 const watched = (service: LockService): number =>
   (service as unknown as { engine: { latches: { watches: Map<string, unknown> } } }).engine.latches.watches.size;
 
-describe('A18 a count-down latch', () => {
-  it('A18 is open when it is absent', async () => {
+describe('a count-down latch', () => {
+  it('is open when it is absent', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     expect(latch.key).toBe('a');
     expect(await latch.getCount()).toBe(0);
@@ -31,7 +31,7 @@ describe('A18 a count-down latch', () => {
     expect(await bench.redis.admin.exists(KEY)).toBe(0);
   });
 
-  it('A18 can be set once, and again when it has opened', async () => {
+  it('can be set once, and again when it has opened', async () => {
     const [one, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a'));
     expect(await one!.trySetCount(2)).toBe(true);
     expect(await one!.trySetCount(5)).toBe(false);
@@ -44,7 +44,7 @@ describe('A18 a count-down latch', () => {
     expect(await one!.getCount()).toBe(3);
   });
 
-  it('A18 releases those who wait in this and other clients at 0, at once, and leaves nothing of it', async () => {
+  it('releases those who wait in this and other clients at 0, at once, and leaves nothing of it', async () => {
     const services = await bench.serviceList(3);
     const latches = services.map((service) => service.getCountDownLatch('a'));
     await latches[0]!.trySetCount(2);
@@ -66,7 +66,7 @@ describe('A18 a count-down latch', () => {
     expect(services.map(watched)).toEqual([0, 0, 0]);
   });
 
-  it('A18 says false when it is closed for the whole of waitTimeout', async () => {
+  it('says false when it is closed for the whole of waitTimeout', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -79,7 +79,7 @@ describe('A18 a count-down latch', () => {
     expect(watched(service)).toBe(0);
   });
 
-  it('A18 a wait ends with the reason of its signal, and the others go on', async () => {
+  it('a wait ends with the reason of its signal, and the others go on', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -96,7 +96,7 @@ describe('A18 a count-down latch', () => {
     expect(watched(service)).toBe(0);
   });
 
-  it('A18 is gone when nobody has counted it down for its expire, which each count-down begins anew', async () => {
+  it('is gone when nobody has counted it down for its expire, which each count-down begins anew', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(3, { expire: 500 });
     expect(await bench.redis.admin.pttl(KEY)).toBeLessThanOrEqual(500);
@@ -109,7 +109,7 @@ describe('A18 a count-down latch', () => {
     expect(await bench.redis.admin.pttl(KEY)).toBeLessThanOrEqual(86_400_000);
   });
 
-  it('A18 those who wait find out by themselves that it has expired, which is no opening', async () => {
+  it('those who wait find out by themselves that it has expired, which is no opening', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(1, { expire: 300 });
     const { error, took } = await timed(() => latch.await({ waitTimeout: Infinity }));
@@ -118,7 +118,7 @@ describe('A18 a count-down latch', () => {
     expect(took).toBeLessThan(4_000 + AT_ONCE);
   });
 
-  it('A18 a thousand who wait in a process cost as much as one', async () => {
+  it('a thousand who wait in a process cost as much as one', async () => {
     const [service, other] = await bench.serviceList(2);
     const latch = service!.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -139,7 +139,7 @@ describe('A18 a count-down latch', () => {
     expect(watched(service!)).toBe(0);
   });
 
-  it('A18 counts each of many concurrent count-downs once', async () => {
+  it('counts each of many concurrent count-downs once', async () => {
     const services = await bench.serviceList(3);
     const [first] = services as [LockService];
     await first.getCountDownLatch('a').trySetCount(301);
@@ -152,7 +152,7 @@ describe('A18 a count-down latch', () => {
     expect(await waiting).toBe(true);
   });
 
-  it('A18 keys are apart, and apart from locks of the same name', async () => {
+  it('keys are apart, and apart from locks of the same name', async () => {
     const service = await bench.service();
     const latches = ['a', 'b', 'a b', 'order:{7}:x'].map((key) => service.getCountDownLatch(key));
     for (const [i, latch] of latches.entries()) expect(await latch.trySetCount(i + 1)).toBe(true);
@@ -164,7 +164,7 @@ describe('A18 a count-down latch', () => {
     expect(await handle.release()).toBe(true);
   });
 
-  it('A18 refuses what makes no sense', async () => {
+  it('refuses what makes no sense', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     const refused = async (work: () => unknown, message: RegExp): Promise<void> => {
@@ -186,8 +186,8 @@ describe('A18 a count-down latch', () => {
   });
 });
 
-describe('A18 the next latch', () => {
-  it('A18 those who waited for the last one do not wait for it', async () => {
+describe('the next latch', () => {
+  it('those who waited for the last one do not wait for it', async () => {
     const [one, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a'));
     for (let round = 0; round < 20; round++) {
       await one!.trySetCount(1);
@@ -201,7 +201,7 @@ describe('A18 the next latch', () => {
     }
   });
 
-  it('A18 a message about the last one does not open it', async () => {
+  it('a message about the last one does not open it', async () => {
     const proxy = await bench.proxy();
     const late = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
     const other = (await bench.service()).getCountDownLatch('a');
@@ -225,8 +225,8 @@ describe('A18 the next latch', () => {
   });
 });
 
-describe('A18 in several processes', () => {
-  it('A18 opens for all when each has done its part', async () => {
+describe('in several processes', () => {
+  it('opens for all when each has done its part', async () => {
     const workers = await start(3);
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(30);
@@ -238,8 +238,8 @@ describe('A18 in several processes', () => {
   });
 });
 
-describe('A18 at shutdown', () => {
-  it('A18 those who wait are told, and nobody may wait any more', async () => {
+describe('at shutdown', () => {
+  it('those who wait are told, and nobody may wait any more', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(2);

@@ -132,7 +132,7 @@ describe('what a lock costs', () => {
     expect(others).toEqual({});
   });
 
-  it('E6 a crowd of waiters: two connections and one subscription', async () => {
+  it('a crowd of waiters: two connections and one subscription', async () => {
     const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
     const before = await connections();
     const [holder, service] = await bench.serviceList(2);

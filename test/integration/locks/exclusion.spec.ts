@@ -19,13 +19,13 @@ async function increment(service: LockService, key: string, counter: string): Pr
 }
 
 describe('many who want the same key', () => {
-  it('A11 50 waiters in one process lose no update', async () => {
+  it('50 waiters in one process lose no update', async () => {
     const service = await bench.service();
     await Promise.all(Array.from({ length: 50 }, () => increment(service, 'a', 'counter')));
     expect(await bench.redis.admin.get('counter')).toBe('50');
   });
 
-  it('A11 8 processes × 8 waiters and 50 more here lose no update, and all are served', async () => {
+  it('8 processes × 8 waiters and 50 more here lose no update, and all are served', async () => {
     const [service, workers] = [await bench.service(), await bench.workers(8)];
     const sections = { key: 'a', waiters: 8, times: 5, counter: 'counter' };
     const [histories] = await Promise.all([
@@ -40,7 +40,7 @@ describe('many who want the same key', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A11 the counter does lose updates without a lock, so the proof proves something', async () => {
+  it('the counter does lose updates without a lock, so the proof proves something', async () => {
     const workers = await bench.workers(2);
     // Each process locks a key of its own.
     const sections = workers.map((worker, i) =>
@@ -51,7 +51,7 @@ describe('many who want the same key', () => {
     expect(() => assertNoOverlap(history)).toThrow('at the same time');
   });
 
-  it('A11 holders that die in between cost their lease and no update', async () => {
+  it('holders that die in between cost their lease and no update', async () => {
     const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { lockWatchdogTimeout: 300 }))];
     const done = workers.map((worker) =>
       worker.sections({ key: 'a', waiters: 4, times: 1_000_000, counter: 'counter' }).catch(() => undefined),

@@ -5,7 +5,7 @@ import { aborted, AT_ONCE, LockBench, timed } from '../../support/locks.js';
 const bench = new LockBench();
 
 describe('the exclusive lock', () => {
-  it('A1 is taken, given back and taken again; meanwhile others get it nowhere', async () => {
+  it('is taken, given back and taken again; meanwhile others get it nowhere', async () => {
     const [here, there, process] = [await bench.service(), await bench.service(), await bench.worker()];
     for (let round = 0; round < 2; round++) {
       const lock = await here.acquire('a');
@@ -20,14 +20,14 @@ describe('the exclusive lock', () => {
     expect(await here.tryAcquire('a')).toBeNull();
   });
 
-  it('A1 does not stand in the way of other keys', async () => {
+  it('does not stand in the way of other keys', async () => {
     const [one, other] = [await bench.service(), await bench.service()];
     await one.acquire('a');
     expect(await other.tryAcquire('b')).not.toBeNull();
     expect(await (await bench.service({ keyPrefix: 'elsewhere' })).tryAcquire('a')).not.toBeNull();
   });
 
-  it('A2 counts holds 0, 1, 2, 1, 0, and is free after the last', async () => {
+  it('counts holds 0, 1, 2, 1, 0, and is free after the last', async () => {
     const [here, there] = [await bench.service(), await bench.service()];
     const lock = here.getLock('a', { owner: 'me' });
     const counts = [lock.getHoldCount()];
@@ -44,7 +44,7 @@ describe('the exclusive lock', () => {
     expect(await there.tryAcquire('a')).not.toBeNull();
   });
 
-  it('A2 counts holds of a scope 1, 2, 3, 2, 1', async () => {
+  it('counts holds of a scope 1, 2, 3, 2, 1', async () => {
     const [here, there] = [await bench.service(), await bench.service()];
     const counts: number[] = [];
     await here.run('a', async (outer) => {
@@ -61,7 +61,7 @@ describe('the exclusive lock', () => {
     expect(await there.tryAcquire('a')).not.toBeNull();
   });
 
-  it('A3 is not given back by somebody who does not hold it', async () => {
+  it('is not given back by somebody who does not hold it', async () => {
     const [here, there] = [await bench.service(), await bench.service()];
     const held = await here.acquire('a', { owner: 'me' });
     for (const stranger of [
@@ -78,7 +78,7 @@ describe('the exclusive lock', () => {
     expect(await there.tryAcquire('a')).toBeNull();
   });
 
-  it('A4 a release after the lease ran out does not touch the next holder', async () => {
+  it('a release after the lease ran out does not touch the next holder', async () => {
     const [late, next] = [await bench.service(), await bench.service()];
     const first = await late.acquire('a', { expire: 60 });
     const second = await next.acquire('a');
@@ -88,7 +88,7 @@ describe('the exclusive lock', () => {
     expect(await next.inspect('a')).toMatchObject({ owner: second.owner, holds: 1 });
   });
 
-  it('A4 unlock after the lease ran out says that the lock was lost', async () => {
+  it('unlock after the lease ran out says that the lock was lost', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const handle = await lock.lock({ expire: 60 });
@@ -98,7 +98,7 @@ describe('the exclusive lock', () => {
     await next.verify();
   });
 
-  it('A9 forceRelease frees the key, tells its former holder and wakes a waiter', async () => {
+  it('forceRelease frees the key, tells its former holder and wakes a waiter', async () => {
     const [here, there, process] = [await bench.service(), await bench.service(), await bench.worker()];
     const former = await process.acquire('a');
     const next = there.acquire('a');
@@ -112,7 +112,7 @@ describe('the exclusive lock', () => {
     await (await next).verify();
   });
 
-  it('A9 forceUnlock ends all holds of an owner, and the reason says how', async () => {
+  it('forceUnlock ends all holds of an owner, and the reason says how', async () => {
     const [here, there] = [await bench.service(), await bench.service()];
     const holds = [await here.acquire('a', { owner: 'me' }), await there.acquire('a', { owner: 'me' })];
     expect(await there.getLock('a').forceUnlock()).toBe(true);
@@ -128,7 +128,7 @@ describe('the exclusive lock', () => {
     expect(await here.forceRelease('b')).toBe(false);
   });
 
-  it('A10 tells how long the lease is yet, and -2 when nobody has it', async () => {
+  it('tells how long the lease is yet, and -2 when nobody has it', async () => {
     const [here, there] = [await bench.service(), await bench.service({ lockWatchdogTimeout: '20s' })];
     const lock = there.getLock('a');
     expect(await lock.remainTimeToLive()).toBe(-2);

@@ -9,7 +9,7 @@ const micros = ([seconds, rest]: ReadonlyArray<number | string>): number => Numb
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
 describe('fencing tokens', () => {
-  it('A19 grow over 10 000 acquisitions from 4 processes, over DEL, FLUSHALL and a restart without persistence', async () => {
+  it('grow over 10 000 acquisitions from 4 processes, over DEL, FLUSHALL and a restart without persistence', async () => {
     const workers = await bench.workers(4);
     const disasters = [
       () => bench.redis.admin.del(KEYS.flatMap((key) => [`lock:fence:{${key}}`, `lock:state:{${key}}`])),
@@ -33,7 +33,7 @@ describe('fencing tokens', () => {
     expect(Number.isSafeInteger(last)).toBe(true);
   }, 60_000);
 
-  it('A19 grow when a key is deleted, or everything is, under its holder', async () => {
+  it('grow when a key is deleted, or everything is, under its holder', async () => {
     const [one, other] = await bench.serviceList(2);
     let last = (await one!.acquire('a', { expire: 100 })).fencingToken;
     for (const disaster of [() => bench.redis.admin.del('lock:fence:{a}'), () => bench.redis.admin.flushall()]) {
@@ -44,7 +44,7 @@ describe('fencing tokens', () => {
     }
   });
 
-  it('A19 grow while the last one is ahead of the clock, on a key that nobody has', async () => {
+  it('grow while the last one is ahead of the clock, on a key that nobody has', async () => {
     const service = await bench.service();
     const ahead = (Date.now() + 3_600_000) * 1_000;
     await bench.redis.admin.set('lock:fence:{a}', ahead, 'PX', 600_000);

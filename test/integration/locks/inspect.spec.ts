@@ -4,7 +4,7 @@ import { AT_ONCE, LockBench } from '../../support/locks.js';
 const bench = new LockBench();
 
 describe('inspect', () => {
-  it('A21 shows owner, holds, ttl, token and waiters', async () => {
+  it('shows owner, holds, ttl, token and waiters', async () => {
     const [here, there, last] = await bench.serviceList(3);
     expect(await here!.inspect('a')).toBeNull();
     const before = Date.now();
@@ -39,7 +39,7 @@ describe('inspect', () => {
     expect(await here!.inspect('a')).toBeNull();
   });
 
-  it('A21 costs one command, and changes nothing', async () => {
+  it('costs one command, and changes nothing', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     const dump = () => bench.redis.admin.hgetall('lock:state:{a}');
@@ -67,7 +67,7 @@ describe('inspect', () => {
     'it\'s "quoted" \\ back',
     'x'.repeat(512),
   ];
-  it.each(names)('A21 the key %j is locked, waited for, handed over and shown', async (key) => {
+  it.each(names)('the key %j is locked, waited for, handed over and shown', async (key) => {
     const [here, there] = await bench.serviceList(2);
     const lock = await here!.acquire(key);
     expect(await there!.tryAcquire(key)).toBeNull();
@@ -80,7 +80,7 @@ describe('inspect', () => {
     expect(await here!.inspect(key)).toBeNull();
   });
 
-  it('A21 keys that look like parts of another lock are locks of their own', async () => {
+  it('keys that look like parts of another lock are locks of their own', async () => {
     const [here, there] = await bench.serviceList(2);
     for (const key of ['a', 'queue:a', 'state:{a}', 'a:fence', 'lock:state:a', 'A']) {
       expect(await here!.tryAcquire(key)).not.toBeNull();

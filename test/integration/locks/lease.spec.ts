@@ -7,7 +7,7 @@ import { now } from '../../support/history.js';
 const bench = new LockBench();
 
 describe('a fixed lease', () => {
-  it('A5 of 2 s lets a waiter in at about 2 s, and is not renewed', async () => {
+  it('of 2 s lets a waiter in at about 2 s, and is not renewed', async () => {
     const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
     const events = record(holder);
     const since = now();
@@ -22,7 +22,7 @@ describe('a fixed lease', () => {
 });
 
 describe('the watchdog', () => {
-  it('A6 keeps a lease of 300 ms for a method of 3 s; killed, its lock is free within 300 ms and a little', async () => {
+  it('keeps a lease of 300 ms for a method of 3 s; killed, its lock is free within 300 ms and a little', async () => {
     const [process, here] = [await bench.worker({ lockWatchdogTimeout: 300 }), await bench.service()];
     const [lock, since] = [await process.acquire('a'), now()];
     const next = here.acquire('a');
@@ -38,7 +38,7 @@ describe('the watchdog', () => {
     expect(between(killed)).toBeLessThan(400);
   });
 
-  it('A6 keeps many locks at once, with few commands', async () => {
+  it('keeps many locks at once, with few commands', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 1_500 });
     const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
     const renewals = record(service);
@@ -49,7 +49,7 @@ describe('the watchdog', () => {
     expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(locks.map(() => true));
   });
 
-  it('A7 renews maxRenewTimes times; then the signal fires, the lease lapses, and one warning tells of it', async () => {
+  it('renews maxRenewTimes times; then the signal fires, the lease lapses, and one warning tells of it', async () => {
     const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
     const events = record(holder);
     const lock = await holder.acquire('a', { maxRenewTimes: 3 });
@@ -95,7 +95,7 @@ describe('the watchdog', () => {
 });
 
 describe('holdAtLeast', () => {
-  it('A20 has a job of 5 ms run once on three replicas within one second', async () => {
+  it('has a job of 5 ms run once on three replicas within one second', async () => {
     const replicas = await bench.serviceList(3);
     const [began, ran] = [now(), [] as number[]];
     const job = (replica: number) => async () => {
@@ -118,7 +118,7 @@ describe('holdAtLeast', () => {
     expect(ran).toEqual([0, 2]);
   });
 
-  it('A20 is over for the holder with its release, and shows as kept', async () => {
+  it('is over for the holder with its release, and shows as kept', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { holdAtLeast: '5s' });
     expect(await lock.release()).toBe(true);
@@ -133,7 +133,7 @@ describe('holdAtLeast', () => {
     expect(await service.tryAcquire('a')).not.toBeNull();
   });
 
-  it('A20 that has gone by keeps nothing', async () => {
+  it('that has gone by keeps nothing', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { holdAtLeast: 30 });
     await sleep(40);
@@ -141,7 +141,7 @@ describe('holdAtLeast', () => {
     expect(await service.inspect('a')).toBeNull();
   });
 
-  it('A20 wakes who waits when it ends, however the wait began', async () => {
+  it('wakes who waits when it ends, however the wait began', async () => {
     const [holder, before, after] = await bench.serviceList(3);
     const lock = await holder!.acquire('a', { holdAtLeast: 400 });
     const since = now();

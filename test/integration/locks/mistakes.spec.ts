@@ -11,7 +11,7 @@ const isScript = ({ name }: ProxiedCommand): boolean => name === 'evalsha' || na
 // Each stands for something that went wrong elsewhere: see docs/design.md.
 
 describe('a command that arrives twice', () => {
-  it('E1 an acquire is one hold, and one release frees the key', async () => {
+  it('an acquire is one hold, and one release frees the key', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await (await service.acquire('warm')).release();
@@ -23,7 +23,7 @@ describe('a command that arrives twice', () => {
     expect(await other.tryAcquire('a')).not.toBeNull();
   });
 
-  it('E1 a re-entry by owner is one hold more, not two', async () => {
+  it('a re-entry by owner is one hold more, not two', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     const first = await service.acquire('a', { owner: 'me' });
@@ -37,7 +37,7 @@ describe('a command that arrives twice', () => {
     expect(await other.tryAcquire('a')).not.toBeNull();
   });
 
-  it('E1 a release frees nobody else', async () => {
+  it('a release frees nobody else', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     const lock = await service.acquire('a');
@@ -50,7 +50,7 @@ describe('a command that arrives twice', () => {
     await (await waiting).verify();
   });
 
-  it('E1 an acquire that comes late, after the wait for it was given up, holds nothing', async () => {
+  it('an acquire that comes late, after the wait for it was given up, holds nothing', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await service.acquire('warm');
@@ -67,7 +67,7 @@ describe('renewal and release', () => {
   // Long enough not to be lost when the machine is busy, short enough for many renewals.
   const options = { lockWatchdogTimeout: 240 };
 
-  it('E2 nothing is renewed once it has been released, or given up, at any moment', async () => {
+  it('nothing is renewed once it has been released, or given up, at any moment', async () => {
     const [service, other] = [await bench.service(options), await bench.service(options)];
     await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
@@ -86,7 +86,7 @@ describe('renewal and release', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
   });
 
-  it('E2 a release that crosses a renewal on its way ends both', async () => {
+  it('a release that crosses a renewal on its way ends both', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ ...options, connection: proxy.url });
     for (let round = 0; round < 5; round++) {
@@ -103,7 +103,7 @@ describe('renewal and release', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
   });
 
-  it('E3 a key that was lost and is held again is renewed', async () => {
+  it('a key that was lost and is held again is renewed', async () => {
     const [service, other] = [await bench.service(options), await bench.service()];
     const events = record(service);
     await service.acquire('a');
@@ -115,7 +115,7 @@ describe('renewal and release', () => {
 });
 
 describe('a lock that comes late', () => {
-  it('E7 after a wait longer than its lease has its whole lease ahead', async () => {
+  it('after a wait longer than its lease has its whole lease ahead', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     const lock = await holder!.acquire('a');
     const acquisition = waiter!.acquire('a', { expire: 1_000 });
@@ -127,7 +127,7 @@ describe('a lock that comes late', () => {
     await late.verify();
   });
 
-  it('E7 behind others with fixed leases has its whole lease ahead, too', async () => {
+  it('behind others with fixed leases has its whole lease ahead, too', async () => {
     const services = await bench.serviceList(5);
     const remaining = await Promise.all(
       services.map((service) =>
@@ -146,7 +146,7 @@ describe('a lock that comes late', () => {
     expect(Math.min(...remaining)).toBeGreaterThan(200);
   });
 
-  it('E7 is never given out when its lease ended on the way', async () => {
+  it('is never given out when its lease ended on the way', async () => {
     const proxy = await bench.proxy();
     const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
     proxy.delay({ reply: 100 });
@@ -158,7 +158,7 @@ describe('a lock that comes late', () => {
 });
 
 describe('many keys, one after the other', () => {
-  it('E13 leave nothing behind in the process', async () => {
+  it('leave nothing behind in the process', async () => {
     const [service, other] = [await bench.service(), await bench.service()];
     const use = async (from: number) => {
       for (let i = from; i < from + 400; i++) {

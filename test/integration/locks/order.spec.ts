@@ -30,7 +30,7 @@ class Order {
 const runs = (names: readonly string[]): string[] => names.filter((name, i) => name !== names[i - 1]);
 
 describe('the order of those who wait', () => {
-  it('A12 is that of their arrival in one process', async () => {
+  it('is that of their arrival in one process', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     const order = new Order();
@@ -40,7 +40,7 @@ describe('the order of those who wait', () => {
     expect(await order.all()).toEqual(names);
   });
 
-  it('A12 is that of their arrival from process to process', async () => {
+  it('is that of their arrival from process to process', async () => {
     const [holder, ...others] = await bench.serviceList(21);
     const lock = await holder!.acquire('a');
     const order = new Order();
@@ -53,7 +53,7 @@ describe('the order of those who wait', () => {
     expect(await order.all()).toEqual(names);
   });
 
-  it('A12 gives no client a second grant from Redis while another has waited for more than one', async () => {
+  it('gives no client a second grant from Redis while another has waited for more than one', async () => {
     const [holder, ...clients] = await bench.serviceList(5, { localHandoffs: BATCH, localHandoffTime: '30s' });
     const lock = await holder!.acquire('a');
     const order = new Order();
@@ -72,7 +72,7 @@ describe('the order of those who wait', () => {
     expect(wholeRounds).toBeGreaterThanOrEqual(Math.floor(40 / BATCH));
   });
 
-  it('A12 has a newcomer served after one turn of a client with a crowd', async () => {
+  it('has a newcomer served after one turn of a client with a crowd', async () => {
     const [crowd, newcomer] = await bench.serviceList(2, { localHandoffs: BATCH, localHandoffTime: '30s' });
     const lock = await crowd!.acquire('a');
     const order = new Order();

@@ -20,7 +20,7 @@ async function queueUp(service: LockService, key: string, options = {}) {
 }
 
 describe('a wait with an end', () => {
-  it('A8 of 3 s takes 3.0 to 3.3 s, also when Redis answers slowly', async () => {
+  it('of 3 s takes 3.0 to 3.3 s, also when Redis answers slowly', async () => {
     const [holder, prompt] = [await bench.service(), await bench.service()];
     const proxy = await bench.proxy();
     const slow = await bench.service({ connection: proxy.url });
@@ -34,7 +34,7 @@ describe('a wait with an end', () => {
     }
   });
 
-  it('A8 of 0 is one try and one command', async () => {
+  it('of 0 is one try and one command', async () => {
     const [holder, other] = await bench.serviceList(2);
     await holder!.acquire('a');
     await other!.tryAcquire('b');
@@ -48,7 +48,7 @@ describe('a wait with an end', () => {
     expect(await bench.waiters('a')).toEqual([]);
   });
 
-  it('A8 of 0 passes nobody who waits already', async () => {
+  it('of 0 passes nobody who waits already', async () => {
     const [holder, waiter, other] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
     const { acquisition } = await queueUp(waiter!, 'a');
@@ -69,7 +69,7 @@ describe('a wait with an end', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBe(1);
   });
 
-  it('E14 does not end with the lease of the holder', async () => {
+  it('does not end with the lease of the holder', async () => {
     const [holder, next, waiter] = await bench.serviceList(3);
     await holder!.acquire('a', { expire: 150 });
     const { acquisition } = await queueUp(next!, 'a', { expire: '5s' });
@@ -80,7 +80,7 @@ describe('a wait with an end', () => {
     expect(took).toBeLessThan(900);
   });
 
-  it('E14 gets the lock of a holder whose lease ends during the wait', async () => {
+  it('gets the lock of a holder whose lease ends during the wait', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     await holder!.acquire('a', { expire: 150 });
     const { value, took } = await timed(() => waiter!.getLock('a').tryLock('2s'));
@@ -88,7 +88,7 @@ describe('a wait with an end', () => {
     expect(took).toBeLessThan(150 + AT_ONCE);
   });
 
-  it('E12 ends without taking the lock from a holder in the same service', async () => {
+  it('ends without taking the lock from a holder in the same service', async () => {
     const [service, other] = await bench.serviceList(2);
     const lock = await service!.acquire('a');
     for (const options of [{ waitTimeout: 100 }, { waitTimeout: 0 }, { waitTimeout: 100, owner: 'me' }]) {
@@ -117,7 +117,7 @@ describe('a wait without an end', () => {
 describe('a wait that is given up', () => {
   const reason = new Error('the client has gone');
 
-  it('A13 leaves no trace in Redis and does not delay those behind', async () => {
+  it('leaves no trace in Redis and does not delay those behind', async () => {
     const [holder, second, third, last] = await bench.serviceList(4);
     const lock = await holder!.acquire('a');
     const controller = new AbortController();
@@ -139,7 +139,7 @@ describe('a wait that is given up', () => {
     expect(await bench.redis.admin.keys('*')).toEqual(['lock:fence:{a}']);
   });
 
-  it('A13 does not begin when its signal has aborted already', async () => {
+  it('does not begin when its signal has aborted already', async () => {
     const service = await bench.service();
     await bench.redis.resetCommandStats();
     await expect(service.acquire('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -149,7 +149,7 @@ describe('a wait that is given up', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
   });
 
-  it('A13 is not ended by a signal that aborts once the lock is held', async () => {
+  it('is not ended by a signal that aborts once the lock is held', async () => {
     const service = await bench.service();
     const controller = new AbortController();
     const lock = await service.acquire('a', { signal: controller.signal });
@@ -159,7 +159,7 @@ describe('a wait that is given up', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('A13 ends while the answer of Redis is on its way, and what was granted goes back', async () => {
+  it('ends while the answer of Redis is on its way, and what was granted goes back', async () => {
     const proxy = await bench.proxy();
     const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
     const controller = new AbortController();
@@ -175,7 +175,7 @@ describe('a wait that is given up', () => {
     expect((await other.acquire('a')).isHeld).toBe(true);
   });
 
-  it('A13 in the moment of the grant passes it on', async () => {
+  it('in the moment of the grant passes it on', async () => {
     const proxy = await bench.proxy();
     const [holder, last] = await bench.serviceList(2);
     const middle = await bench.service({ connection: proxy.url });
@@ -196,7 +196,7 @@ describe('a wait that is given up', () => {
     await (await acquisition).verify();
   });
 
-  it('A13 around the moment of the grant, many times over, never loses the lock', async () => {
+  it('around the moment of the grant, many times over, never loses the lock', async () => {
     const [holder, middle, last] = await bench.serviceList(3);
     for (let round = 0; round < 60; round++) {
       const lock = await holder!.acquire('a');
@@ -237,7 +237,7 @@ describe('a wait that is given up', () => {
 });
 
 describe('a waiter that dies', () => {
-  it('A14 is skipped at once at the next release', async () => {
+  it('is skipped at once at the next release', async () => {
     const [holder, last] = await bench.serviceList(2);
     const doomed = await bench.worker();
     const lock = await holder!.acquire('a');
@@ -256,7 +256,7 @@ describe('a waiter that dies', () => {
   it.each([
     ['alone', 0],
     ['with another of the same client behind it', 1],
-  ])('A14 150 at once are skipped at once, by a holder that is %s', async (_, behind) => {
+  ])('150 at once are skipped at once, by a holder that is %s', async (_, behind) => {
     const [holder, last] = await bench.serviceList(2);
     const doomed = await bench.worker({}, 150);
     const lock = await holder!.acquire('a');
@@ -272,7 +272,7 @@ describe('a waiter that dies', () => {
     expect(between(released)).toBeLessThan(AT_ONCE);
   });
 
-  it('A14 and is alone leaves the lock free', async () => {
+  it('and is alone leaves the lock free', async () => {
     const [holder, late] = await bench.serviceList(2);
     const doomed = await bench.worker();
     const lock = await holder!.acquire('a');
@@ -288,7 +288,7 @@ describe('a waiter that dies', () => {
 });
 
 describe('the way from the failed try into the queue', () => {
-  it('E5 loses no handoff, whenever the release falls', async () => {
+  it('loses no handoff, whenever the release falls', async () => {
     const [holder, waiter] = [await bench.service(), await bench.service()];
     for (let round = 0; round < 300; round++) {
       const lock = await holder.acquire('a');
@@ -302,7 +302,7 @@ describe('the way from the failed try into the queue', () => {
     }
   });
 
-  it('E5 finds the grant that came before the answer to the question', async () => {
+  it('finds the grant that came before the answer to the question', async () => {
     const proxy = await bench.proxy();
     const [holder, waiter] = [await bench.service(), await bench.service({ connection: proxy.url })];
     const lock = await holder.acquire('a');

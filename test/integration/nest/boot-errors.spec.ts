@@ -39,7 +39,7 @@ const module = (options: unknown) => () => RedisLockModule.forRoot(options as Re
 
 const SITE = '@DistributedLock on Stock.reserve';
 
-describe('B10 a lock that cannot be used stops the application when its class is defined', () => {
+describe('a lock that cannot be used stops the application when its class is defined', () => {
   it.each([
     ['unknown parameter', { key: 'stock:#ordr' }, ['Stock.reserve', '#ordr', '#order']],
     ['wrong syntax', { key: 'stock:#{#order.' }, ['Stock.reserve']],
@@ -89,7 +89,7 @@ describe('B10 a lock that cannot be used stops the application when its class is
 describe.each([
   ['@DistributedLock', DistributedLock as any],
   ['@UseLock', UseLock as any],
-])('B10 %s without parentheses', (name, lock) => {
+])('%s without parentheses', (name, lock) => {
   const said = `${name} was put there without parentheses: write ${name}({ key: … })`;
 
   it('on a method', () => {
@@ -143,7 +143,7 @@ describe.each([
   });
 });
 
-describe('B10 a lock on what is no method of an instance', () => {
+describe('a lock on what is no method of an instance', () => {
   const lock = DistributedLock('a') as any;
 
   it('static method', () => {
@@ -227,7 +227,7 @@ describe('B10 a lock on what is no method of an instance', () => {
   });
 });
 
-describe('B10 options of the module that cannot be used', () => {
+describe('options of the module that cannot be used', () => {
   it.each([
     ['misspelt', { conection: 'x' }, ['no option "conection"', "did you mean 'connection'?"]],
     ['of another library', { url: 'redis://x' }, ['no option "url"', "did you mean 'connection'?"]],

@@ -66,7 +66,7 @@ describe('@DistributedLock', () => {
     expect(await (await bench.make(Stock)).reserve('a', 7)).toBe('stock:a:7');
   });
 
-  it('B1 rejects a call whose arguments make no key, and does not run it', async () => {
+  it('rejects a call whose arguments make no key, and does not run it', async () => {
     const ran = jest.fn();
     @Injectable()
     class Stock {
@@ -83,7 +83,7 @@ describe('@DistributedLock', () => {
     expect(ran).not.toHaveBeenCalled();
   });
 
-  it('B1 makes the same key as the lockKey tag for a value that has to be encoded', async () => {
+  it('makes the same key as the lockKey tag for a value that has to be encoded', async () => {
     @Injectable()
     class Stock {
       @DistributedLock('stock:#sku')
@@ -95,7 +95,7 @@ describe('@DistributedLock', () => {
     expect(key).toBe(lockKey`stock:${'a:b {c}'}`);
   });
 
-  it('B2 keeps name, length and metadata of the method, of decorators on both sides', async () => {
+  it('keeps name, length and metadata of the method, of decorators on both sides', async () => {
     @Injectable()
     class Stock {
       @SetMetadata('above', 1)
@@ -113,7 +113,7 @@ describe('@DistributedLock', () => {
     expect(Reflect.getMetadata('design:paramtypes', Stock.prototype, 'reserve')).toEqual([String, Number]);
   });
 
-  it('B2 works within applyDecorators', async () => {
+  it('works within applyDecorators', async () => {
     const Guarded = () =>
       applyDecorators(SetMetadata('guarded', true), DistributedLock('stock:1'), SetMetadata('late', 1));
     @Injectable()
@@ -129,7 +129,7 @@ describe('@DistributedLock', () => {
     expect(Reflect.getMetadata('late', Stock.prototype.reserve)).toBe(1);
   });
 
-  it('B2 takes parameter names through a lock below it', async () => {
+  it('takes parameter names through a lock below it', async () => {
     @Injectable()
     class Transfers {
       @DistributedLock('account:#from')
@@ -258,7 +258,7 @@ describe('@DistributedLock', () => {
   });
 
   describe('onContended', () => {
-    it('B6 throw: rejects with LockTimeoutError after waitTimeout', async () => {
+    it('throw: rejects with LockTimeoutError after waitTimeout', async () => {
       @Injectable()
       class Stock {
         @DistributedLock({ key: 'stock:1', waitTimeout: 50 })
@@ -269,7 +269,7 @@ describe('@DistributedLock', () => {
       await expect(stock.reserve()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'stock:1' });
     });
 
-    it('B6 skip: answers undefined at once, without running', async () => {
+    it('skip: answers undefined at once, without running', async () => {
       const ran = jest.fn();
       @Injectable()
       class Stock {
@@ -286,7 +286,7 @@ describe('@DistributedLock', () => {
       expect(ran).not.toHaveBeenCalled();
     });
 
-    it('B6 skip: waits when waitTimeout is given beside it', async () => {
+    it('skip: waits when waitTimeout is given beside it', async () => {
       @Injectable()
       class Stock {
         @DistributedLock({ key: 'stock:1', onContended: 'skip', waitTimeout: '5s' })
@@ -301,7 +301,7 @@ describe('@DistributedLock', () => {
       expect(await reserved).toBe('ran');
     });
 
-    it('B6 function: its value, by error, arguments and instance', async () => {
+    it('function: its value, by error, arguments and instance', async () => {
       @Injectable()
       class Stock {
         shelf = 9;
@@ -320,7 +320,7 @@ describe('@DistributedLock', () => {
       expect(await stock.reserve('a')).toBe('LOCK_TIMEOUT a 9');
     });
 
-    it('B6 a timeout of another lock inside the method is an error of the method', async () => {
+    it('a timeout of another lock inside the method is an error of the method', async () => {
       @Injectable()
       class Stock {
         constructor(private readonly locks: LockService) {}
@@ -337,7 +337,7 @@ describe('@DistributedLock', () => {
     it.each([
       ['does not wait', {}, undefined],
       ['waits for the waitTimeout beside it', { waitTimeout: '5s' }, 'ran'],
-    ])('B6 skip as a default of the module %s', async (_case, wait, expected) => {
+    ])('skip as a default of the module %s', async (_case, wait, expected) => {
       @Injectable()
       class Stock {
         @DistributedLock('stock:1')
@@ -383,25 +383,25 @@ describe('@DistributedLock', () => {
       return { jobs, result, told };
     }
 
-    it('B6 throw: rejects once the method has ended, with its value as result', async () => {
+    it('throw: rejects once the method has ended, with its value as result', async () => {
       const { jobs, result } = await losing('throwing');
       jobs.work.end.resolve('value');
       await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     });
 
-    it('B6 throw: the error of the method wins', async () => {
+    it('throw: the error of the method wins', async () => {
       const { jobs, result } = await losing('throwing');
       jobs.work.end.reject(new Error('out of stock'));
       await expect(result).rejects.toThrow('out of stock');
     });
 
-    it('B6 ignore: the caller gets the value', async () => {
+    it('ignore: the caller gets the value', async () => {
       const { jobs, result } = await losing('ignoring');
       jobs.work.end.resolve('value');
       expect(await result).toBe('value');
     });
 
-    it('B6 function: called while the method runs, and the caller gets the value', async () => {
+    it('function: called while the method runs, and the caller gets the value', async () => {
       const { jobs, result, told } = await losing('telling');
       expect(await told).toBe('LOCK_LOST job');
       jobs.work.end.resolve('value');
@@ -409,7 +409,7 @@ describe('@DistributedLock', () => {
     });
   });
 
-  it('B6 E10 the business error is what the caller gets when Redis is gone at the release', async () => {
+  it('the business error is what the caller gets when Redis is gone at the release', async () => {
     const redis = await startRedis();
     @Injectable()
     class Stock {
@@ -427,7 +427,7 @@ describe('@DistributedLock', () => {
     await expect(reserved).rejects.toThrow(new TypeError('out of stock'));
   });
 
-  it('E11 rejects on an instance that has no service, and does not run', async () => {
+  it('rejects on an instance that has no service, and does not run', async () => {
     const ran = jest.fn();
     class Stock {
       @DistributedLock('stock:1')

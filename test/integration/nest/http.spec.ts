@@ -163,25 +163,25 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     work.end.resolve('');
   });
 
-  it('B5 are locked by params, query, body, headers and user', async () => {
+  it('are locked by params, query, body, headers and user', async () => {
     await listen();
     const headers = { 'content-type': 'application/json', 'x-tenant': 'acme' };
     const { body } = await fetched('orders/7/x?q=8', { method: 'POST', headers, body: JSON.stringify({ sku: 'a:b' }) });
     expect(body).toEqual({ held: '7/8/a%3Ab/acme/ann' });
   });
 
-  it('B5 run one at a time for each key', async () => {
+  it('run one at a time for each key', async () => {
     await listen();
     await Promise.all(Array.from({ length: 5 }, () => get('counted')));
     expect(section).toMatchObject({ most: 1, entries: 5 });
   });
 
-  it('B5 may be synchronous', async () => {
+  it('may be synchronous', async () => {
     await listen();
     expect(await get('sync')).toEqual({ held: 'sync' });
   });
 
-  it('B5 are locked until their Observable completes', async () => {
+  it('are locked until their Observable completes', async () => {
     await listen();
     const answer = get('stream');
     await eventually(() => stream.observed);
@@ -192,7 +192,7 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(await app.get(LockService).getLock('stream').isLocked()).toBe(false);
   });
 
-  it('B5 functions get the request and the context', async () => {
+  it('functions get the request and the context', async () => {
     await listen();
     expect(await get('functions/3')).toEqual({ held: 'functions:3' });
     expect(await get('functions/free')).toEqual({});
@@ -200,35 +200,35 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(await get('functions/4')).toEqual({ error: 'LOCK_TIMEOUT', id: '4' });
   });
 
-  it('B5 skipped ones answer with nothing', async () => {
+  it('skipped ones answer with nothing', async () => {
     await listen();
     await bench.occupy('skipped');
     expect(await fetched('skipped')).toMatchObject({ status: 200, body: '' });
   });
 
-  it('B5 two locks on one method are held together, the upper one outside', async () => {
+  it('two locks on one method are held together, the upper one outside', async () => {
     await listen();
     expect(await get('two/1/2')).toEqual({ held: 'b:2', waiting: [true, true] });
   });
 
-  it('B5 with @DistributedLock are locked with their arguments after pipes', async () => {
+  it('with @DistributedLock are locked with their arguments after pipes', async () => {
     await listen([{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }]);
     expect(await get('piped/0042')).toEqual({ held: 'piped:42', type: 'number' });
   });
 
-  it('B5 with both re-enter where the key is the same', async () => {
+  it('with both re-enter where the key is the same', async () => {
     await listen();
     expect(await get('both/9')).toEqual({ id: '9', count: 2 });
   });
 
-  it('B5 bound globally, too: locked once, outside of other interceptors', async () => {
+  it('bound globally, too: locked once, outside of other interceptors', async () => {
     await listen([{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }]);
     await bench.redis.resetCommandStats();
     expect(await get('wrapped')).toEqual({ body: 'body', lockedOutside: 'wrapped' });
     expect((await bench.redis.commandStats())['evalsha']).toBe(2); // acquire and release
   });
 
-  it('B5 a client that goes away while it waits leaves the queue', async () => {
+  it('a client that goes away while it waits leaves the queue', async () => {
     await listen();
     await bench.occupy('counted');
     const client = new AbortController();
@@ -240,7 +240,7 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(section.entries).toBe(0);
   });
 
-  it('B5 a client that goes away while its handler runs does not end the lock', async () => {
+  it('a client that goes away while its handler runs does not end the lock', async () => {
     await listen();
     const client = new AbortController();
     const answer = fetch(`${url}/working/1`, { signal: client.signal });

@@ -20,7 +20,7 @@ describe('instances with locked methods', () => {
   it.each([
     ['request-scoped', Scope.REQUEST],
     ['transient', Scope.TRANSIENT],
-  ])('B3 %s', async (_name, scope) => {
+  ])('%s', async (_name, scope) => {
     @Injectable({ scope })
     class Jobs {
       @DistributedLock('jobs')
@@ -34,13 +34,13 @@ describe('instances with locked methods', () => {
     expect([await one.work(), await two.work()]).toEqual(['jobs', 'jobs']);
   });
 
-  it('B3 inherited', async () => {
+  it('inherited', async () => {
     @Injectable()
     class Child extends Plain {}
     expect(await (await bench.make(Child)).work()).toBe('plain');
   });
 
-  it('B3 inherited from an abstract class by one that injects and locks on its own', async () => {
+  it('inherited from an abstract class by one that injects and locks on its own', async () => {
     abstract class Base {
       @DistributedLock('base:#{#this.name}')
       work(): Promise<string | undefined> {
@@ -60,7 +60,7 @@ describe('instances with locked methods', () => {
     expect([await child.work(), await child.more(), await child.plain.work()]).toEqual(['base:child', 'more', 'plain']);
   });
 
-  it('B3 overridden: a call of super re-enters', async () => {
+  it('overridden: a call of super re-enters', async () => {
     @Injectable()
     class Child extends Plain {
       @DistributedLock('plain')
@@ -71,7 +71,7 @@ describe('instances with locked methods', () => {
     expect(await (await bench.make(Child)).work()).toBe('plain, held 1');
   });
 
-  it('B3 overridden without a lock is not locked', async () => {
+  it('overridden without a lock is not locked', async () => {
     @Injectable()
     class Child extends Plain {
       override work(): Promise<string | undefined> {
@@ -86,12 +86,12 @@ describe('instances with locked methods', () => {
     ['useFactory, asynchronous', { provide: Plain, useFactory: async () => new Plain() }],
     ['useValue', { provide: Plain, useValue: new Plain() }],
     ['useClass under another token', { provide: 'plain', useClass: Plain }],
-  ])('B3 from %s', async (_name, provider) => {
+  ])('from %s', async (_name, provider) => {
     const app = await bench.boot({ providers: [provider] });
     expect(await app.get<Plain>(provider.provide).work()).toBe('plain');
   });
 
-  it('B3 from useFactory is ready when other modules are initialised', async () => {
+  it('from useFactory is ready when other modules are initialised', async () => {
     let key: string | undefined;
     @Module({ providers: [{ provide: Plain, useFactory: () => new Plain() }] })
     class Feature {
@@ -104,7 +104,7 @@ describe('instances with locked methods', () => {
     expect(key).toBe('plain');
   });
 
-  it('E11 from useFactory for each request: rejects, and says what to do', async () => {
+  it('from useFactory for each request: rejects, and says what to do', async () => {
     const provider = { provide: Plain, useFactory: () => new Plain(), scope: Scope.REQUEST };
     const app = await bench.boot({ providers: [provider] });
     const plain = await app.resolve(Plain);
@@ -114,7 +114,7 @@ describe('instances with locked methods', () => {
     });
   });
 
-  it('B3 in a module that is loaded later', async () => {
+  it('in a module that is loaded later', async () => {
     @Module({ providers: [Plain] })
     class Late {}
     const app = await bench.boot();
@@ -122,7 +122,7 @@ describe('instances with locked methods', () => {
     expect(await late.get(Plain).work()).toBe('plain');
   });
 
-  it('B3 one that is frozen rejects rather than running unlocked', async () => {
+  it('one that is frozen rejects rather than running unlocked', async () => {
     const app = await bench.boot({ providers: [{ provide: Plain, useFactory: () => Object.freeze(new Plain()) }] });
     await expect(app.get(Plain).work()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });

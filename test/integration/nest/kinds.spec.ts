@@ -106,7 +106,7 @@ const untilQueued = (key: string, count: number): Promise<unknown> =>
   eventually(async () => (await bench.redis.admin.zcard(`lock:queue:{${key}}`)) === count);
 
 describe('@DistributedLock of a kind', () => {
-  it("A16 type: 'read' and 'write': readers of all replicas together, the writer alone, in order", async () => {
+  it("type: 'read' and 'write': readers of all replicas together, the writer alone, in order", async () => {
     const [one, two, three] = await replicas(3);
     const calls = [one!.read('7', 'r1'), two!.read('7', 'r2')];
     await inside.until('r1', 'r2');
@@ -126,7 +126,7 @@ describe('@DistributedLock of a kind', () => {
     expect(await Promise.all(calls)).toEqual(['r1', 'r2', 'w', 'r3', 'r4', 'other']);
   });
 
-  it('A16 a writing method calls a reading one, and not the other way round', async () => {
+  it('a writing method calls a reading one, and not the other way round', async () => {
     const [one] = await replicas(1);
     const call = one!.writeAndRead('7', 'both');
     await inside.until('both');
@@ -136,7 +136,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.order).toEqual(['both']);
   });
 
-  it('A17 permits: never more than that many at once over several replicas, and all come in', async () => {
+  it('permits: never more than that many at once over several replicas, and all come in', async () => {
     const stocks = await replicas(4);
     const calls = stocks.flatMap((stock, i) => [1, 2, 3].map((n) => stock.import(`${i}.${n}`)));
     for (let left = calls.length; left > 0; left--) {
@@ -149,7 +149,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.most).toBe(3);
   });
 
-  it("A17 permits with onContended: 'skip': the fourth is skipped", async () => {
+  it("permits with onContended: 'skip': the fourth is skipped", async () => {
     const stocks = await replicas(2);
     const calls = [0, 1, 0].map((i, n) => stocks[i]!.importOrNot(`${n}`));
     await inside.until('0', '1', '2');
@@ -158,7 +158,7 @@ describe('@DistributedLock of a kind', () => {
     expect(await Promise.all(calls)).toEqual(['0', '1', '2']);
   });
 
-  it('A17 permits that are changed at run time count for the method', async () => {
+  it('permits that are changed at run time count for the method', async () => {
     inside = new Inside();
     const app = await bench.boot({ providers: [Stock] });
     const [stock, semaphore] = [app.get(Stock), app.get(LockService).getSemaphore('import', { permits: 3 })];
@@ -172,7 +172,7 @@ describe('@DistributedLock of a kind', () => {
     await Promise.all(calls);
   });
 
-  it('A12 fair: in the order in which all replicas came', async () => {
+  it('fair: in the order in which all replicas came', async () => {
     const stocks = await replicas(3);
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
     const calls = [stocks[0]!.standInLine('first')];
@@ -189,7 +189,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.order).toEqual(['first', ...names]);
   });
 
-  it('A15 a list of keys: all or none, and currentLock() knows them', async () => {
+  it('a list of keys: all or none, and currentLock() knows them', async () => {
     const [one] = await replicas(1);
     expect(await one!.transfer('a', 'b')).toEqual(['from:a', 'to:b']);
     const taken = await bench.occupy('to:b');
@@ -200,7 +200,7 @@ describe('@DistributedLock of a kind', () => {
     await expect(one!.transfer('a', '')).rejects.toMatchObject({ code: 'LOCK_KEY' });
   });
 
-  it('A15 a list of keys in opposite order, and twice the same: no deadlock', async () => {
+  it('a list of keys in opposite order, and twice the same: no deadlock', async () => {
     const [one, two] = await replicas(2);
     const calls: Array<Promise<number>> = [];
     for (let round = 0; round < 10; round++) {
@@ -217,7 +217,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.most).toBe(1);
   });
 
-  it('A15 a key function that returns a list', async () => {
+  it('a key function that returns a list', async () => {
     const [one] = await replicas(1);
     const tokens = await one!.all('1', '2', '1');
     expect([...tokens.keys()]).toEqual(['sku:1', 'sku:2']);
@@ -234,7 +234,7 @@ describe('@DistributedLock of a kind', () => {
     ['a list with an empty key', { key: ['a', ''] }, /key/],
     ['replicas without min', { key: 'a', replicas: {} }, /replicas\.min/],
     ['replicas of none', { key: 'a', replicas: { min: 0 } }, /replicas\.min/],
-  ])('B10 %s stops the application before it starts', (_what, options, message) => {
+  ])('%s stops the application before it starts', (_what, options, message) => {
     expect(() => {
       class Wrong {
         @DistributedLock(options as never)
@@ -251,7 +251,7 @@ describe('@Cron with holdAtLeast on three replicas', () => {
     ['write', { type: 'write' as const }],
     ['fair', { fair: true }],
     ['one permit', { permits: 1 }],
-  ])('A20 a job of 5 ms runs once, though their clocks differ: %s', async (_kind, options) => {
+  ])('a job of 5 ms runs once, though their clocks differ: %s', async (_kind, options) => {
     let runs = 0;
     @Injectable()
     class Nightly {
@@ -273,7 +273,7 @@ describe('@Cron with holdAtLeast on three replicas', () => {
     expect(runs).toBe(1);
   });
 
-  it('A15 A20 over several keys, of which one is taken: it leaves the others free', async () => {
+  it('over several keys, of which one is taken: it leaves the others free', async () => {
     let runs = 0;
     @Injectable()
     class Nightly {

@@ -39,7 +39,7 @@ const start = (imports: Array<DynamicModule | (new () => unknown)>, providers: a
   bench.start(Test.createTestingModule({ imports, providers }));
 
 describe('RedisLockModule', () => {
-  it('B8 forRoot gives every module the service, and locked methods', async () => {
+  it('forRoot gives every module the service, and locked methods', async () => {
     @Module({ providers: [Stock], exports: [Stock] })
     class Feature {}
     const app = await start([bench.locks(), Feature]);
@@ -56,7 +56,7 @@ describe('RedisLockModule', () => {
     @Module({ providers: [Config], exports: [Config] })
     class ConfigModule {}
 
-    it('B8 useFactory, with imports and inject', async () => {
+    it('useFactory, with imports and inject', async () => {
       const locks = RedisLockModule.forRootAsync({
         imports: [ConfigModule],
         inject: [Config],
@@ -67,7 +67,7 @@ describe('RedisLockModule', () => {
       expect(await bench.redis.admin.keys('shop:*')).not.toEqual([]);
     });
 
-    it('B8 useClass, with extraProviders', async () => {
+    it('useClass, with extraProviders', async () => {
       @Injectable()
       class Factory implements RedisLockOptionsFactory {
         constructor(private readonly config: Config) {}
@@ -79,7 +79,7 @@ describe('RedisLockModule', () => {
       expect(await app.get(Stock).reserve()).toBe('stock');
     });
 
-    it('B8 useExisting', async () => {
+    it('useExisting', async () => {
       @Injectable()
       class Existing implements RedisLockOptionsFactory {
         createRedisLockOptions(): RedisLockModuleOptions {
@@ -92,7 +92,7 @@ describe('RedisLockModule', () => {
       expect(await (await start([locks], [Stock])).get(Stock).reserve()).toBe('stock');
     });
 
-    it('B8 with a name', async () => {
+    it('with a name', async () => {
       const useFactory = () => ({ connection: bench.redis.url });
       const app = await start([RedisLockModule.forRootAsync({ name: 'jobs', useFactory })], [Jobs]);
       expect(await app.get(Jobs).nightly()).toBe('job');
@@ -105,7 +105,7 @@ describe('RedisLockModule', () => {
       ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
       ['nothing', () => undefined, 'the factory returned undefined: return the options, or {} for the defaults'],
       ['null', async () => null, 'the factory returned null'],
-    ])('B10 does not start with %s among the options', async (_what, useFactory, message) => {
+    ])('does not start with %s among the options', async (_what, useFactory, message) => {
       await expect(start([RedisLockModule.forRootAsync({ useFactory: useFactory as never })])).rejects.toThrow(message);
     });
   });
@@ -117,12 +117,12 @@ describe('RedisLockModule', () => {
       }
     }
 
-    it('B10 useClass without the method that makes options', async () => {
+    it('useClass without the method that makes options', async () => {
       const message = 'the class NoFactory of useClass has no method createRedisLockOptions() that returns the options';
       await expect(start([RedisLockModule.forRootAsync({ useClass: NoFactory as never })])).rejects.toThrow(message);
     });
 
-    it('B10 useExisting without the method that makes options', async () => {
+    it('useExisting without the method that makes options', async () => {
       const locks = RedisLockModule.forRootAsync({ useExisting: 'factory', extraProviders: [] });
       @Module({ providers: [{ provide: 'factory', useValue: {} }], exports: ['factory'] })
       class Factories {}
@@ -136,12 +136,12 @@ describe('RedisLockModule', () => {
       [{ useFactory: () => ({}), injects: [] }, 'no option "injects": did you mean \'inject\'?'],
       [{ useFactory: () => ({}), isGlobal: 'no' }, 'isGlobal must be true or false'],
       [{ useFactory: () => ({}), useClass: NoFactory }, 'takes one of useFactory, useClass and useExisting'],
-    ])('B10 %j', (options, message) => {
+    ])('%j', (options, message) => {
       expect(() => RedisLockModule.forRootAsync(options as never)).toThrow(message);
     });
   });
 
-  it('B8 two named instances side by side', async () => {
+  it('two named instances side by side', async () => {
     const app = await start([bench.locks(), bench.locks({ name: 'jobs', keyPrefix: 'jobs' })], [Stock, Jobs]);
     const jobs = app.get(Jobs);
     expect([await app.get(Stock).reserve(), await jobs.nightly()]).toEqual(['stock', 'job']);
@@ -150,14 +150,14 @@ describe('RedisLockModule', () => {
     expect(new Set(keys.map((key) => key.replace(/:.*/, '')))).toEqual(new Set(['lock', 'jobs']));
   });
 
-  it('B8 not global: for the modules that import it', async () => {
+  it('not global: for the modules that import it', async () => {
     const locks = bench.locks({ isGlobal: false });
     @Module({ imports: [locks], providers: [Stock], exports: [Stock] })
     class Feature {}
     expect(await (await start([Feature])).get(Stock).reserve()).toBe('stock');
   });
 
-  it('B8 not global: a module that does not import it fails at boot', async () => {
+  it('not global: a module that does not import it fails at boot', async () => {
     @Module({ providers: [Stock] })
     class Feature {}
     await expect(start([bench.locks({ isGlobal: false }), Feature])).rejects.toThrow(
@@ -165,14 +165,14 @@ describe('RedisLockModule', () => {
     );
   });
 
-  it('B8 the same module object imported twice is one instance', async () => {
+  it('the same module object imported twice is one instance', async () => {
     const locks = bench.locks();
     @Module({ imports: [locks] })
     class Feature {}
     await expect(start([locks, Feature], [Stock])).resolves.toBeDefined();
   });
 
-  it('B8 two applications in one process have their own services, and exclude each other', async () => {
+  it('two applications in one process have their own services, and exclude each other', async () => {
     @Injectable()
     class Shared {
       static readonly section = new Section();
@@ -204,27 +204,27 @@ describe('RedisLockModule', () => {
   describe('in tests of a user', () => {
     const standIn = (name: string) => ({ run: async (key: string) => `${name}: ${key}` });
 
-    it('B8 overrideProvider(LockService) reaches locked methods, and nothing connects', async () => {
+    it('overrideProvider(LockService) reaches locked methods, and nothing connects', async () => {
       const nowhere = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });
       const builder = Test.createTestingModule({ imports: [nowhere], providers: [Stock] });
       const app = await bench.start(builder.overrideProvider(LockService).useValue(standIn('mine')));
       expect(await app.get(Stock).reserve()).toBe('mine: stock');
     });
 
-    it('B8 without the module: the token is all that locked methods ask for', async () => {
+    it('without the module: the token is all that locked methods ask for', async () => {
       const locks = { run: async (_key: string, task: () => unknown) => task() };
       const providers = [Stock, { provide: getLockServiceToken(), useValue: locks }];
       const app = await bench.start(Test.createTestingModule({ providers }));
       expect(await app.get(Stock).reserve()).toBeUndefined(); // it ran, and there is no lock
     });
 
-    it('B8 overrideProvider(LockService) reaches instances of useFactory', async () => {
+    it('overrideProvider(LockService) reaches instances of useFactory', async () => {
       const builder = bench.build({ providers: [{ provide: Stock, useFactory: () => new Stock() }] });
       const app = await bench.start(builder.overrideProvider(LockService).useValue(standIn('mine')));
       expect(await app.get(Stock).reserve()).toBe('mine: stock');
     });
 
-    it('B8 overrideProvider(getLockServiceToken(name)) reaches those of a named instance', async () => {
+    it('overrideProvider(getLockServiceToken(name)) reaches those of a named instance', async () => {
       const builder = bench.build({ providers: [Jobs] }, { name: 'jobs' });
       const app = await bench.start(builder.overrideProvider(getLockServiceToken('jobs')).useValue(standIn('mine')));
       expect(await app.get(Jobs).nightly()).toBe('mine: job');
@@ -232,13 +232,13 @@ describe('RedisLockModule', () => {
   });
 
   describe('what fails at boot', () => {
-    it('B8 a missing module, with the error of Nest that says what to import', async () => {
+    it('a missing module, with the error of Nest that says what to import', async () => {
       await expect(start([], [Stock])).rejects.toThrow(
         /can't resolve dependencies of the Stock[^]*LockService: import RedisLockModule\.forRoot\(\)/,
       );
     });
 
-    it('B8 a missing module, for named locks and handlers, too', async () => {
+    it('a missing module, for named locks and handlers, too', async () => {
       class Named {
         @DistributedLock({ key: 'a', connection: 'jobs' })
         async work(): Promise<void> {}
@@ -252,14 +252,14 @@ describe('RedisLockModule', () => {
       await expect(bench.start(builder)).rejects.toThrow('import RedisLockModule.forRoot()');
     });
 
-    it('B8 two instances without a name', async () => {
+    it('two instances without a name', async () => {
       await expect(start([bench.locks(), bench.locks()])).rejects.toMatchObject({
         code: 'LOCK_CONFIG',
         message: expect.stringContaining('set up twice without a name'),
       });
     });
 
-    it('B8 two instances with one name', async () => {
+    it('two instances with one name', async () => {
       const jobs = () => bench.locks({ name: 'jobs' });
       await expect(start([jobs(), jobs()])).rejects.toThrow("set up twice with the name 'jobs'");
     });
@@ -277,7 +277,7 @@ describe('RedisLockModule', () => {
       ['a method', { providers: [Wrong] }],
       ['a method of an instance from useFactory', { providers: [{ provide: 'wrong', useFactory: () => new Wrong() }] }],
       ['a handler', { controllers: [WrongHandler] }],
-    ])('B8 an unknown connection of %s, with the known names', async (_where, metadata) => {
+    ])('an unknown connection of %s, with the known names', async (_where, metadata) => {
       const builder = Test.createTestingModule({
         imports: [bench.locks(), bench.locks({ name: 'jobs' })],
         ...metadata,
@@ -288,7 +288,7 @@ describe('RedisLockModule', () => {
       });
     });
 
-    it('B8 an unknown connection of a request-scoped class, before any request', async () => {
+    it('an unknown connection of a request-scoped class, before any request', async () => {
       @Injectable({ scope: Scope.REQUEST })
       class Scoped {
         @DistributedLock({ key: 'a', connection: 'jbos' })

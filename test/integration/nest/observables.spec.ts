@@ -60,7 +60,7 @@ class Streams {
 const collect = (stream: Observable<unknown>) => firstValueFrom(stream.pipe(toArray()));
 
 describe('methods that return an Observable', () => {
-  it('B4 are not called before there is a subscription, and anew for each', async () => {
+  it('are not called before there is a subscription, and anew for each', async () => {
     const streams = await bench.make(Streams);
     streams.source = of(1, 2);
     const stream = streams.open();
@@ -70,7 +70,7 @@ describe('methods that return an Observable', () => {
     expect(streams.calls).toBe(2);
   });
 
-  it('B4 hold the lock from subscribe until complete', async () => {
+  it('hold the lock from subscribe until complete', async () => {
     const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;
@@ -86,7 +86,7 @@ describe('methods that return an Observable', () => {
     expect(await streams.isLocked()).toBe(false);
   });
 
-  it('B4 hold the lock until an error, which is what the subscriber gets', async () => {
+  it('hold the lock until an error, which is what the subscriber gets', async () => {
     const streams = await bench.make(Streams);
     streams.source = concat(
       of(1),
@@ -96,7 +96,7 @@ describe('methods that return an Observable', () => {
     expect(await streams.isLocked()).toBe(false);
   });
 
-  it('B4 hold the lock until unsubscribed', async () => {
+  it('hold the lock until unsubscribed', async () => {
     const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;
@@ -108,14 +108,14 @@ describe('methods that return an Observable', () => {
     await eventually(async () => !(await streams.isLocked()));
   });
 
-  it('B4 release when a subscriber leaves in the middle of what comes at once', async () => {
+  it('release when a subscriber leaves in the middle of what comes at once', async () => {
     const streams = await bench.make(Streams);
     streams.source = of(1, 2, 3);
     expect(await firstValueFrom(streams.open())).toBe(1);
     await eventually(async () => !(await streams.isLocked()));
   });
 
-  it('B4 unsubscribed while waiting: the wait ends, and the method is never called', async () => {
+  it('unsubscribed while waiting: the wait ends, and the method is never called', async () => {
     const streams = await bench.make(Streams);
     const other = await bench.occupy('stream');
     const subscription = streams.open().subscribe();
@@ -126,7 +126,7 @@ describe('methods that return an Observable', () => {
     expect(streams.calls).toBe(0);
   });
 
-  it('B4 run in the scope of the lock', async () => {
+  it('run in the scope of the lock', async () => {
     const streams = await bench.make(Streams);
     streams.source = new Observable((subscriber) => {
       subscriber.next(currentLock()?.key);
@@ -138,7 +138,7 @@ describe('methods that return an Observable', () => {
     expect(await collect(streams.open())).toEqual(['stream', true]);
   });
 
-  it('B4 subscriptions exclude each other', async () => {
+  it('subscriptions exclude each other', async () => {
     const streams = await bench.make(Streams);
     let [inside, most] = [0, 0];
     streams.source = new Observable((subscriber) => {
@@ -153,7 +153,7 @@ describe('methods that return an Observable', () => {
     expect(most).toBe(1);
   });
 
-  it('B4 B6 contended: the error, nothing, or what the function gives', async () => {
+  it('contended: the error, nothing, or what the function gives', async () => {
     const streams = await bench.make(Streams, { defaults: { waitTimeout: 50 } });
     await bench.occupy('stream');
     await expect(collect(streams.open())).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
@@ -163,7 +163,7 @@ describe('methods that return an Observable', () => {
     expect(await collect(streams.replaced(Promise.resolve('later')))).toEqual(['later']);
   });
 
-  it('B4 B6 a lost lock is an error at the end', async () => {
+  it('a lost lock is an error at the end', async () => {
     const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;
@@ -174,13 +174,13 @@ describe('methods that return an Observable', () => {
     await expect(collected).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('B4 with an inferred type are told by the option returns', async () => {
+  it('with an inferred type are told by the option returns', async () => {
     const streams = await bench.make(Streams);
     streams.source = of(1);
     expect(await collect(streams.inferred())).toEqual([1]);
   });
 
-  it('B4 without a type and the option reject, and name the option', async () => {
+  it('without a type and the option reject, and name the option', async () => {
     const streams = await bench.make(Streams);
     streams.source = NEVER;
     await expect(streams.unknown()).rejects.toMatchObject({

@@ -52,30 +52,30 @@ const boot = (providers: any[] = [Jobs]) => {
 };
 
 describe('beside the decorators of others', () => {
-  it.each(['above', 'below'])('B2 @Cron %s', async (where) => {
+  it.each(['above', 'below'])('@Cron %s', async (where) => {
     const app = await boot();
     void app.get(SchedulerRegistry).getCronJob(where).fireOnTick();
     expect(await ran).toBe(`cron:${where}`);
   });
 
-  it('B2 @Interval', async () => {
+  it('@Interval', async () => {
     await boot();
     expect(await ran).toBe('interval');
   });
 
-  it.each(['above', 'below'])('B2 @OnEvent %s', async (where) => {
+  it.each(['above', 'below'])('@OnEvent %s', async (where) => {
     const app = await boot();
     app.get(EventEmitter2).emit(`event.${where}`, { id: 7 });
     expect(await ran).toBe('event:7');
   });
 
-  it('B2 @Cron on an instance from useFactory', async () => {
+  it('@Cron on an instance from useFactory', async () => {
     const app = await boot([{ provide: Jobs, useFactory: () => new Jobs() }]);
     void app.get(SchedulerRegistry).getCronJob('above').fireOnTick();
     expect(await ran).toBe('cron:above');
   });
 
-  it('B2 B6 @Cron on three replicas runs once with skip', async () => {
+  it('@Cron on three replicas runs once with skip', async () => {
     let runs = 0;
     @Injectable()
     class Nightly {

@@ -51,12 +51,12 @@ const boot = async () => {
 };
 
 describe('locked methods that call each other', () => {
-  it('B7 re-enter what the caller holds, and take what it does not', async () => {
+  it('re-enter what the caller holds, and take what it does not', async () => {
     const { orders } = await boot();
     expect(await orders.place(['a', 'a', 'b'])).toEqual(['a held 2', 'a held 2', 'b held 1']);
   });
 
-  it('B7 re-enter without a command to Redis', async () => {
+  it('re-enter without a command to Redis', async () => {
     const { orders } = await boot();
     await orders.place(['a']);
     await bench.redis.resetCommandStats();
@@ -65,19 +65,19 @@ describe('locked methods that call each other', () => {
     expect(evalsha).toBe(2); // acquire and release
   });
 
-  it('B7 parallel requests share no context', async () => {
+  it('parallel requests share no context', async () => {
     const { stock, orders } = await boot();
     await Promise.all([...'12345'].map(() => orders.place(['a', 'a'])));
     expect(stock.section.most).toBe(1);
   });
 
-  it('B7 siblings do not re-enter each other', async () => {
+  it('siblings do not re-enter each other', async () => {
     const { stock, orders } = await boot();
     await orders.both('x', 'a');
     expect(stock.section).toMatchObject({ most: 2, entries: 3 }); // two with one key, and one with another
   });
 
-  it('B7 a detached child cannot re-enter once the method is over', async () => {
+  it('a detached child cannot re-enter once the method is over', async () => {
     const { orders } = await boot();
     const later = deferred();
     const { child } = await orders.detached('a', later);

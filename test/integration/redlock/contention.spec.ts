@@ -41,7 +41,7 @@ async function waitersPass(services: LockService[], times: number): Promise<{ co
   return { counter, took: performance.now() - since };
 }
 
-describe('A22 E8 many clients on several masters', () => {
+describe('many clients on several masters', () => {
   for (const masters of [3, 5]) {
     it(`settle split votes: 10 clients that wait, ${masters} masters`, async () => {
       const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });

@@ -61,7 +61,7 @@ async function tryTogether(services: readonly LockService[], rounds: number, lag
   return result;
 }
 
-describe('A22 clients that try once at the same moment for a free key', () => {
+describe('clients that try once at the same moment for a free key', () => {
   const courses: Array<[string, number, number, Distance]> = [
     ['3 masters, 20 ms one way', 3, 3, apart(20)],
     ['3 masters, 40 ms one way', 3, 3, apart(40)],

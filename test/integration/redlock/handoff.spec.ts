@@ -105,7 +105,7 @@ describe('the way from one holder to the next', () => {
 });
 
 describe('a master whose replies get lost', () => {
-  it('C2 does not double, leak or delay anything', async () => {
+  it('does not double, leak or delay anything', async () => {
     const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const connection = [proxy.url, ...bench.urls.slice(1)];
     const services = await bench.serviceList(3, { connection, commandTimeout: 1_000 });
@@ -125,7 +125,7 @@ describe('a master whose replies get lost', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('C16 holds a lock, also when its questions arrive and its answers do not', async () => {
+  it('holds a lock, also when its questions arrive and its answers do not', async () => {
     const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const connection = [proxy.url, ...bench.urls.slice(1)];
     const [one, other] = await bench.serviceList(2, { connection, commandTimeout: 500 });

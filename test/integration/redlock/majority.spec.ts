@@ -6,7 +6,7 @@ const bench = new RedlockBench(5);
 /** Short, so that what is given up does not make the tests slow. */
 const commandTimeout = 400;
 
-describe('A22 five masters', () => {
+describe('five masters', () => {
   it('are all asked, and give back what was held', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
@@ -155,7 +155,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A17 permits are refused: a majority of servers for each hold says nothing of how many holds there are', async () => {
+  it('permits are refused: a majority of servers for each hold says nothing of how many holds there are', async () => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(/^Permits need one Redis that counts/) };
     expect(() => service.getSemaphore('a', { permits: 3 })).toThrow(expect.objectContaining(refused));
@@ -164,7 +164,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A20 holdAtLeast keeps the key taken on all of them', async () => {
+  it('holdAtLeast keeps the key taken on all of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const since = performance.now();
     const lock = await one!.acquire('a', { holdAtLeast: 400 });
@@ -190,7 +190,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('A13 waits that are aborted or time out leave nothing on any of them', async () => {
+  it('waits that are aborted or time out leave nothing on any of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const abort = new AbortController();
@@ -211,7 +211,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('B9 shutdown gives back what is held and awaited', async () => {
+  it('shutdown gives back what is held and awaited', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const waiting = timed(() => other!.acquire('a'));

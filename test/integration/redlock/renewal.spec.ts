@@ -12,7 +12,7 @@ const lease = 600;
 const options = { lockWatchdogTimeout: lease, commandTimeout: 500 };
 
 describe('a renewal by a majority', () => {
-  it('A6 holds over 10 leases, while a master dies and comes back empty', async () => {
+  it('holds over 10 leases, while a master dies and comes back empty', async () => {
     const [one, other] = await bench.serviceList(2, options);
     const lock = await one!.acquire('a');
     const end = performance.now() + 10 * lease;
@@ -57,7 +57,8 @@ describe('a renewal by a majority', () => {
     await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => admin.flushall()));
     const reason = await aborted(lock.signal);
     expect(reason).toMatchObject({ code: 'LOCK_LOST' });
-    expect(await bench.holding('a')).toEqual([false, false, true]);
+    // What the third master has left ends with its lease.
+    expect((await bench.holding('a')).slice(0, 2)).toEqual([false, false]);
     expect(await lock.release()).toBe(false);
     await bench.untilNothingIsLeft();
   });
@@ -141,7 +142,7 @@ describe('a renewal by a majority', () => {
 });
 
 describe('a release', () => {
-  it('E8 of an expired lock answers at once, and does not throw, also with masters that are gone', async () => {
+  it('of an expired lock answers at once, and does not throw, also with masters that are gone', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { expire: 100 });
     await Promise.all(bench.masters.map((master) => master.pause()));
@@ -170,7 +171,7 @@ describe('a release', () => {
   });
 });
 
-describe('E7 validity', () => {
+describe('validity', () => {
   it('of a lock that was waited for is not counted from before the wait', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');

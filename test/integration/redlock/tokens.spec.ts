@@ -5,7 +5,7 @@ import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
 
-describe('A19 fencing tokens of several masters', () => {
+describe('fencing tokens of several masters', () => {
   it('grow when their clocks differ, whichever majority has the lock', async () => {
     const services = await bench.serviceList(4, { commandTimeout: '1s' });
     const history = new HoldHistory();

@@ -113,8 +113,8 @@ const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module
 
 const start = () => locks.start(redis.url);
 
-describe.each(places)('D3 %s', (place, { write, refuses }) => {
-  it('D3 refuses what is no length of time there, names the option and says what to write', async () => {
+describe.each(places)('%s', (place, { write, refuses }) => {
+  it('refuses what is no length of time there, names the option and says what to write', async () => {
     const written = [...NONSENSE, ...TOO_LONG, ...refuses].filter(
       (value) => !(takesNullAsNotGiven(place) && value === null),
     );
@@ -129,20 +129,20 @@ describe.each(places)('D3 %s', (place, { write, refuses }) => {
   });
 });
 
-it('D3 names the unit when seconds were meant: a lease below 50 ms is refused', async () => {
+it('names the unit when seconds were meant: a lease below 50 ms is refused', async () => {
   const service = await start();
   const { error } = await timed(service.acquire('a', { expire: 30 }));
   expect(error.message).toBe("expire is in milliseconds: write '30s'. It must be at least 50 ms.");
 });
 
-it.each([-1, 1.5, NaN, Infinity, '3', null])('D3 maxRenewTimes %p is refused', async (maxRenewTimes) => {
+it.each([-1, 1.5, NaN, Infinity, '3', null])('maxRenewTimes %p is refused', async (maxRenewTimes) => {
   const service = await start();
   expect((await timed(service.acquire('a', { maxRenewTimes: maxRenewTimes as never }))).error).toMatchObject({
     code: 'LOCK_CONFIG',
   });
 });
 
-it('D3 the longest duration is a lease, a wait and a timer, and no timer fires at once', async () => {
+it('the longest duration is a lease, a wait and a timer, and no timer fires at once', async () => {
   const timers = jest.spyOn(globalThis, 'setTimeout');
   const service = await locks.start(redis.url, {
     lockWatchdogTimeout: LONGEST,
@@ -175,7 +175,7 @@ it('D3 the longest duration is a lease, a wait and a timer, and no timer fires a
   expect(delays.filter((delay) => delay > LONGEST)).toEqual([]);
 });
 
-it('D3 the shortest lease works: 50 ms, fixed and renewed', async () => {
+it('the shortest lease works: 50 ms, fixed and renewed', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 50, grantTimeout: 50 });
   const fixed = await service.acquire('fixed', { expire: 50 });
   expect(fixed.remainingTime()).toBeGreaterThan(0);
@@ -185,7 +185,7 @@ it('D3 the shortest lease works: 50 ms, fixed and renewed', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('D3 fractions of a millisecond are a lease like any other', async () => {
+it('fractions of a millisecond are a lease like any other', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 1000.5, grantTimeout: 500.25 });
   const handle = await service.acquire('a');
   const waiting = service.acquire('a', { expire: '1.0005s', owner: 'x', holdAtLeast: 0.5 });
@@ -196,14 +196,14 @@ it('D3 fractions of a millisecond are a lease like any other', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('D3 a holdAtLeast beyond the lease is refused, not cut', async () => {
+it('a holdAtLeast beyond the lease is refused, not cut', async () => {
   const service = await start();
   const { error } = await timed(service.acquire('a', { expire: 1_000, holdAtLeast: 1_001 }));
   expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('holdAtLeast') });
 });
 
-describe('E9 the interval of renewals is never near zero', () => {
-  it.each([50, 51, 60, 100])('E9 a lease of %d ms is renewed about every third of it', async (lockWatchdogTimeout) => {
+describe('the interval of renewals is never near zero', () => {
+  it.each([50, 51, 60, 100])('a lease of %d ms is renewed about every third of it', async (lockWatchdogTimeout) => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout });
     const handle = await service.acquire('a');
     await redis.resetCommandStats();
@@ -217,7 +217,7 @@ describe('E9 the interval of renewals is never near zero', () => {
     await handle.release();
   });
 
-  it('E9 many short leases cost few commands: renewals go out together', async () => {
+  it('many short leases cost few commands: renewals go out together', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
     const handles = [];
     for (let i = 0; i < 100; i++) handles.push(await service.acquire(`many:${i}`));
@@ -233,7 +233,7 @@ describe('E9 the interval of renewals is never near zero', () => {
     await Promise.all(handles.map((handle) => handle.release()));
   });
 
-  it('E9 a failing Redis is not asked without a pause', async () => {
+  it('a failing Redis is not asked without a pause', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: 2_000 });
     const handle = await service.acquire('a');
     await redis.admin.del(redisKey('state', 'a'));

@@ -19,7 +19,7 @@ afterAll(() => redis.stop());
 /** What would begin a new line, or act on a terminal. */
 const BREAKS_LINES = /[\p{Cc}\u2028\u2029]/u;
 
-describe('D2 keys', () => {
+describe('keys', () => {
   it.each([
     ...CONTROLS.map((text) => [JSON.stringify(text), `a${text}b`] as const),
     ['100 kB', HUGE] as const,
@@ -28,7 +28,7 @@ describe('D2 keys', () => {
     ['nothing', ''] as const,
     ['braces as a whole', '{a}'] as const,
     ['a brace that closes first', 'a}{b}'] as const,
-  ])('D2 a key with %s is refused in every call, on one short line', async (_, key) => {
+  ])('a key with %s is refused in every call, on one short line', async (_, key) => {
     const service = await locks.start(redis.url);
     for (const work of [
       () => service.acquire(key),
@@ -47,7 +47,7 @@ describe('D2 keys', () => {
   });
 
   it.each([undefined, null, 42, {}, [], ['a', 1], Symbol('a'), () => 'a', { toString: () => 'a' }])(
-    'D2 a key that is no string (%p) is refused and not run',
+    'a key that is no string (%p) is refused and not run',
     async (key) => {
       const service = await locks.start(redis.url);
       expect((await timed(service.acquire(key as never))).error).toMatchObject({ code: 'LOCK_KEY' });
@@ -68,7 +68,7 @@ describe('D2 keys', () => {
     "'; redis.call('FLUSHALL')",
     '%0d%0aFLUSHALL%0d%0a',
     'x'.repeat(512),
-  ])('D2 a strange key works as it is: %j', async (key) => {
+  ])('a strange key works as it is: %j', async (key) => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const handle = await one.acquire(key);
     expect(handle.key).toBe(key);
@@ -86,7 +86,7 @@ describe('D2 keys', () => {
   });
 });
 
-describe('D2 owners', () => {
+describe('owners', () => {
   it.each([
     ...CONTROLS.map((text) => [JSON.stringify(text), `a${text}b`] as const),
     ['a space', 'a b'] as const,
@@ -97,7 +97,7 @@ describe('D2 owners', () => {
     ['a number', 42] as const,
     ['null', null] as const,
     ['an object', { toString: () => 'a' }] as const,
-  ])('D2 an owner with %s is refused, on one short line', async (_, owner) => {
+  ])('an owner with %s is refused, on one short line', async (_, owner) => {
     const service = await locks.start(redis.url);
     const { error } = await timed(service.acquire('a', { owner: owner as never }));
     expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
@@ -106,7 +106,7 @@ describe('D2 owners', () => {
     expect(await keysWithTtl(redis)).toEqual([]);
   });
 
-  it('D2 owners that differ are different owners, whatever they are made of', async () => {
+  it('owners that differ are different owners, whatever they are made of', async () => {
     const service = await locks.start(redis.url);
     const owners = [
       'a',
@@ -139,7 +139,7 @@ describe('D2 owners', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('D2 an owner that is the id of an acquisition is not let in by it', async () => {
+  it('an owner that is the id of an acquisition is not let in by it', async () => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const handle = await one.acquire('a');
     const stolen = await other.tryAcquire('a', { owner: handle.owner });
@@ -151,7 +151,7 @@ describe('D2 owners', () => {
   });
 });
 
-it('D2 log lines and errors stay one line, whatever the key, owner and errors of Redis are', async () => {
+it('log lines and errors stay one line, whatever the key, owner and errors of Redis are', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 200 });
   const key = '"; \u202Egnp.exe \u200B \u00ad ключ\u00a0{x}';
   const handle = await service.acquire(key, { owner: 'o\u202Ewner', maxRenewTimes: 1 });
@@ -168,7 +168,7 @@ it('D2 log lines and errors stay one line, whatever the key, owner and errors of
   for (const { text } of locks.lines) expect(text).not.toMatch(BREAKS_LINES);
 });
 
-it('D2 options are read from own data, and nothing of them is run', async () => {
+it('options are read from own data, and nothing of them is run', async () => {
   const service = await locks.start(redis.url);
   const dangerous: Array<[object, string]> = [
     [JSON.parse('{"__proto__": {"expire": 5}}') as object, 'LOCK_CONFIG'],

@@ -40,7 +40,7 @@ const withOptions = (options: RedisOptions) => (): LockConnectionOption => ({
 onLinux.each<[string, () => LockConnectionOption, atLeast: number, atMost: number]>([
   ['after ten idle seconds', url, 0, 10],
   ['when the user wants it', withOptions({ keepAlive: 50_000 }), 30, 50],
-])(`C6 both connections ask for signs of life %s${WHERE}`, async (_when, connection, atLeast, atMost) => {
+])(`both connections ask for signs of life %s${WHERE}`, async (_when, connection, atLeast, atMost) => {
   await locks.start(connection());
   const found = probes(redis);
   expect(found).toHaveLength(2);
@@ -50,7 +50,7 @@ onLinux.each<[string, () => LockConnectionOption, atLeast: number, atMost: numbe
   }
 });
 
-onLinux(`C6 what listens beside a client of the user's asks for signs of life as that does${WHERE}`, async () => {
+onLinux(`what listens beside a client of the user's asks for signs of life as that does${WHERE}`, async () => {
   const client = redis.client({ keepAlive: 50_000 });
   await locks.start(client);
   expect(probes(redis).filter((seconds) => seconds! > 30)).toHaveLength(2);

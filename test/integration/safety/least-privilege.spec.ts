@@ -60,7 +60,7 @@ async function useEverything(url: string): Promise<void> {
   await eventually(async () => 'ping' in (await redis.commandStats()), { within: 10_000, what: 'a heartbeat' });
 }
 
-it('D1 needs no more than the documented commands, keys and channels, with the password in the URL', async () => {
+it('needs no more than the documented commands, keys and channels, with the password in the URL', async () => {
   await redis.admin.acl('SETUSER', 'locks', ...RULES);
   // The test's own commands are those of another user.
   const url = redis.url.replace('//', `//${LOGIN}`);
@@ -77,7 +77,7 @@ it('D1 needs no more than the documented commands, keys and channels, with the p
 describe.each(['design.md', 'operations.md'])('docs/%s', (document) => {
   const text = readFileSync(new URL(`../../../docs/${document}`, import.meta.url), 'utf8');
 
-  it('D1 has the same rules', () => {
+  it('has the same rules', () => {
     const [, rules = ''] = /^ACL SETUSER locks ([^]*?)^```/m.exec(text) ?? [];
     const documented = rules.trim().split(/\s+/);
     expect(documented).toEqual(expect.arrayContaining(['resetkeys', 'nocommands']));
@@ -87,14 +87,14 @@ describe.each(['design.md', 'operations.md'])('docs/%s', (document) => {
     expect(documented.filter((rule) => !resets(rule)).sort()).toEqual(tested.filter((rule) => !resets(rule)).sort());
   });
 
-  it('D1 names what a Cluster needs beside them', () => {
+  it('names what a Cluster needs beside them', () => {
     const [paragraph = ''] = text.split(/\n(?:\n|- )/).filter((each) => each.includes('ssubscribe'));
     const named = [...paragraph.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => code!.replaceAll('+', '').split(' '));
     expect(named.sort()).toEqual([...IN_CLUSTER].sort());
   });
 });
 
-it('D1 needs each of the documented commands', async () => {
+it('needs each of the documented commands', async () => {
   await redis.admin.acl('SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all');
   await redis.resetCommandStats();
   await useEverything(redis.url.replace('//', '//locks:secret@'));
@@ -113,7 +113,7 @@ it('D1 needs each of the documented commands', async () => {
   expect(called.filter((name) => !byThisTest.includes(name)).sort()).toEqual([...COMMANDS].sort());
 });
 
-it.each(['~other:*', '&other:*'])('D1 is refused with a typed error when the user may only use %s', async (pattern) => {
+it.each(['~other:*', '&other:*'])('is refused with a typed error when the user may only use %s', async (pattern) => {
   const rules = RULES.map((rule) => (rule[0] === pattern[0] ? pattern : rule));
   await redis.admin.acl('SETUSER', 'locks', ...rules);
   const service = locks.make(redis.url.replace('//', `//${LOGIN}`), { commandTimeout: 400 });
@@ -124,7 +124,7 @@ it.each(['~other:*', '&other:*'])('D1 is refused with a typed error when the use
   await acquire.value?.release();
 });
 
-it('D1 never writes the password anywhere', async () => {
+it('never writes the password anywhere', async () => {
   const password = 'pass:word/with@all{that}';
   const services = [
     locks.make(redis.url.replace('//', `//locks:${encodeURIComponent(password)}@`), { commandTimeout: 300 }),
@@ -142,7 +142,7 @@ it('D1 never writes the password anywhere', async () => {
   for (const secret of [password, encodeURIComponent(password)]) expect(written.join('\n')).not.toContain(secret);
 });
 
-describe(withoutTls === undefined ? 'D1 over TLS' : `D1 over TLS (NOT TESTED HERE: ${withoutTls})`, () => {
+describe(withoutTls === undefined ? 'over TLS' : `over TLS (NOT TESTED HERE: ${withoutTls})`, () => {
   const over = withoutTls === undefined ? it : it.skip;
   let secure: RedisServer;
   let port: number;
@@ -168,7 +168,7 @@ describe(withoutTls === undefined ? 'D1 over TLS' : `D1 over TLS (NOT TESTED HER
     await secure?.stop();
   });
 
-  over('D1 locks, hands over and releases over TLS, by ioredis options with the certificate', async () => {
+  over('locks, hands over and releases over TLS, by ioredis options with the certificate', async () => {
     const connection = {
       host: HOST,
       port,
@@ -185,7 +185,7 @@ describe(withoutTls === undefined ? 'D1 over TLS' : `D1 over TLS (NOT TESTED HER
     await nothingLeftBehind(secure);
   });
 
-  over('D1 speaks TLS to rediss:// and refuses a certificate that nobody vouches for', async () => {
+  over('speaks TLS to rediss:// and refuses a certificate that nobody vouches for', async () => {
     const service = locks.make(`rediss://${LOGIN}${HOST}:${port}`, { commandTimeout: 500 });
     const { error } = await timed(service.start());
     expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/certificate/) });

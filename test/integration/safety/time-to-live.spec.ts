@@ -18,7 +18,7 @@ beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
-it('D4 every key has a TTL at every moment of a random workload, and lives under the prefix', async () => {
+it('every key has a TTL at every moment of a random workload, and lives under the prefix', async () => {
   const options = { lockWatchdogTimeout: 400, grantTimeout: 200, commandTimeout: 500, keyPrefix: 'shop:lock' };
   const services = [
     await locks.start(redis.url, options),
@@ -56,7 +56,7 @@ it('D4 every key has a TTL at every moment of a random workload, and lives under
   await nothingLeftBehind(redis, 6_000);
 });
 
-it('D4 the note of an acquisition that left before it came has a TTL', async () => {
+it('the note of an acquisition that left before it came has a TTL', async () => {
   await leaveBeforeComing(redis, redis.url);
   const notes = (await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:gone:'));
   expect(notes).toHaveLength(1);
@@ -64,7 +64,7 @@ it('D4 the note of an acquisition that left before it came has a TTL', async () 
   await nothingLeftBehind(redis);
 });
 
-it('D4 what is set apart from locks has a TTL: the number of permits, and latches', async () => {
+it('what is set apart from locks has a TTL: the number of permits, and latches', async () => {
   const service = await locks.start(redis.url);
   const semaphore = service.getSemaphore('mails', { permits: 2 });
   await semaphore.setPermits(3);
@@ -90,7 +90,7 @@ it('D4 what is set apart from locks has a TTL: the number of permits, and latche
   expect((await keysWithTtl(redis)).filter(({ ttl }) => ttl <= 0)).toEqual([]);
 });
 
-it('D4 the TTL of the state is the longest of its leases, whichever way they are shortened', async () => {
+it('the TTL of the state is the longest of its leases, whichever way they are shortened', async () => {
   const service = await locks.start(redis.url);
   const state = 'lock:state:{a}';
   const [long, short] = [
@@ -112,7 +112,7 @@ it('D4 the TTL of the state is the longest of its leases, whichever way they are
   await nothingLeftBehind(redis);
 });
 
-it('D4 nothing that fails half way leaves a key without a TTL: an abort, a timeout, a force-release in between', async () => {
+it('nothing that fails half way leaves a key without a TTL: an abort, a timeout, a force-release in between', async () => {
   const services = await Promise.all(Array.from({ length: 4 }, () => locks.start(redis.url, { commandTimeout: 500 })));
   const eternal: string[] = [];
   for (let round = 0; round < 20; round++) {

@@ -36,7 +36,7 @@ async function followsMaster(service: LockService): Promise<void> {
   }, TOLD);
 }
 
-it('C13 a Sentinel that was away for a while still tells us of another master', async () => {
+it('a Sentinel that was away for a while still tells us of another master', async () => {
   const service = await locks.start(sentinels.connection);
   const listening = async (): Promise<string> =>
     String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
@@ -49,7 +49,7 @@ it('C13 a Sentinel that was away for a while still tells us of another master', 
   await followsMaster(service);
 });
 
-it('C13 a client that could not hear the news of another master asks for it', async () => {
+it('a client that could not hear the news of another master asks for it', async () => {
   const { host, port } = sentinels.watcher;
   proxy = await Proxy.start({ host, port });
   const { sentinels: _, ...connection } = sentinels.connection;
@@ -63,7 +63,7 @@ it('C13 a client that could not hear the news of another master asks for it', as
   await followsMaster(service);
 });
 
-it('C13 news of another master that arrive while a client is about to connect do not end it for good', async () => {
+it('news of another master that arrive while a client is about to connect do not end it for good', async () => {
   const { host, port } = sentinels.watcher;
   proxy = await Proxy.start({ host, port });
   const { sentinels: _, ...connection } = sentinels.connection;

@@ -74,8 +74,8 @@ function setUp() {
   return { clock, store, fake, latches, wait, answer, fail, asked };
 }
 
-describe('A18 waiting for a latch', () => {
-  it('A18 asks at once, then each period, for all who wait together', async () => {
+describe('waiting for a latch', () => {
+  it('asks at once, then each period, for all who wait together', async () => {
     const { clock, wait, answer, asked, fake } = setUp();
     const outcomes = [wait()];
     await settled();
@@ -98,7 +98,7 @@ describe('A18 waiting for a latch', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('A18 an answer to a question from before it came says nothing to a waiter', async () => {
+  it('an answer to a question from before it came says nothing to a waiter', async () => {
     const { wait, answer, asked } = setUp();
     const first = wait();
     await settled();
@@ -111,7 +111,7 @@ describe('A18 waiting for a latch', () => {
     expect(second.value).toBeUndefined();
   });
 
-  it('A18 is woken by the message about the latch that it has seen, and by no other', async () => {
+  it('is woken by the message about the latch that it has seen, and by no other', async () => {
     const { latches, wait, answer, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -126,7 +126,7 @@ describe('A18 waiting for a latch', () => {
     expect(asked()).toBe(1);
   });
 
-  it('A18 a message that comes before the answer to the question is not missed', async () => {
+  it('a message that comes before the answer to the question is not missed', async () => {
     const { latches, wait, answer, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -137,7 +137,7 @@ describe('A18 waiting for a latch', () => {
     expect(outcome.value).toBe(true);
   });
 
-  it('A18 a latch that is gone has opened only if the store remembers that', async () => {
+  it('a latch that is gone has opened only if the store remembers that', async () => {
     const { clock, wait, answer, fake } = setUp();
     const [one, other] = [wait(), wait()];
     await settled();
@@ -150,7 +150,7 @@ describe('A18 waiting for a latch', () => {
     expect(fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
   });
 
-  it('A18 another latch in the place of the one that it has seen: that one is lost, unless it has opened', async () => {
+  it('another latch in the place of the one that it has seen: that one is lost, unless it has opened', async () => {
     const { wait, answer, fake } = setUp();
     const first = wait();
     await settled();
@@ -168,7 +168,7 @@ describe('A18 waiting for a latch', () => {
     expect(third).toEqual({});
   });
 
-  it('A18 another latch in the place of the one that it has seen, which has opened', async () => {
+  it('another latch in the place of the one that it has seen, which has opened', async () => {
     const { latches, wait, answer } = setUp();
     const old = wait();
     await settled();
@@ -183,7 +183,7 @@ describe('A18 waiting for a latch', () => {
     expect(late.value).toBeUndefined();
   });
 
-  it('A18 asks at once when the store hears again', async () => {
+  it('asks at once when the store hears again', async () => {
     const { latches, wait, answer, asked } = setUp();
     wait();
     await settled();
@@ -196,7 +196,7 @@ describe('A18 waiting for a latch', () => {
     expect(asked()).toBe(3);
   });
 
-  it('A18 asks again after a failure that passes, and tells of one that lasts', async () => {
+  it('asks again after a failure that passes, and tells of one that lasts', async () => {
     const { clock, wait, answer, fail, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -211,7 +211,7 @@ describe('A18 waiting for a latch', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('A18 gives up when the store has failed for commandTimeout', async () => {
+  it('gives up when the store has failed for commandTimeout', async () => {
     const { clock, wait, fail, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -223,7 +223,7 @@ describe('A18 waiting for a latch', () => {
     expect(outcome.error).toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('A18 says false only when it knows that the latch is closed', async () => {
+  it('says false only when it knows that the latch is closed', async () => {
     const { clock, wait, answer, fail } = setUp();
     const [early, known, failing] = [wait({ waitTimeout: 10 }), wait({ waitTimeout: 20 }), wait({ waitTimeout: 70 })];
     clock.advance(10);
@@ -260,7 +260,7 @@ describe('A18 waiting for a latch', () => {
     expect(outcome.error).toMatchObject({ code: 'LOCK_STORE', key: 'a', transient: true });
   });
 
-  it('A18 one look waits for its answer, and for nothing else', async () => {
+  it('one look waits for its answer, and for nothing else', async () => {
     const { wait, answer, fake } = setUp();
     const outcome = wait({ waitTimeout: 0 });
     await settled();
@@ -269,7 +269,7 @@ describe('A18 waiting for a latch', () => {
     expect(outcome.value).toBe(false);
   });
 
-  it('A18 nothing is asked of a store that is out of reach', async () => {
+  it('nothing is asked of a store that is out of reach', async () => {
     const { store, fake, clock, wait, asked, answer, latches } = setUp();
     const waiting = wait();
     await settled();
@@ -290,7 +290,7 @@ describe('A18 waiting for a latch', () => {
     expect(waiting.error).toBe(store.unreachable);
   });
 
-  it('A18 a signal ends the wait, also of one look', async () => {
+  it('a signal ends the wait, also of one look', async () => {
     const { wait } = setUp();
     const controller = new AbortController();
     const outcomes = [wait({ signal: controller.signal }), wait({ waitTimeout: 0, signal: controller.signal })];
@@ -301,7 +301,7 @@ describe('A18 waiting for a latch', () => {
     expect(outcomes.map(({ error }) => error)).toEqual([reason, reason]);
   });
 
-  it('A18 nobody waits any more once it is closing', async () => {
+  it('nobody waits any more once it is closing', async () => {
     const { clock, latches, wait } = setUp();
     const waiting = wait();
     await settled();
@@ -313,7 +313,7 @@ describe('A18 waiting for a latch', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('A18 each count-down has an id of its own', async () => {
+  it('each count-down has an id of its own', async () => {
     const { fake, latches } = setUp();
     await Promise.all([latches.countDown('a'), latches.countDown('a'), latches.countDown('b')]);
     expect(fake.ids).toEqual(['me:1', 'me:2', 'me:3']);

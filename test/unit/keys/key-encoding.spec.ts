@@ -35,7 +35,7 @@ const anyString = fc.oneof(
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
 );
 
-describe('B1 the encoding of values', () => {
+describe('the encoding of values', () => {
   it.each<[string | number | bigint | boolean, string]>([
     ['plain-1_2.3/4@x', 'plain-1_2.3/4@x'],
     ['a:b', 'a%3Ab'],
@@ -54,18 +54,18 @@ describe('B1 the encoding of values', () => {
     [1.5, '1.5'],
     [10n ** 20n, '100000000000000000000'],
     [true, 'true'],
-  ])('B1 %p', (value, encoded) => {
+  ])('%p', (value, encoded) => {
     expect(encodeKeyPart(value)).toBe(encoded);
   });
 
-  it('D2 different strings stay different', () => {
+  it('different strings stay different', () => {
     fc.assert(
       fc.property(anyString, (text) => decode(encodeKeyPart(text)) === text),
       { numRuns: 2_000 },
     );
   });
 
-  it('D2 nothing special is left, and what is left can go to Redis', () => {
+  it('nothing special is left, and what is left can go to Redis', () => {
     fc.assert(
       fc.property(anyString, (text) => {
         const encoded = encodeKeyPart(text);
@@ -75,7 +75,7 @@ describe('B1 the encoding of values', () => {
     );
   });
 
-  it('B1 joined with a colon, two values cannot look like two others', () => {
+  it('joined with a colon, two values cannot look like two others', () => {
     const part = fc.string({ unit: fc.constantFrom(':', '%', 'a', 'b', '3', 'A'), minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(part, part, part, part, (a, b, c, d) => {
@@ -88,8 +88,8 @@ describe('B1 the encoding of values', () => {
   });
 });
 
-describe('B1 lockKey', () => {
-  it('B1 encodes values and leaves the text', () => {
+describe('lockKey', () => {
+  it('encodes values and leaves the text', () => {
     expect(lockKey`import:{${'a:b'}}:${5n}-${true}`).toBe('import:{a%3Ab}:5-true');
     expect(lockKey`plain`).toBe('plain');
   });
@@ -102,13 +102,13 @@ describe('B1 lockKey', () => {
     [new Date(), 'is an object (Date)'],
     [[], 'is an array'],
     ['x'.repeat(100_000), 'is a string of 100000 characters; a key has at most 512 bytes'],
-  ])('B1 refuses %p', (value, message) => {
+  ])('refuses %p', (value, message) => {
     expect(refusalOf(() => lockKey`import:${value as string}:x`)).toContain(
       `lockKey: value 1, after "import:", ${message}`,
     );
   });
 
-  it('D2 a Proxy that throws is refused, too', () => {
+  it('a Proxy that throws is refused, too', () => {
     const proxy = new Proxy(
       {},
       {
@@ -123,20 +123,20 @@ describe('B1 lockKey', () => {
     expect(refusalOf(() => assertKey(proxy))).toBe('A lock key must be a string; this one is an object.');
   });
 
-  it.each([['stock:1'], [['stock:', ''], 1], [], [undefined], [{ raw: 'stock' }]])('B10 called with %p', (...args) => {
+  it.each([['stock:1'], [['stock:', ''], 1], [], [undefined], [{ raw: 'stock' }]])('called with %p', (...args) => {
     expect(refusalOf(() => (lockKey as (...args: unknown[]) => string)(...args))).toBe(
       'lockKey is a tag, not a function: write lockKey`stock:${sku}`, without parentheses.',
     );
   });
 
-  it('B1 refuses a key that cannot be used as a whole', () => {
+  it('refuses a key that cannot be used as a whole', () => {
     expect(refusalOf(() => lockKey``)).toContain('is empty');
     expect(refusalOf(() => lockKey`{${1}}`)).toContain('is in braces as a whole');
     expect(refusalOf(() => lockKey`a\n${1}`)).toContain('"a\\n1" has a line break');
   });
 });
 
-describe('B1 final keys', () => {
+describe('final keys', () => {
   it.each([
     'a',
     'stock:42',
@@ -150,7 +150,7 @@ describe('B1 final keys', () => {
     'x'.repeat(512),
     'é'.repeat(256),
     '|~z',
-  ])('A21 %j is a key', (key) => {
+  ])('%j is a key', (key) => {
     expect(assertKey(key)).toBe(key);
   });
 
@@ -178,7 +178,7 @@ describe('B1 final keys', () => {
     ['{a{b}', 'is in braces as a whole'],
     ['{a{}b}', 'is in braces as a whole'],
     ['{{a}}', 'is in braces as a whole'],
-  ])('B1 %p is none', (key, message) => {
+  ])('%p is none', (key, message) => {
     expect(refusalOf(() => assertKey(key))).toContain(message);
   });
 });

@@ -7,7 +7,7 @@ import { at, refusalOf } from './support.js';
 const evaluate = (source: string): any => new Function(`return (${source});`)();
 const namesIn = (source: string) => parameterNames(evaluate(source));
 
-describe('E15 parameter names are parsed, not guessed', () => {
+describe('parameter names are parsed, not guessed', () => {
   it.each<[string, (string | undefined)[]]>([
     ['function (a, b) {}', ['a', 'b']],
     ['function named(a) {}', ['a']],
@@ -48,7 +48,7 @@ describe('E15 parameter names are parsed, not guessed', () => {
     ['({ m() { return (a) => super.x } }).m()', ['a']],
     ['(class { m(a) { return import("x") } }).prototype.m', ['a']],
     ['(class { async m(a) { for await (const x of a) a ??= x?.y ** 2n; } }).prototype.m', ['a']],
-  ])('E15 %s', (source, names) => {
+  ])('%s', (source, names) => {
     expect(namesIn(source)).toEqual({ names });
   });
 
@@ -56,21 +56,21 @@ describe('E15 parameter names are parsed, not guessed', () => {
     ['(class { m(a = this, b = arguments) {} }).prototype.m', { names: ['a', 'b'], usesArguments: true }],
     ['function m() { return inner.apply(this, arguments); }', { names: [], usesArguments: true }],
     ['function m(a, ...b) { return [arguments.length, b]; }', { names: ['a', 'b'], rest: true, usesArguments: true }],
-  ])('E15 %s may read more than it names', (source, names) => {
+  ])('%s may read more than it names', (source, names) => {
     expect(namesIn(source)).toEqual(names);
   });
 
-  it('E15 a method whose body has import.meta', () => {
+  it('a method whose body has import.meta', () => {
     const method = { toString: () => '' };
     expect(parameterNames({ m: (a: unknown) => [import.meta.url, a, method] }.m)).toEqual({ names: ['a'] });
   });
 
-  it('E15 rest parameters', () => {
+  it('rest parameters', () => {
     expect(namesIn('function (a, ...rest) {}')).toEqual({ names: ['a', 'rest'], rest: true });
     expect(namesIn('(...[a, b]) => a')).toEqual({ names: [undefined], rest: true });
   });
 
-  it('E15 a toString of its own is not asked', () => {
+  it('a toString of its own is not asked', () => {
     const fn = Object.assign((a: unknown) => a, { toString: () => '(b) => b' });
     expect(parameterNames(fn)).toEqual({ names: ['a'] });
   });
@@ -84,11 +84,11 @@ describe('E15 parameter names are parsed, not guessed', () => {
       }.bind(null),
     ],
     ['a Proxy', new Proxy((a: unknown) => a, {})],
-  ])('E15 %s is unreadable', (_, fn) => {
+  ])('%s is unreadable', (_, fn) => {
     expect(parameterNames(fn)).toEqual({ unreadable: 'a native, bound or proxied function shows no source' });
   });
 
-  it('E15 what is no function or a class is unreadable', () => {
+  it('what is no function or a class is unreadable', () => {
     expect(parameterNames(undefined as never)).toEqual({ unreadable: 'it is no function' });
     expect(
       parameterNames(
@@ -99,7 +99,7 @@ describe('E15 parameter names are parsed, not guessed', () => {
     ).toHaveProperty('unreadable');
   });
 
-  it('E15 a source that ends in "[native code]" text is read all the same', () => {
+  it('a source that ends in "[native code]" text is read all the same', () => {
     expect(namesIn('function (a) { return "{ [native code] }" }')).toEqual({ names: ['a'] });
   });
 });
@@ -129,9 +129,9 @@ function compiled(target: ts.ScriptTarget) {
   return new Function(outputText)().prototype;
 }
 
-describe('E15 what TypeScript makes of a class', () => {
+describe('what TypeScript makes of a class', () => {
   const { ES2017, ES2018, ES2019, ES2020, ES2021, ES2022, ESNext } = ts.ScriptTarget;
-  it.each([ES2017, ES2018, ES2019, ES2020, ES2021, ES2022, ESNext])('E15 target %s keeps the names', (target) => {
+  it.each([ES2017, ES2018, ES2019, ES2020, ES2021, ES2022, ESNext])('target %s keeps the names', (target) => {
     const service = compiled(target);
     expect(parameterNames(service.reserve)).toEqual({ names: ['order', 'qty', 'tags'], rest: true });
     expect(parameterNames(service.plain)).toEqual({ names: ['order', 'qty'] });
@@ -139,7 +139,7 @@ describe('E15 what TypeScript makes of a class', () => {
   });
 
   it.each([ts.ScriptTarget.ES2015, ts.ScriptTarget.ES2016])(
-    'B10 target %s loses names, and the error says so',
+    'target %s loses names, and the error says so',
     (target) => {
       const { reserve } = compiled(target);
       const refusal = refusalOf(() => compileKeyTemplate('stock:#order.sku', at(parameterNames(reserve))));
@@ -148,7 +148,7 @@ describe('E15 what TypeScript makes of a class', () => {
     },
   );
 
-  it('B10 ES5 code and minified code get the same advice', () => {
+  it('ES5 code and minified code get the same advice', () => {
     for (const source of [
       'function (_a) { var sku = _a.sku; }',
       'function () { var order = arguments[0]; }',

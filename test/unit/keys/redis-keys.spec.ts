@@ -38,7 +38,7 @@ const partsOf = (name: string): string[] => [
   ...Object.values(latchKeys('lock', name)),
 ];
 
-describe('A21 names in Redis', () => {
+describe('names in Redis', () => {
   it.each([
     ['stock:42', 'lock:state:{stock:42}'],
     ['order:{42}:pay', 'lock:state:order:{42}:pay'],
@@ -46,18 +46,18 @@ describe('A21 names in Redis', () => {
     ['a{b', 'lock:state:{a{b}'],
     ['a{}b', 'lock:state:{a{}b}'],
     ['{}b', 'lock:state:{{}b}'],
-  ])('A21 %s is kept under %s', (name, state) => {
+  ])('%s is kept under %s', (name, state) => {
     expect(redisKeys('lock', name).state).toBe(state);
   });
 
-  it('A21 tell the key that they are of', () => {
+  it('tell the key that they are of', () => {
     fc.assert(fc.property(key, (name) => keyOfState('lock', redisKeys('lock', name).state) === name));
     expect(
       ['lock:queue:{a}', 'lock:state:', 'other:state:{a}', 'lock:state:}{'].map((name) => keyOfState('lock', name)),
     ).toEqual(Array(4).fill(undefined));
   });
 
-  it('A21 the roles, and the channel of a client', () => {
+  it('the roles, and the channel of a client', () => {
     expect({ ...redisKeys('shop:lock', 'a'), ...latchKeys('shop:lock', 'a') }).toEqual({
       state: 'shop:lock:state:{a}',
       queue: 'shop:lock:queue:{a}',
@@ -71,19 +71,19 @@ describe('A21 names in Redis', () => {
     expect(clientChannel('lock', '0a1b')).toBe('lock:client:0a1b');
   });
 
-  it('A21 all parts of a lock are in one Cluster slot', () => {
+  it('all parts of a lock are in one Cluster slot', () => {
     fc.assert(
       fc.property(key, (name) => new Set(partsOf(name).map((part) => slotOf(part))).size === 1),
       { numRuns: 5_000 },
     );
   });
 
-  it('A21 a hash tag of its own decides the slot', () => {
+  it('a hash tag of its own decides the slot', () => {
     expect(slotOf(redisKeys('lock', 'order:{42}:pay').state)).toBe(slotOf('{42}'));
     expect(slotOf(redisKeys('lock', 'order:{42}:ship').queue)).toBe(slotOf('{42}'));
   });
 
-  it('A21 no part of one lock is a part of another', () => {
+  it('no part of one lock is a part of another', () => {
     fc.assert(
       fc.property(key, key, (a, b) => {
         if (a === b) return true;
@@ -94,7 +94,7 @@ describe('A21 names in Redis', () => {
     );
   });
 
-  it('A21 the same for all short keys of braces', () => {
+  it('the same for all short keys of braces', () => {
     const owners = new Map<string, string>();
     const alphabet = ['{', '}', 'a', ':'];
     let names = [''];
@@ -111,8 +111,8 @@ describe('A21 names in Redis', () => {
   });
 });
 
-describe('B10 keyPrefix', () => {
-  it.each(['lock', 'shop:lock', 'a-b_c.d:1', 'x'.repeat(64)])('B10 %s', (prefix) => {
+describe('keyPrefix', () => {
+  it.each(['lock', 'shop:lock', 'a-b_c.d:1', 'x'.repeat(64)])('%s', (prefix) => {
     expect(assertKeyPrefix(prefix)).toBe(prefix);
   });
 
@@ -125,7 +125,7 @@ describe('B10 keyPrefix', () => {
     ['x'.repeat(65), 'xxx"…'],
     [undefined, 'undefined'],
     [{}, 'an object'],
-  ])('B10 refuses %j', (prefix, given) => {
+  ])('refuses %j', (prefix, given) => {
     expect(() => assertKeyPrefix(prefix)).toThrow(LockConfigError);
     expect(() => assertKeyPrefix(prefix)).toThrow(`such as 'lock' or 'shop:lock'; it is`);
     expect(() => assertKeyPrefix(prefix)).toThrow(given);

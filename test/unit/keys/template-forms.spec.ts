@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { compileKeyTemplate, lockKey } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';
 
-describe('B1 template forms', () => {
+describe('template forms', () => {
   it.each<[string, unknown[], string]>([
     ['nightly-report', [], 'nightly-report'],
     ['stock:#order', ['42'], 'stock:42'],
@@ -67,30 +67,30 @@ describe('B1 template forms', () => {
     ['#{#root.className}.#{#root.methodName}', [], 'StockService.reserve'],
     ['#root.methodName:#order', [1], 'reserve:1'],
     ['a\tb'.replace('\t', '#{\n#order\t}'), ['-'], 'a-b'],
-  ])('B1 %j of %j', (template, args, key) => {
+  ])('%j of %j', (template, args, key) => {
     expect(resolve(template, ...args)).toBe(key);
   });
 
-  it('B1 #this is the instance', () => {
+  it('#this is the instance', () => {
     expect(resolveIn('#this.tenant:x', site(), { self: { tenant: 't1' } })).toBe('t1:x');
   });
 
-  it('B1 parameters win over p0, args and root', () => {
+  it('parameters win over p0, args and root', () => {
     const where = site('root', 'p0', 'args');
     expect(resolveIn('#root.id-#p0-#args', where, { args: [{ id: 1 }, 2, 3] })).toBe('1-2-3');
   });
 
-  it('B1 a rest parameter is the array of the remaining arguments', () => {
+  it('a rest parameter is the array of the remaining arguments', () => {
     const where = at({ names: ['a', 'rest'], rest: true });
     expect(resolveIn('#{#rest[1]}-#{#rest.length}', where, { args: ['a', 'b', 'c'] })).toBe('c-2');
   });
 
-  it('B1 a template knows how it was written', () => {
+  it('a template knows how it was written', () => {
     expect(compileKeyTemplate('a##:#order.sku:#{#b + 1}', site('order', 'b')).source).toBe('a##:#order.sku:#{#b + 1}');
   });
 });
 
-describe('B1 templates over a request', () => {
+describe('templates over a request', () => {
   const handler = at({ names: [] }, { request: true });
   const request = {
     params: { id: '7' },
@@ -101,32 +101,32 @@ describe('B1 templates over a request', () => {
     data: 'd',
   };
 
-  it('B1 reads params, query, body, headers, user and data', () => {
+  it('reads params, query, body, headers, user and data', () => {
     const template = "#params.id|#query.q|#body.sku|#{#headers['x-request-id']}|#user.id|#data|#root.methodName";
     expect(resolveIn(template, handler, { request })).toBe('7|a%20b|x|r1|5|d|reserve');
   });
 
-  it.each(['#p0', '#args.length', '#this.x', '#order'])('B10 %s is not there before the arguments are', (name) => {
+  it.each(['#p0', '#args.length', '#this.x', '#order'])('%s is not there before the arguments are', (name) => {
     expect(refusalOf(() => compileKeyTemplate(name, handler))).toMatch(
       /there is no #\w+ here, but #params, #query, #body, #headers, #user, #data, #root; an interceptor runs before/,
     );
   });
 
-  it('B10 header names are written in lower case', () => {
+  it('header names are written in lower case', () => {
     expect(refusalOf(() => compileKeyTemplate("#{#headers['X-Id'] ?: 'none'}", handler))).toContain("#headers['x-id']");
   });
 
-  it('B1 with parameters given, arguments are there too and win', () => {
+  it('with parameters given, arguments are there too and win', () => {
     const where = at({ names: ['body'] }, { request: true });
     expect(resolveIn('#body-#p0-#user.id', where, { args: [1], request })).toBe('1-1-5');
   });
 
-  it('B10 request names are for handlers', () => {
+  it('request names are for handlers', () => {
     expect(refusalOf(() => resolve('#user.id'))).toContain('#user is for handlers with @UseLock: write #p0');
   });
 });
 
-describe('B1 literals stay, values are encoded', () => {
+describe('literals stay, values are encoded', () => {
   it.each<[string, unknown[], string]>([
     ['#order', ['a:b'], 'a%3Ab'],
     ["#{'a:' + #order}", ['b:c'], 'a:b%3Ac'],
@@ -134,11 +134,11 @@ describe('B1 literals stay, values are encoded', () => {
     ["#{#order ?: 'x:y'}", ['a:b'], 'a%3Ab'],
     ["#{#b ? 'x:{y}' + #order : #order}", ['{', true], 'x:{y}%7B'],
     ['#{#order + #b}', ['a:', ':b'], 'a%3A%3Ab'],
-  ])('B1 %j of %j', (template, args, key) => {
+  ])('%j of %j', (template, args, key) => {
     expect(resolve(template, ...args)).toBe(key);
   });
 
-  it('B1 template and lockKey meet on a value with a colon', () => {
+  it('template and lockKey meet on a value with a colon', () => {
     expect(lockKey`stock:${'a:b'}:${1}`).toBe(resolve('stock:#order:#b', 'a:b', 1));
   });
 });

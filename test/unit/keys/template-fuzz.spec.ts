@@ -67,8 +67,8 @@ const template = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
 );
 
-describe('D2 whatever the template and the arguments are', () => {
-  it('D2 nothing but a LockKeyError on one line, or a valid key', () => {
+describe('whatever the template and the arguments are', () => {
+  it('nothing but a LockKeyError on one line, or a valid key', () => {
     const values = fc.anything({
       withBigInt: true,
       withDate: true,
@@ -87,7 +87,7 @@ describe('D2 whatever the template and the arguments are', () => {
     );
   });
 
-  it('D2 no getter runs and no Proxy gets through', () => {
+  it('no getter runs and no Proxy gets through', () => {
     let ran = 0;
     const count = () => ran++;
     const throwing = { thrown: true };
@@ -159,7 +159,7 @@ describe('D2 whatever the template and the arguments are', () => {
     expect(ran).toBe(0);
   });
 
-  it('D2 a value in a key is its encoding', () => {
+  it('a value in a key is its encoding', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }), (value) => {
         expect(attempt(() => resolve('k:#order', value))).toBe(`k:${encodeKeyPart(value)}`);
@@ -167,7 +167,7 @@ describe('D2 whatever the template and the arguments are', () => {
     );
   });
 
-  it('D2 long strings and deep nesting end quickly', () => {
+  it('long strings and deep nesting end quickly', () => {
     const started = performance.now();
     for (const open of ["'", '"', "''", '(', '[', '#order[', '#order.', '?:', "'\\"]) {
       attempt(() => compileKeyTemplate(`#{${open.repeat(1020 / open.length)}`, site('order')));

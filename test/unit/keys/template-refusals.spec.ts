@@ -3,7 +3,7 @@ import { LockKeyError } from '../../../lib/errors/index.js';
 import { compileKeyTemplate, type ParameterNames } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';
 
-describe('B10 templates that are not written well stop the application', () => {
+describe('templates that are not written well stop the application', () => {
   it.each<[string, string]>([
     ["'stock:' + #order.id", "write #{'stock:' + #order.id}."],
     ["#order.id + ':x'", "write #{#order.id + ':x'}."],
@@ -87,7 +87,7 @@ describe('B10 templates that are not written well stop the application', () => {
     [`#{${'('.repeat(200)}1${')'.repeat(200)}}`, 'more than 100 levels of nesting'],
     [`#{${'#order?:'.repeat(110)}1}`, 'more than 100 levels of nesting'],
     [`#{${'#order['.repeat(110)}`, 'more than 100 levels of nesting'],
-  ])('B10 %j', (template, message) => {
+  ])('%j', (template, message) => {
     const refusal = refusalOf(() => compileKeyTemplate(template, site('order')));
     expect(refusal).toContain(message);
     expect(refusal).toContain('StockService.reserve');
@@ -95,26 +95,26 @@ describe('B10 templates that are not written well stop the application', () => {
   });
 
   it.each(["'stock:' + #order.id", "stock:#order ?: 'x'", "it '#order'", 'x:#order[0].id', "('a' + #order)"])(
-    'B10 the correction of %j compiles',
+    'the correction of %j compiles',
     (template) => {
       const correction = /: write (.*)\.$/.exec(refusalOf(() => compileKeyTemplate(template, site('order'))))?.[1];
       expect(() => compileKeyTemplate(correction as string, site('order'))).not.toThrow();
     },
   );
 
-  it('B10 100 levels are enough for everybody', () => {
+  it('100 levels are enough for everybody', () => {
     expect(resolve(`#{${'('.repeat(99)}#order${')'.repeat(99)}}`, 'x')).toBe('x');
   });
 
-  it('B10 a template that is no string', () => {
+  it('a template that is no string', () => {
     expect(refusalOf(() => compileKeyTemplate(undefined as never, site()))).toContain(
       'is undefined; it must be a string',
     );
   });
 });
 
-describe('B10 unknown names', () => {
-  it('B10 names the known ones, where it stands, and what loses names', () => {
+describe('unknown names', () => {
+  it('names the known ones, where it stands, and what loses names', () => {
     expect(refusalOf(() => compileKeyTemplate('stock:#{#ordr.sku}', site('order', 'qty')))).toBe(
       'Key template "stock:#{#ordr.sku}" of StockService.reserve, at 9, "#ordr.sku}": there is no #ordr here, but #order, ' +
         '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, and minifiers rename ' +
@@ -126,7 +126,7 @@ describe('B10 unknown names', () => {
     ['#p2', { names: ['order', 'b'] }, 'at 1, "#p2": the method has 2 parameters, #p0 to #p1.'],
     ['a:#{#order ?: #a7}', { names: ['order', 'b'] }, 'the method has 2 parameters, #p0 to #p1.'],
     ['#p0', { names: [] }, 'the method has no parameters.'],
-  ])('B10 the position %s beyond the parameters', (template, names, message) => {
+  ])('the position %s beyond the parameters', (template, names, message) => {
     expect(refusalOf(() => compileKeyTemplate(template, at(names)))).toContain(message);
   });
 
@@ -135,11 +135,11 @@ describe('B10 unknown names', () => {
     ['arguments', { names: ['order'], usesArguments: true }],
     ['unknown names', { unreadable: 'a native function' }],
     ['a destructured parameter', { names: [undefined, undefined, undefined, undefined] }],
-  ])('B10 positions are not counted with %s', (_what, names) => {
+  ])('positions are not counted with %s', (_what, names) => {
     expect(resolveIn('#p3', at(names), { args: [1, 2, 3, 4] })).toBe('4');
   });
 
-  it('B10 a name of the request in braces, in a handler', () => {
+  it('a name of the request in braces, in a handler', () => {
     const handler = at({ names: [] }, { request: true });
     expect(refusalOf(() => compileKeyTemplate('order:{params.id}', handler))).toContain('write #{#params.id}');
     expect(resolveIn('order:{id}', handler, {})).toBe('order:{id}');
@@ -151,19 +151,19 @@ describe('B10 unknown names', () => {
     ['a:{#{#order}}:b', 'a:{1}:b'],
     ["#{'{order}'}:#order", '{order}:1'],
     ['a:{order:#order}', 'a:{order:1}'],
-  ])('B10 the hash tag of %j is not taken for a name', (template, key) => {
+  ])('the hash tag of %j is not taken for a name', (template, key) => {
     expect(resolve(template, 1)).toBe(key);
   });
 
-  it('B10 a destructured parameter', () => {
+  it('a destructured parameter', () => {
     expect(refusalOf(() => compileKeyTemplate('#sku', site('a', undefined)))).toContain('write #p1.sku');
   });
 
-  it('B10 text right behind a name', () => {
+  it('text right behind a name', () => {
     expect(refusalOf(() => compileKeyTemplate('#order_eu', site('order')))).toContain('write #{#order}_eu');
   });
 
-  it('B10 names that cannot be read', () => {
+  it('names that cannot be read', () => {
     const where = at({ unreadable: 'a native function' });
     expect(refusalOf(() => compileKeyTemplate('#order', where))).toContain(
       'cannot be read (a native function): write #p0',
@@ -172,7 +172,7 @@ describe('B10 unknown names', () => {
   });
 });
 
-describe('B1 refused values', () => {
+describe('refused values', () => {
   class Order {
     get total() {
       throw new Error('a getter ran');
@@ -199,7 +199,7 @@ describe('B1 refused values', () => {
     [Symbol('x'), `#order.sku is a symbol; ${property}`],
     [() => 1, '#order.sku is a function, which a template does not call: give a function as key'],
     ['x'.repeat(100_000), '#order.sku is a string of 100000 characters; a key has at most 512 bytes'],
-  ])('B1 %p', (sku, message) => {
+  ])('%p', (sku, message) => {
     expect(refusalOf(() => resolve('stock:#{#order.sku}', { sku }))).toBe(
       `Key template "stock:#{#order.sku}" of StockService.reserve: ${message}.`,
     );
@@ -249,7 +249,7 @@ describe('B1 refused values', () => {
     ['#order#b', ['x'.repeat(300), 'y'.repeat(300)], 'is too long: 600 characters, where 512 bytes are allowed'],
     ['#order', ['é'.repeat(300)], 'is too long: 600 bytes, where 512 bytes are allowed'],
     ["#{#order ? '{' : 'a'}#b}", [true, 'x'], 'its key "{x}" is in braces as a whole'],
-  ])('B1 %j of %p', (template, args, message) => {
+  ])('%j of %p', (template, args, message) => {
     expect(refusalOf(() => resolve(template, ...args))).toContain(message);
   });
 
@@ -258,15 +258,15 @@ describe('B1 refused values', () => {
     ['#order.tar.gz', 'may', "if '.tar.gz' is text, write #{#order}.tar.gz"],
     ['#order.id.txt', { id: 7 }, "if '.txt' is text, write #{#order.id}.txt"],
     ['#order.link', 'may', "if '.link' is text, write #{#order}.link"],
-  ])('B1 %j with a plain value suggests that the end is text', (template, value, hint) => {
+  ])('%j with a plain value suggests that the end is text', (template, value, hint) => {
     expect(refusalOf(() => resolve(template, value))).toContain(hint);
   });
 
-  it('B1 a property that an object lacks is not taken for text', () => {
+  it('a property that an object lacks is not taken for text', () => {
     expect(refusalOf(() => resolve('#order.sku', {}))).not.toContain('is text');
   });
 
-  it('D2 a Proxy that throws is a LockKeyError with its cause', () => {
+  it('a Proxy that throws is a LockKeyError with its cause', () => {
     const cause = new Error('trap');
     const proxy = new Proxy(
       {},
@@ -282,7 +282,7 @@ describe('B1 refused values', () => {
     expect(attempt).toThrow(LockKeyError);
   });
 
-  it('D2 an error that a Proxy makes up is not looked at', () => {
+  it('an error that a Proxy makes up is not looked at', () => {
     const fail = (): never => {
       throw new Error('looked at');
     };
@@ -298,14 +298,14 @@ describe('B1 refused values', () => {
     expect(refusalOf(() => resolve('#order.sku', proxy))).toContain('#order.sku could not be read');
   });
 
-  it('D2 of a Proxy only the descriptor is asked for', () => {
+  it('of a Proxy only the descriptor is asked for', () => {
     const asked: string[] = [];
     const traps = new Proxy({}, { get: (_, trap) => void asked.push(String(trap)) });
     const key = resolve("#{#order == null ? 'none' : #order.sku}", new Proxy({ sku: 'x' }, traps));
     expect([key, ...asked]).toEqual(['x', 'getOwnPropertyDescriptor']);
   });
 
-  it('D2 names of classes are printed on one line', () => {
+  it('names of classes are printed on one line', () => {
     const type = Object.defineProperty(class {}, 'name', { value: 'A\nB\u202e' });
     expect(refusalOf(() => resolve('#order', new type()))).toContain(String.raw`an object (A B\u202e)`);
   });

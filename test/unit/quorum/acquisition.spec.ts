@@ -54,7 +54,7 @@ describe('an acquisition over several masters', () => {
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
   });
 
-  it('E7 has the lease of its majority, counted from the sending of the questions that were answered', async () => {
+  it('has the lease of its majority, counted from the sending of the questions that were answered', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     await quorum.clock.pass(100);
@@ -63,7 +63,7 @@ describe('an acquisition over several masters', () => {
     expect(await answer.promise).toMatchObject({ lease: 9_000 });
   });
 
-  it('E7 counts a later question from when that was asked', async () => {
+  it('counts a later question from when that was asked', async () => {
     const quorum = await quorumOf(3);
     const first = await quorum.ask();
     for (const member of quorum.members) member.contends();

@@ -120,7 +120,7 @@ async function runAll(seeds: number, course: Course): Promise<Result> {
 }
 
 /** Without ages, as the memory store has none: every master has an order of its own, and votes split often. */
-describe('C20 random schedules over several masters, whose queues are in different orders', () => {
+describe('random schedules over several masters, whose queues are in different orders', () => {
   for (const masters of [3, 4, 5]) {
     it(`in calm weather everybody is served: ${masters} masters`, async () => {
       const weather = { delay: 3, loss: 0, pushLoss: 0 };
