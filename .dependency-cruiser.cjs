@@ -3,25 +3,26 @@
 const NEST = '^node_modules/@nestjs/';
 const CLIENT = '^node_modules/ioredis/';
 
-/** The composition root: what is beside it and named like it helps with the wiring and may know every room. */
-const COMPOSITION = '^lib/(index|redis-lock\\.[\\w-]+)\\.ts$';
+/** The composition root: the module's options, wiring and lifecycle. It may know every room. */
+const COMPOSITION = '^lib/(index\\.ts$|module/)';
 
 /** Names under which things are found; everybody who asks Nest for something needs them, and they know no room. */
-const TOKENS = '^lib/redis-lock\\.tokens\\.ts$';
+const TOKENS = '^lib/module/redis-lock\\.tokens\\.ts$';
 
 const ERRORS = '^lib/errors/';
 const COMMON = '^lib/common/';
 const KEYS = '^lib/keys/';
-const LOCKS = ['^lib/locks/', '^lib/lock\\.service\\.ts$'];
+/** The service and what it gives out, and the options of a call. */
+const LOCKS = ['^lib/(service|options)/'];
 const ENGINE = '^lib/engine/';
 /** What is told on diagnostics_channel; of the engine it knows the events and where they go. */
-const DIAGNOSTICS = '^lib/diagnostics/';
+const DIAGNOSTICS = '^lib/observation/diagnostics/';
 const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
 /** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
-const METRICS = '^lib/metrics/';
+const METRICS = '^lib/observation/metrics/';
 /** What tells Terminus how the locks are. */
-const HEALTH = '^lib/health/';
+const HEALTH = '^lib/observation/health/';
 /** A page for operators, on the service. */
 const DASHBOARD = '^lib/dashboard/';
 /** The program for operators, on the built locks. */
@@ -101,7 +102,7 @@ module.exports = {
           DIAGNOSTICS,
           '^lib/common/observed\\.ts$',
           '^lib/engine/lock-event\\.ts$',
-          '^lib/locks/option-readers\\.ts$',
+          '^lib/options/option-readers\\.ts$',
           ERRORS,
         ],
         never: ['^node_modules/'],

@@ -16,7 +16,8 @@ export default {
   resolver: '<rootDir>/test/support/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-locks/(testing|metrics|health|dashboard)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redis-locks/(testing|dashboard)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redis-locks/(metrics|health)$': '<rootDir>/lib/observation/$1/index.ts',
   },
   transform: {
     '^.+\\.ts$': [

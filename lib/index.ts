@@ -1,5 +1,5 @@
 // In reading order: set it up, lock a method, lock a handler, lock by hand, handle what can go wrong.
-export { RedisLockModule } from './redis-lock.module.js';
+export { RedisLockModule } from './module/redis-lock.module.js';
 export type {
   LockDefaults,
   LockStoreChoice,
@@ -7,9 +7,13 @@ export type {
   LockStoreParts,
   RedisLockModuleOptions,
   RedisLockRootOptions,
-} from './redis-lock.options.js';
-export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './redis-lock.async-options.js';
-export type { LockConnectionOption, RedisClusterOption, RedisConnectionOption } from './redis-lock.connection.js';
+} from './module/redis-lock.options.js';
+export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './module/redis-lock.async-options.js';
+export type {
+  LockConnectionOption,
+  RedisClusterOption,
+  RedisConnectionOption,
+} from './module/redis-lock.connection.js';
 export type { Duration } from './common/duration.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';
@@ -28,9 +32,9 @@ export type { LockRequest } from './interceptors/lock-request.js';
 export { DistributedLockInterceptor } from './interceptors/distributed-lock.interceptor.js';
 export { LockExceptionFilter, type LockExceptionFilterOptions } from './interceptors/lock-exception.filter.js';
 
-export { LockService } from './lock.service.js';
+export { LockService } from './service/lock.service.js';
 export { InjectLockService } from './decorators/inject-lock-service.decorator.js';
-export { getLockServiceToken } from './redis-lock.tokens.js';
+export { getLockServiceToken } from './module/redis-lock.tokens.js';
 export type {
   AcquireOptions,
   LockLostListener,
@@ -39,19 +43,29 @@ export type {
   OnLost,
   ReplicaOptions,
   RunOptions,
-} from './locks/acquire-options.js';
-export type { LockHandle } from './locks/lock-handle.js';
-export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './locks/lock.js';
-export type { Semaphore, SemaphoreCallOptions, SemaphoreOptions, SemaphoreRunOptions } from './locks/semaphore.js';
-export type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './locks/count-down-latch.js';
+} from './options/acquire-options.js';
+export type { LockHandle } from './service/handles/lock-handle.js';
+export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './service/objects/lock.js';
+export type {
+  Semaphore,
+  SemaphoreCallOptions,
+  SemaphoreOptions,
+  SemaphoreRunOptions,
+} from './service/objects/semaphore.js';
+export type {
+  CountDownLatch,
+  LatchCountOptions,
+  LatchOptions,
+  LatchWaitOptions,
+} from './service/objects/count-down-latch.js';
 export type {
   DeposedListener,
   ElectedListener,
   LeaderElection,
   LeaderElectionOptions,
-} from './locks/leader-election.js';
-export type { LockHealth, LockHealthOptions } from './locks/lock-health.js';
-export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './locks/lock-info.js';
+} from './service/objects/leader-election.js';
+export type { LockHealth, LockHealthOptions } from './service/lock-health.js';
+export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './service/lock-info.js';
 export type {
   LockAcquiredEvent,
   LockContendedEvent,
@@ -63,7 +77,12 @@ export type {
   LockUnreleasedEvent,
 } from './engine/lock-event.js';
 
-export { LOCK_CHANNELS, type AcquiredLock, type LockAcquisition, type LockDiagnostics } from './diagnostics/index.js';
+export {
+  LOCK_CHANNELS,
+  type AcquiredLock,
+  type LockAcquisition,
+  type LockDiagnostics,
+} from './observation/diagnostics/index.js';
 
 export {
   isLatchLostError,

@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { ROOT } from './lib/paths.mjs';
 
-const subpath = (name) => ({
-  entry: join(ROOT, `dist/esm/${name}/index.d.ts`),
+const subpath = (name, room = name) => ({
+  entry: join(ROOT, `dist/esm/${room}/index.d.ts`),
   file: join(ROOT, `docs/api-${name}.d.ts`),
 });
 
@@ -13,8 +13,8 @@ const subpath = (name) => ({
 export const SNAPSHOTS = {
   index: { entry: join(ROOT, 'dist/esm/index.d.ts'), file: join(ROOT, 'docs/api.d.ts') },
   testing: subpath('testing'),
-  metrics: subpath('metrics'),
-  health: subpath('health'),
+  metrics: subpath('metrics', 'observation/metrics'),
+  health: subpath('health', 'observation/health'),
   dashboard: subpath('dashboard'),
 };
 

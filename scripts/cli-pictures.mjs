@@ -13,8 +13,8 @@ const IMAGES = join(ROOT, 'docs/images');
 
 /** What is in the docs of the program: its output on a Redis where locks are held, as it is on a terminal. After a build. */
 async function cliPictures() {
-  const { createLockService } = await import(pathToFileURL(join(ROOT, 'dist/esm/redis-lock.composition.js')));
-  const { resolveModuleOptions } = await import(pathToFileURL(join(ROOT, 'dist/esm/redis-lock.options.js')));
+  const { createLockService } = await import(pathToFileURL(join(ROOT, 'dist/esm/module/redis-lock.composition.js')));
+  const { resolveModuleOptions } = await import(pathToFileURL(join(ROOT, 'dist/esm/module/redis-lock.options.js')));
   const redis = await (await ensureRedis()).start();
   const options = resolveModuleOptions({ connection: redis.url, shutdownTimeout: 0 });
   const silent = { debug() {}, log() {}, warn() {}, error() {} };

@@ -222,14 +222,14 @@ export const MUTATIONS = [
   {
     name: 'overlapping-terms',
     what: 'a candidate stands again without waiting for the work of its last term',
-    file: 'lib/locks/leader-election-object.ts',
+    file: 'lib/service/objects/default-leader-election.ts',
     from: 'await this.finishLastTerm(stopped);',
     to: '',
   },
   {
     name: 'undeposed',
     what: 'a leader that has lost its lock is not told that its term is over',
-    file: 'lib/locks/leader-election-object.ts',
+    file: 'lib/service/objects/default-leader-election.ts',
     from: "handle.signal.addEventListener('abort', lost, { once: true });",
     to: '',
   },

@@ -3,7 +3,7 @@ import { mayBeConnection, withoutSecret } from '../common/credentials.js';
 import { oneLine } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { readDuration } from '../locks/option-readers.js';
+import { readDuration } from '../options/option-readers.js';
 import type { WrittenConnection } from './deployment/deployment.js';
 
 export type CommandName = 'ls' | 'inspect' | 'watch' | 'release' | 'doctor';

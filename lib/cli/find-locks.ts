@@ -1,5 +1,5 @@
-import { inspectSeveral, isForeign, type ForeignKey } from '../locks/inspect-several.js';
-import type { LockInfo } from '../locks/lock-info.js';
+import { inspectSeveral, isForeign, type ForeignKey } from '../service/inspect-several.js';
+import type { LockInfo } from '../service/lock-info.js';
 import type { ListReply } from '../store/key-list.js';
 import type { Session } from './session.js';
 

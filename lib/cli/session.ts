@@ -1,7 +1,7 @@
-import type { LockService } from '../lock.service.js';
-import { createLockService } from '../redis-lock.composition.js';
-import { readConnections } from '../redis-lock.connection.js';
-import { resolveModuleOptions } from '../redis-lock.options.js';
+import type { LockService } from '../service/lock.service.js';
+import { createLockService } from '../module/redis-lock.composition.js';
+import { readConnections } from '../module/redis-lock.connection.js';
+import { resolveModuleOptions } from '../module/redis-lock.options.js';
 import type { ClusterAddress } from '../store/redis/cluster-connection.js';
 import { refusing, type CommandLine } from './arguments.js';
 import { ClusterServers } from './deployment/cluster-servers.js';

@@ -2,7 +2,7 @@ import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { describe } from '../common/describe.js';
 import type { LockServices } from '../decorators/injected-service.js';
 import { LockConfigError } from '../errors/index.js';
-import { LOCK_REGISTRY } from '../redis-lock.tokens.js';
+import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { controllerAt } from './dashboard.controller.js';
 import {
   PLACE_OPTIONS,

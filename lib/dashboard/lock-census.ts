@@ -1,6 +1,6 @@
-import type { LockService } from '../lock.service.js';
-import { describeForeign, inspectSeveral, isForeign } from '../locks/inspect-several.js';
-import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../locks/lock-info.js';
+import type { LockService } from '../service/lock.service.js';
+import { describeForeign, inspectSeveral, isForeign } from '../service/inspect-several.js';
+import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../service/lock-info.js';
 import type { DashboardHolder, DashboardLock, DashboardLocks, DashboardWaiter } from './dashboard-state.js';
 
 /** At how many names of the store is looked each time, about; where there are more, it takes several times to see all. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { outside } from '../common/outside.js';
-import type { LockService } from '../lock.service.js';
+import type { LockService } from '../service/lock.service.js';
 import { Activity } from './activity.js';
 import type { DashboardState } from './dashboard-state.js';
 import { LockCensus } from './lock-census.js';

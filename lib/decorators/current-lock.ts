@@ -1,5 +1,5 @@
-import { findInScope } from '../locks/lock-scope.js';
-import type { LockHandle } from '../locks/lock-handle.js';
+import { findInScope } from '../service/lock-scope.js';
+import type { LockHandle } from '../service/handles/lock-handle.js';
 
 /**
  * The lock that the running code holds through a locked method, a locked handler or `LockService.run`: the innermost

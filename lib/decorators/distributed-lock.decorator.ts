@@ -1,7 +1,7 @@
 import type { Duration } from '../common/duration.js';
 import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
-import { handOnNames, namesOf } from './lock-metadata.js';
+import { handOnNames, namesOf } from './method-lock-metadata.js';
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
 import type { LockMethodDecorator, SkippingLockMethodDecorator } from './lock-method.types.js';
 import { lockableMethod, returnKind, type Method, type ReturnKind } from './lockable-method.js';

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
-import { getLockServiceToken } from '../redis-lock.tokens.js';
+import { getLockServiceToken } from '../module/redis-lock.tokens.js';
 
 /**
  * Injects the `LockService` of a named `RedisLockModule`:

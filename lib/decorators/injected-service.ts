@@ -1,9 +1,9 @@
 import { Inject, Optional } from '@nestjs/common';
 import { LockConfigError } from '../errors/index.js';
-import type { LockService } from '../lock.service.js';
-import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../redis-lock.tokens.js';
+import type { LockService } from '../service/lock.service.js';
+import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockDeclaration } from './lock-declaration.js';
-import { declareConnection, declaredConnections } from './lock-metadata.js';
+import { declareConnection, declaredConnections } from './method-lock-metadata.js';
 
 /** What is provided as `LOCK_REGISTRY`: the services of an application by name. */
 export interface LockServices {

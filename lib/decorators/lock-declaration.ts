@@ -1,10 +1,10 @@
-import { refuseHoles } from '../locks/own-options.js';
+import { refuseHoles } from '../options/own-options.js';
 import { refuseUrls } from '../common/refuse-urls.js';
-import type { RunOptions } from '../locks/acquire-options.js';
+import type { RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
-import { readKeys } from '../locks/lock-taker.js';
-import { readPattern, readReplicas, readType } from '../locks/resolve-acquire-options.js';
+import { readKeys } from '../service/acquirer.js';
+import { readPattern, readReplicas, readType } from '../options/resolve-acquire-options.js';
 import {
   readChoice,
   readCount,
@@ -14,9 +14,9 @@ import {
   readTimes,
   readWaitTimeout,
   refuseUnknownOptions,
-} from '../locks/option-readers.js';
-import { DEFAULT_INSTANCE } from '../redis-lock.tokens.js';
-import type { OnContended } from '../locks/acquire-options.js';
+} from '../options/option-readers.js';
+import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
+import type { OnContended } from '../options/acquire-options.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /** The method that is to be locked. */

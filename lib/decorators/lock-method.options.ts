@@ -1,4 +1,4 @@
-import type { AcquireOptions, OnContended, OnLost } from '../locks/acquire-options.js';
+import type { AcquireOptions, OnContended, OnLost } from '../options/acquire-options.js';
 
 /**
  * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), or a function of the method's

@@ -1,7 +1,7 @@
 import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
 import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
-import type { LockService, LockServiceDefaults } from '../lock.service.js';
-import type { OnContended, RunOptions } from '../locks/acquire-options.js';
+import type { LockService, LockServiceDefaults } from '../service/lock.service.js';
+import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
 
 /** Finds the service of a call. Throws when there is none: nothing ever runs unlocked instead. */

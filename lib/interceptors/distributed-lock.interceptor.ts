@@ -3,9 +3,9 @@ import { of, type Observable } from 'rxjs';
 import type { LockServices } from '../decorators/injected-service.js';
 import type { LockedCall } from '../decorators/lock-declaration.js';
 import { lockObservable, type LockObservableOptions } from '../decorators/locked-call.js';
-import { LOCK_REGISTRY } from '../redis-lock.tokens.js';
+import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { clientDisconnect } from './client-disconnect.js';
-import { declaredLocks } from './lock-metadata.js';
+import { declaredLocks } from './handler-lock-metadata.js';
 import { lockRequest } from './lock-request.js';
 
 /** Marks a request whose locks are being seen to; a symbol by description, for two copies of this package. */

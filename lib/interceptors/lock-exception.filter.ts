@@ -9,7 +9,7 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
-import { readCount, readErrorStatus, refuseUnknownOptions } from '../locks/option-readers.js';
+import { readCount, readErrorStatus, refuseUnknownOptions } from '../options/option-readers.js';
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {

@@ -1,6 +1,6 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { Observable } from 'rxjs';
-import { isWithinRequest, LockScope } from '../locks/lock-scope.js';
+import { isWithinRequest, LockScope } from '../service/lock-scope.js';
 import { responseOf } from './http-response.js';
 
 /**

@@ -1,4 +1,4 @@
-import { declaredLocks } from './lock-metadata.js';
+import { declaredLocks } from './handler-lock-metadata.js';
 
 /**
  * What stands on methods that nobody calls through interceptors: what can be put around any method, and the marks of

@@ -1,12 +1,12 @@
 import { UseInterceptors, type ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../common/duration.js';
-import { declareConnection } from '../decorators/lock-metadata.js';
+import { declareConnection } from '../decorators/method-lock-metadata.js';
 import { readLockArguments } from '../decorators/lock-arguments.js';
 import { declareLock, type LockDeclaration } from '../decorators/lock-declaration.js';
 import type { LockKey, LockMethodOptions } from '../decorators/lock-method.options.js';
 import { lockableMethod } from '../decorators/lockable-method.js';
 import { DistributedLockInterceptor } from './distributed-lock.interceptor.js';
-import { declaredLocks, setDeclaredLocks } from './lock-metadata.js';
+import { declaredLocks, setDeclaredLocks } from './handler-lock-metadata.js';
 import type { LockRequest } from './lock-request.js';
 
 /** What the functions among the options of `@UseLock` are called with. */

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { LockLogger } from '../common/logger.js';
-import type { LockService } from '../lock.service.js';
-import { createLockService } from '../redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../redis-lock.options.js';
+import type { LockService } from '../service/lock.service.js';
+import { createLockService } from '../module/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import type { ManualClock } from './manual-clock.js';
 
 /** What a client is made of beside its options. */

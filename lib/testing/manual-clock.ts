@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { outside } from '../common/outside.js';
-import { readDuration } from '../locks/option-readers.js';
+import { readDuration } from '../options/option-readers.js';
 
 interface ManualTimer {
   readonly at: number;

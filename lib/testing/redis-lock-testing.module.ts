@@ -1,10 +1,10 @@
 import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
-import { LockService } from '../lock.service.js';
-import { refuseUnknownOptions } from '../locks/option-readers.js';
-import { RedisLockModule } from '../redis-lock.module.js';
-import { readInstanceName, type RedisLockRootOptions } from '../redis-lock.options.js';
-import { DEFAULT_INSTANCE, getLockServiceToken } from '../redis-lock.tokens.js';
+import { LockService } from '../service/lock.service.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
+import { RedisLockModule } from '../module/redis-lock.module.js';
+import { readInstanceName, type RedisLockRootOptions } from '../module/redis-lock.options.js';
+import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-testing.js';
 
 /** The options of `RedisLockTestingModule.forRoot`. */

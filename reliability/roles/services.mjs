@@ -1,5 +1,5 @@
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 
 /** The lease of locks that renew themselves, in ms: a tenth of the default, so that faults that last a lease can be measured. */
 export const LEASE = 3_000;

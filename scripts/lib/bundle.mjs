@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ROOT } from './paths.mjs';
 
 /** What the tests, the benchmarks and the scripts of the repository import from the built library beside what users do. */
-const FOR_OURSELVES = ['redis-lock.composition', 'redis-lock.options'];
+const FOR_OURSELVES = ['module/redis-lock.composition', 'module/redis-lock.options'];
 
 /** Each file that somebody imports, by its path without an ending. */
 function entries(format) {

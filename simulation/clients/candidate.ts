@@ -1,7 +1,7 @@
 import type { HoldTerms } from '../../lib/engine/hold.js';
 import { isLockStoreError, type LockLostError } from '../../lib/errors/index.js';
-import { LeaderElectionObject } from '../../lib/locks/leader-election-object.js';
-import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import { DefaultLeaderElection } from '../../lib/service/objects/default-leader-election.js';
+import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { Belief } from '../judge/belief.js';
 import type { Term } from '../judge/elections.js';
 import { Violation } from '../judge/violation.js';
@@ -17,7 +17,7 @@ const TERMS: Omit<HoldTerms, 'key'> = {
 
 /** One caller who stands for election, and does its work for as long as that takes: it does not look whether its term is over. */
 export class Candidate {
-  private readonly election: LeaderElectionObject;
+  private readonly election: DefaultLeaderElection;
   private readonly beliefs = new Map<LockHandle, Belief>();
   private term: Term | undefined;
 
@@ -26,7 +26,7 @@ export class Candidate {
     private readonly candidacy: Candidacy,
   ) {
     const { engine, clock, random, elections } = visitor.process;
-    this.election = new LeaderElectionObject(
+    this.election = new DefaultLeaderElection(
       {
         ...{ clock, random, agenda: engine.agenda, logger: SILENT, commandTimeout: TIMES.commandTimeout },
         acquire: (_, { signal }) => this.acquire(signal!),

@@ -6,7 +6,7 @@ import {
   isLockTimeoutError,
   LockLostError,
 } from '../../lib/errors/index.js';
-import { HeldLock } from '../../lib/locks/held-lock.js';
+import { HeldLock } from '../../lib/service/handles/held-lock.js';
 import type { Belief } from '../judge/belief.js';
 import type { Judge } from '../judge/judge.js';
 import { Violation } from '../judge/violation.js';

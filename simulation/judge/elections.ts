@@ -1,5 +1,5 @@
 import type { LockLostError } from '../../lib/errors/index.js';
-import type { LeaderElection } from '../../lib/locks/leader-election.js';
+import type { LeaderElection } from '../../lib/service/objects/leader-election.js';
 import type { Candidacy } from '../schedule/schedule.js';
 import { isBelieved, nameOf, type Belief } from './belief.js';
 import type { Excuses } from './excuses.js';

@@ -1,5 +1,5 @@
 import { LockEngine } from '../../lib/engine/lock-engine.js';
-import { Elections } from '../../lib/locks/elections.js';
+import { Elections } from '../../lib/service/objects/elections.js';
 import { noise, type Random } from '../schedule/noise.js';
 import { TIMES, type Schedule } from '../schedule/schedule.js';
 import { EngineClock, Machine, MachineClock } from './machine.js';

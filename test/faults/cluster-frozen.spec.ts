@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/lock.service.js';
+import type { LockService } from '../../lib/service/lock.service.js';
 import { ClusterBench } from '../support/cluster-bench.js';
 import { isMaster } from '../support/cluster-nodes.mjs';
 import { eventually, eventuallyPasses } from '../support/eventually.js';

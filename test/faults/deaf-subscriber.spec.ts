@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockService } from '../../lib/lock.service.js';
-import type { LockConnectionOption } from '../../lib/redis-lock.connection.js';
+import type { LockService } from '../../lib/service/lock.service.js';
+import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
 import { ClusterProxies } from '../support/cluster-proxies.js';
 import { eventually } from '../support/eventually.js';
 import { blockEventLoop, FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';

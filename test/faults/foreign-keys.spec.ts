@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
-import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/lock.service.js';
+import type { LockService } from '../../lib/service/lock.service.js';
 import { startSentinelTrio, type SentinelTrio } from '../../testbed/sentinel-trio.mjs';
 import { SilentPort } from '../../testbed/silent-port.mjs';
 import { eventually } from '../support/eventually.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/lock.service.js';
+import type { LockService } from '../../lib/service/lock.service.js';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../support/eventually.js';
 import { RespProxy } from '../support/resp-proxy.js';

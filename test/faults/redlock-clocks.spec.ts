@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/lock.service.js';
+import type { LockService } from '../../lib/service/lock.service.js';
 import { SkewedMaster } from '../../testbed/skewed-master.mjs';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../support/eventually.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockHandle } from '../../lib/locks/lock-handle.js';
+import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { eventually } from '../support/eventually.js';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';

@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { read, ROOT } from '../support/documentation.js';
 
-const ENTRY_POINTS = ['index', 'testing/index', 'metrics/index', 'health/index'].map((name) =>
+const ENTRY_POINTS = ['index', 'testing/index', 'observation/metrics/index', 'observation/health/index'].map((name) =>
   join(ROOT, 'lib', `${name}.ts`),
 );
 

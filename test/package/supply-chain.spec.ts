@@ -118,7 +118,7 @@ describe('the sources of the library', () => {
     ]);
     const guessable = sources.filter((source) => source.text.includes('Math.random'));
     expect(guessable.map(({ fileName }) => fileName).sort()).toEqual([
-      'redis-lock.composition.ts', // jitter
+      'module/redis-lock.composition.ts', // jitter
       'store/quorum/quorum-store.ts', // pauses after split votes, distance of tokens
       'store/redis/cluster-nodes.ts', // a master to ask
       'store/redis/heartbeat.ts', // jitter

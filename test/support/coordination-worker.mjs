@@ -1,6 +1,6 @@
 // A process with one lock service of the built library, for its latches and its elections.
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { serve, tell } from './worker-kit.mjs';
 
 const now = () => process.hrtime.bigint();

@@ -1,5 +1,5 @@
 import { afterEach } from '@jest/globals';
-import type { RedisLockModuleOptions } from '../../lib/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import type { BelievedHold } from './history.js';
 import type { LockBench } from './locks.js';
 import { startWorker, type WorkerProcess } from './processes.js';

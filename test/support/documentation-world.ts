@@ -12,8 +12,8 @@ import { memoryHarness } from '../contract/harnesses.js';
 
 export * from 'nestjs-redis-locks';
 export * from 'nestjs-redis-locks/dashboard';
-export * from 'nestjs-redis-locks/health';
-export * from 'nestjs-redis-locks/metrics';
+export * from '../../lib/observation/health/index.js';
+export * from '../../lib/observation/metrics/index.js';
 export * from 'nestjs-redis-locks/testing';
 export { subscribe } from 'node:diagnostics_channel';
 export { expect } from '@jest/globals';

@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals';
 import type { LockEvent } from '../../lib/engine/lock-event.js';
-import type { LockService } from '../../lib/lock.service.js';
-import type { LockConnectionOption } from '../../lib/redis-lock.connection.js';
-import { createLockService } from '../../lib/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/redis-lock.options.js';
+import type { LockService } from '../../lib/service/lock.service.js';
+import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
+import { createLockService } from '../../lib/module/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { eventuallyPasses } from './eventually.js';
 import { startWorker, type WorkerProcess } from './processes.js';
 import type { RedisServer } from './redis-server.js';

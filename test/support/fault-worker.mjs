@@ -1,7 +1,7 @@
 // A process with one lock service of the built library. What escapes as an unhandled rejection or exception, and would
 // end any other process, is told with `escaped`.
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { serve } from './worker-kit.mjs';
 
 const escaped = [];

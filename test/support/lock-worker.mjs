@@ -43,8 +43,8 @@ serve({
 
   /** Starts so many lock services of the built library. */
   async start(options, count = 1) {
-    const { createLockService } = await import('../../dist/esm/redis-lock.composition.js');
-    const { resolveModuleOptions } = await import('../../dist/esm/redis-lock.options.js');
+    const { createLockService } = await import('../../dist/esm/module/redis-lock.composition.js');
+    const { resolveModuleOptions } = await import('../../dist/esm/module/redis-lock.options.js');
     const make = () => createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), logger);
     services.push(...Array.from({ length: count }, make));
     await Promise.all(services.map((service) => service.start()));

@@ -1,8 +1,8 @@
 import type { LockEvent } from '../../lib/engine/lock-event.js';
-import type { LockService } from '../../lib/lock.service.js';
-import type { AcquireOptions } from '../../lib/locks/acquire-options.js';
-import { createLockService } from '../../lib/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/redis-lock.options.js';
+import type { LockService } from '../../lib/service/lock.service.js';
+import type { AcquireOptions } from '../../lib/options/acquire-options.js';
+import { createLockService } from '../../lib/module/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, eventuallyPasses } from './eventually.js';
 import { now, type BelievedHold } from './history.js';

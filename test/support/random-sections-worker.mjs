@@ -1,7 +1,7 @@
 // A process with one lock service of the built library that locks at random (see random-sections.mjs), and stalls its
 // own event loop when it is told to.
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { startRandomSections } from './random-sections.mjs';
 import { serve } from './worker-kit.mjs';
 

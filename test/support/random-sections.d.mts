@@ -1,4 +1,4 @@
-import type { LockService } from '../../lib/lock.service.js';
+import type { LockService } from '../../lib/service/lock.service.ts';
 import type { BelievedHold } from './history.js';
 
 export interface RandomSections {

@@ -1,6 +1,6 @@
 // A process with one lock service of the built library, on a machine that a test suspends (`testbed/suspended-machine.mjs`).
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { nextResume } from '../../testbed/suspended-clock.mjs';
 import { serve, tell } from './worker-kit.mjs';
 

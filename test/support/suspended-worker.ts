@@ -1,6 +1,6 @@
 import { SuspendedMachine } from '../../testbed/suspended-machine.mjs';
 import type { AcquireOptions } from '../../lib/index.js';
-import type { RedisLockModuleOptions } from '../../lib/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import type { HolderView } from './fault-locks.js';
 import { startWorker, type WorkerProcess } from './processes.js';
 

@@ -1,9 +1,9 @@
 // A process whose observers of locks all throw. It tells in which order they heard of a loss, and what escaped, which would
 // end any other process.
 import { channel } from 'node:diagnostics_channel';
-import { createLockService } from '../../dist/esm/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../dist/esm/redis-lock.options.js';
-import { structuredLogs } from '../../dist/esm/metrics/index.js';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
+import { structuredLogs } from '../../dist/esm/observation/metrics/index.js';
 import { serve } from './worker-kit.mjs';
 
 const escaped = [];

@@ -1,6 +1,6 @@
 import { quote } from '../../common/describe.js';
-import { inspectSeveral, isForeign } from '../../locks/inspect-several.js';
-import type { LockInfo } from '../../locks/lock-info.js';
+import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
+import type { LockInfo } from '../../service/lock-info.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { holderCells } from '../output/locks-table.js';

@@ -1,4 +1,4 @@
-import { describeForeign } from '../../locks/inspect-several.js';
+import { describeForeign } from '../../service/inspect-several.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { findLocks } from '../find-locks.js';

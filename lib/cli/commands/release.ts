@@ -1,4 +1,4 @@
-import type { LockInfo } from '../../locks/lock-info.js';
+import type { LockInfo } from '../../service/lock-info.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';

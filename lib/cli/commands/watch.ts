@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
-import { describeForeign } from '../../locks/inspect-several.js';
+import { describeForeign } from '../../service/inspect-several.js';
 import { foreignError } from '../../store/redis/foreign-error.js';
 import { findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';

@@ -1,5 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import type { LockConnectionOption } from '../../redis-lock.connection.js';
+import type { LockConnectionOption } from '../../module/redis-lock.connection.js';
 import type { ClusterAddress } from '../../store/redis/cluster-connection.js';
 
 /** Where Redis is, as it is written on a command line: a URL, or what the module takes as JSON. */

@@ -1,4 +1,4 @@
-import type { LockHolderInfo, LockInfo } from '../../locks/lock-info.js';
+import type { LockHolderInfo, LockInfo } from '../../service/lock-info.js';
 import type { Style } from './style.js';
 import { table, type Cell } from './table.js';
 import { clientName, kindName, ownerName, safe, time } from './texts.js';

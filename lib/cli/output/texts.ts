@@ -1,5 +1,5 @@
 import { printable } from '../../common/describe.js';
-import type { LockHolderInfo, LockWaiterInfo } from '../../locks/lock-info.js';
+import type { LockHolderInfo, LockWaiterInfo } from '../../service/lock-info.js';
 
 const UNITS = [
   [86_400_000, 'd'],

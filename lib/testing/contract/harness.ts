@@ -1,5 +1,5 @@
-import type { LockService } from '../../lock.service.js';
-import type { RedisLockModuleOptions } from '../../redis-lock.options.js';
+import type { LockService } from '../../service/lock.service.js';
+import type { RedisLockModuleOptions } from '../../module/redis-lock.options.js';
 import type { LockStore } from '../../store/lock-store.js';
 
 /** What the contract needs of a store that it is to try. */

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { CountDownLatch as Latch } from '../../locks/count-down-latch.js';
+import type { CountDownLatch as Latch } from '../../service/objects/count-down-latch.js';
 import type { LatchStore } from '../../store/latch-store.js';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE, type Stage, type StagedStore } from './stage.js';

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { LockService } from '../../lock.service.js';
+import type { LockService } from '../../service/lock.service.js';
 import type { AcquireRequest, LockStore, PushedGrant } from '../../store/lock-store.js';
 import type { LockClientOptions, LockStoreHarness, StoreTruth } from './harness.js';
 

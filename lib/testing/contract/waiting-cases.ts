@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { LockHandle } from '../../locks/lock-handle.js';
+import type { LockHandle } from '../../service/handles/lock-handle.js';
 import type { CaseList } from './case-list.js';
 import type { LockClientOptions } from './harness.js';
 import { AT_ONCE, type Stage } from './stage.js';

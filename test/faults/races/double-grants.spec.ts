@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { redisKey } from '../../support/fault-locks.js';

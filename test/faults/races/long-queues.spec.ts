@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import type { LockService } from '../../../lib/lock.service.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { redisKey } from '../../support/fault-locks.js';
 import { AT_ONCE, LockBench, timed } from '../../support/locks.js';
 

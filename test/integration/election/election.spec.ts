@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/lock.service.js';
-import type { LeaderElection, LeaderElectionOptions } from '../../../lib/locks/leader-election.js';
-import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
+import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service/objects/leader-election.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks } from '../../support/fault-locks.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/lock.service.js';
-import { createLockService } from '../../../lib/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/redis-lock.options.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
+import { createLockService } from '../../../lib/module/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventually } from '../../support/eventually.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 

@@ -2,7 +2,11 @@ import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { describe, expect, it } from '@jest/globals';
 import { LockService, type RedisLockRootOptions } from 'nestjs-redis-locks';
-import { LockHealthIndicator, type LockHealthCheckOptions, type LockHealthReport } from 'nestjs-redis-locks/health';
+import {
+  LockHealthIndicator,
+  type LockHealthCheckOptions,
+  type LockHealthReport,
+} from '../../../lib/observation/health/index.js';
 import { eventually } from '../../support/eventually.js';
 import { NestBench } from '../nest/support.js';
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../support/locks.js';
 import { unawaited } from './support.js';
 
@@ -52,8 +53,8 @@ describe('a fair lock', () => {
     const lock = await crowded!.acquire('a');
     const served: string[] = [];
     const crowd = Array.from({ length: 20 }, () => crowded!.run('a', () => served.push('crowd')));
-    const waiting = fair!.run('a', () => served.push('fair'), { fair: true });
-    await bench.untilWaiting('a', 1);
+    const waiting = fair!.run('a', () => served.push('fair'), { fair: true, owner: 'fair' });
+    await eventually(async () => (await fair!.inspect('a'))?.waiters.some(({ owner }) => owner === 'fair'));
     await lock.release();
     await Promise.all([...crowd, waiting]);
     expect(served.indexOf('fair')).toBe(0);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import type { AcquireOptions } from '../../../lib/locks/acquire-options.js';
-import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { assertNoOverlap, assertTokensGrow, now, type BelievedHold } from '../../support/history.js';
 import { between, LockBench } from '../../support/locks.js';
 import { random } from '../../support/random-sections.mjs';

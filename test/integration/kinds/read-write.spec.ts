@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../support/eventually.js';
 import { now } from '../../support/history.js';
 import { AT_ONCE, between, inTurn, LockBench, timed } from '../../support/locks.js';

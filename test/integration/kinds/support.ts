@@ -1,6 +1,6 @@
 import type { LockService } from 'nestjs-redis-locks';
-import type { AcquireOptions } from '../../../lib/locks/acquire-options.js';
-import type { LockHandle } from '../../../lib/locks/lock-handle.js';
+import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockBench } from '../../support/locks.js';
 
 /** Who waits for a key, and in which order they get in. */

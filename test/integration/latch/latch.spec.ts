@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/lock.service.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { coordinationWorkers } from '../../support/coordination.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../support/locks.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/lock.service.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { LockBench, record } from '../../support/locks.js';
 import { startRedisCluster, type RedisCluster } from '../../support/redis-cluster.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';

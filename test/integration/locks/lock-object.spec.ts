@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { LockObject } from '../../../lib/locks/lock-object.js';
-import type { OwnHandle } from '../../../lib/locks/own-handle.js';
+import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
+import type { OwnHandle } from '../../../lib/service/handles/own-handle.js';
 import { deferred } from '../../support/deferred.js';
 import { eventually } from '../../support/eventually.js';
 import { aborted, LockBench, timed } from '../../support/locks.js';
@@ -94,7 +94,7 @@ describe('a Lock object', () => {
       inScope: () => undefined,
       ofOwner: () => [],
     };
-    const lock = new LockObject(service, {
+    const lock = new DefaultLock(service, {
       keys: ['a'],
       type: 'exclusive',
       fair: false,

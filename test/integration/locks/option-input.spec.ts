@@ -6,7 +6,7 @@ import {
   openTelemetrySpans,
   prometheusMetrics,
   structuredLogs,
-} from 'nestjs-redis-locks/metrics';
+} from '../../../lib/observation/metrics/index.js';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { LockBench } from '../../support/locks.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lock, LockHandle, LockService } from 'nestjs-redis-locks';
-import { currentScope } from '../../../lib/locks/lock-scope.js';
+import { currentScope } from '../../../lib/service/lock-scope.js';
 import { deferred } from '../../support/deferred.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { LockBench, timed } from '../../support/locks.js';

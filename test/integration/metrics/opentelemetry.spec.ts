@@ -13,8 +13,8 @@ import {
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { openTelemetryMetrics, openTelemetrySpans } from 'nestjs-redis-locks/metrics';
-import { MEASURES } from '../../../lib/metrics/measures.js';
+import { openTelemetryMetrics, openTelemetrySpans } from '../../../lib/observation/metrics/index.js';
+import { MEASURES } from '../../../lib/observation/metrics/measures.js';
 import { LockBench } from '../../support/locks.js';
 
 const bench = new LockBench();

@@ -1,9 +1,9 @@
 import * as client from 'prom-client';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { prometheusMetrics } from 'nestjs-redis-locks/metrics';
-import { MEASURES } from '../../../lib/metrics/measures.js';
-import { prometheusName } from '../../../lib/metrics/prometheus-metrics.js';
+import { prometheusMetrics } from '../../../lib/observation/metrics/index.js';
+import { MEASURES } from '../../../lib/observation/metrics/measures.js';
+import { prometheusName } from '../../../lib/observation/metrics/prometheus-metrics.js';
 import { eventually } from '../../support/eventually.js';
 import { LockBench } from '../../support/locks.js';
 

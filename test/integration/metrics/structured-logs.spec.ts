@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { structuredLogs, type StructuredLogOptions } from 'nestjs-redis-locks/metrics';
+import { structuredLogs, type StructuredLogOptions } from '../../../lib/observation/metrics/index.js';
 import { eventually } from '../../support/eventually.js';
 import { aborted, LockBench } from '../../support/locks.js';
 

@@ -11,7 +11,7 @@ import {
   type RedisLockModuleOptions,
 } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
-import { LockHealthIndicator } from 'nestjs-redis-locks/health';
+import { LockHealthIndicator } from '../../../lib/observation/health/index.js';
 import { getLockTestingToken } from 'nestjs-redis-locks/testing';
 
 /** Defines a class with a lock, as the import of a user's file does. */

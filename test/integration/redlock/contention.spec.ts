@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/lock.service.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/index.js';
-import type { LockService } from '../../../lib/lock.service.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { RespProxy } from '../../support/resp-proxy.js';
 import { RedlockBench } from './support.js';
 

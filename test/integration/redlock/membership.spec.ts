@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RedisLockModule } from '../../../lib/redis-lock.module.js';
+import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
 import { startRedis } from '../../support/redis-server.js';
 import { RedlockBench } from './support.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedisLockModuleOptions } from '../../../lib/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventually } from '../../support/eventually.js';
 import { redisKey } from '../../support/fault-locks.js';
 import { aborted, record, timed } from '../../support/locks.js';

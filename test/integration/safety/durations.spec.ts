@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { RedisLockModuleOptions } from '../../../lib/redis-lock.options.js';
-import { resolveModuleOptions } from '../../../lib/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
 import { eventually } from '../../support/eventually.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
-import type { LockConnectionOption } from '../../../lib/redis-lock.connection.js';
+import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { FaultLocks } from '../../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, it } from '@jest/globals';
-import type { LockService } from '../../../lib/lock.service.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { Proxy } from '../../../chaos/harness/proxy.mjs';
 import { eventually } from '../../support/eventually.js';
 import { FaultLocks, redisKey } from '../../support/fault-locks.js';

@@ -5,7 +5,7 @@ import {
   LOCK_CHANNELS,
   traceAcquisition,
   type LockAcquisition,
-} from '../../../lib/diagnostics/index.js';
+} from '../../../lib/observation/diagnostics/index.js';
 import { Announcer } from '../../../lib/engine/announcer.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { Waiter } from '../../../lib/engine/waiter.js';

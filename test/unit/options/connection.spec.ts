@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { readConnections } from '../../../lib/redis-lock.connection.js';
+import { readConnections } from '../../../lib/module/redis-lock.connection.js';
 
 const node = { host: 'a', port: 6379 };
 

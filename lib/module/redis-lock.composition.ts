@@ -1,0 +1,82 @@
+import { Subject } from 'rxjs';
+import { systemClock, type Clock } from '../common/clock.js';
+import { labelled, singleLine, sturdy, type LockLogger } from '../common/logger.js';
+import { EventChannels } from '../observation/diagnostics/index.js';
+import { LockEngine, type LockEngineParts } from '../engine/lock-engine.js';
+import type { LockEvent } from '../engine/lock-event.js';
+import { ObservedEvents } from './redis-lock.events.js';
+import { LockService } from '../service/lock.service.js';
+import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
+import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
+import type { LockStore } from '../store/lock-store.js';
+import { sharedBackend } from '../store/memory/memory-backend.js';
+import { warnOfMemoryOnly } from '../store/memory/memory-only.js';
+import { MemoryStore } from '../store/memory/memory-store.js';
+import { QuorumStore } from '../store/quorum/quorum-store.js';
+import { newClientId, RedisStore } from '../store/redis/redis-store.js';
+
+/** What tests put in the place of the usual parts. */
+export interface InstanceParts {
+  readonly clock?: Clock;
+  readonly engine?: (parts: LockEngineParts) => LockEngine;
+}
+
+/** Puts one instance together: store, engine, service. Nothing is sent before `start()` or the first lock. */
+export function createLockService(
+  options: ResolvedModuleOptions,
+  log: LockLogger,
+  { clock = systemClock, engine: makeEngine = (parts) => new LockEngine(parts) }: InstanceParts = {},
+): LockService {
+  const logger = singleLine(sturdy(log));
+  const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
+  for (const doubt of options.doubts) logger.warn(doubt);
+  const events = new Subject<LockEvent>();
+  const engine = makeEngine({
+    store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
+    clock,
+    random: Math.random,
+    logger,
+    events: new EventChannels(name, events),
+    commandTimeout,
+    grantTimeout,
+    localTurns: { most: options.localHandoffs, time: options.localHandoffTime },
+  });
+  const observed = new ObservedEvents<LockEvent>(events, (error) =>
+    logger.error(
+      `a subscriber of the events of locks has thrown, or has no handler for an error: ${error instanceof Error ? error.message : String(error)}`,
+    ),
+  );
+  return new LockService(engine, observed, {
+    name,
+    shutdownTimeout,
+    defaults: { ...defaults, lockWatchdogTimeout },
+  });
+}
+
+function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+  if (typeof options.store === 'function') return options.store(parts);
+  if (options.store === 'redis') return createRedisStore(options, parts);
+  warnOfMemoryOnly(parts.logger);
+  return new MemoryStore(sharedBackend(parts.keyPrefix));
+}
+
+function createRedisStore({ keyPrefix, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+  const { clock, logger, commandTimeout } = parts;
+  const connection = options.connection.reveal();
+  if (!isSeveral(connection)) return new RedisStore({ connection, keyPrefix, commandTimeout }, logger);
+  if (connection.length % 2 === 0) {
+    logger.warn(
+      `connection names ${connection.length} masters, an even number: ` +
+        `no more of them may fail than of ${connection.length - 1}.`,
+    );
+  }
+  const clientId = newClientId();
+  const members = connection.map(
+    (each, i) =>
+      new RedisStore({ connection: each, keyPrefix, commandTimeout, clientId }, labelled(logger, `master ${i + 1}`)),
+  );
+  return new QuorumStore({ members, commandTimeout, logger, clock });
+}
+
+const isSeveral = (connection: LockConnectionOption): connection is readonly RedisConnectionOption[] =>
+  Array.isArray(connection);

@@ -1,0 +1,189 @@
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { isRedisUrl } from '../common/credentials.js';
+import { oneLine, quote } from '../common/describe.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/own-options.js';
+import { isLockConfigError, LockConfigError } from '../errors/index.js';
+
+/** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
+export type RedisConnectionOption = string | RedisOptions | Redis;
+
+/** A Redis Cluster: some of its nodes, with what ioredis takes beside them, or a client. */
+export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster;
+
+/** Where the locks are: one Redis, a Cluster, or several independent masters. */
+export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
+
+/** Fewer masters do not survive the loss of one. */
+const FEWEST_MASTERS = 3;
+
+/**
+ * Checks where Redis is, one or several.
+ * @throws LockConfigError
+ */
+export function readConnections(connection: unknown): LockConnectionOption {
+  let read: LockConnectionOption | undefined;
+  refuseUnreadable('connection', () => (read = readAll(connection)));
+  return read as LockConnectionOption;
+}
+
+function readAll(connection: unknown): LockConnectionOption {
+  if (isClusterClient(connection)) return readClusterClient(connection);
+  if (isClusterAddress(connection)) return readClusterAddress(connection);
+  if (!Array.isArray(connection)) return readConnection(connection);
+  refuseHoles('connection', connection);
+  const masters = connection.map((each, i) => readMaster(each, i));
+  if (masters.length < FEWEST_MASTERS) {
+    throw new LockConfigError(
+      `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
+        'so that a majority is left when one fails; for one server write it without the array.',
+    );
+  }
+  masters.forEach((each, i) => {
+    const first = masters.indexOf(each);
+    if (first === i) return;
+    throw new LockConfigError(
+      `connection[${i}] is the same as connection[${first}]: each master has to be a server of its own.`,
+    );
+  });
+  return Object.freeze(masters);
+}
+
+/** Names the one of several that cannot be used. */
+function readMaster(connection: unknown, place: number): RedisConnectionOption {
+  if (isClusterClient(connection) || isClusterAddress(connection)) {
+    throw new LockConfigError(
+      `connection[${place}] is a Cluster: Redlock takes independent masters; for a Cluster write it without the array.`,
+    );
+  }
+  try {
+    return readConnection(connection);
+  } catch (error) {
+    if (!isLockConfigError(error)) throw error;
+    throw new LockConfigError(`connection[${place}]: ${error.message}`);
+  }
+}
+
+function readConnection(connection: unknown): RedisConnectionOption {
+  if (typeof connection === 'string') return readConnectionUrl(connection);
+  if (connection === undefined) {
+    throw new LockConfigError(
+      'connection is undefined: is a variable such as process.env.REDIS_URL not set? ' +
+        'Leave the option out for a Redis on this machine.',
+    );
+  }
+  if (Array.isArray(connection)) {
+    throw new LockConfigError('connection is an array within an array: give the masters one beside the other.');
+  }
+  if (typeof connection !== 'object' || connection === null) {
+    throw new LockConfigError(
+      "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
+    );
+  }
+  if (!('duplicate' in connection)) refuseHiddenWithin('connection', connection);
+  return connection;
+}
+
+/** @throws LockConfigError for what ioredis would not see: it copies its options */
+function refuseHidden(label: string, options: object): void {
+  if (options instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
+  refuseOtherKinds(label, options);
+  refuseHiddenOptions(label, options);
+}
+
+/** Of ioredis' options what holds further ones, too. */
+function refuseHiddenWithin(label: string, options: object): void {
+  refuseHidden(label, options);
+  const { tls, sentinelTLS, sentinels } = options as RedisOptions;
+  for (const [name, each] of Object.entries({ tls, sentinelTLS })) {
+    if (isObject(each)) refuseHidden(`${label}.${name}`, each);
+  }
+  if (!Array.isArray(sentinels)) return;
+  refuseHoles(`${label}.sentinels`, sentinels);
+  sentinels.forEach((each: unknown, i) => isObject(each) && refuseHidden(`${label}.sentinels[${i}]`, each));
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const isClusterClient = (connection: unknown): connection is Cluster =>
+  isObject(connection) && 'isCluster' in connection && connection.isCluster === true;
+
+const isClusterAddress = (connection: unknown): connection is { cluster: unknown; options?: unknown } =>
+  isObject(connection) && 'cluster' in connection && !('duplicate' in connection);
+
+function readClusterAddress(written: { cluster: unknown; options?: unknown }): RedisClusterOption {
+  refuseHidden('connection', written);
+  const { cluster, options, ...rest } = written;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    throw new LockConfigError(
+      `connection.${oneLine(unknown)} is not known beside connection.cluster: what is for all nodes belongs in ` +
+        'connection.options.redisOptions, the rest of what ioredis takes in connection.options.',
+    );
+  }
+  const isNode = (node: unknown): node is ClusterNode =>
+    ['string', 'number', 'object'].includes(typeof node) && node !== null;
+  if (Array.isArray(cluster)) refuseHoles('connection.cluster', cluster);
+  if (!Array.isArray(cluster) || cluster.length === 0 || !cluster.every(isNode)) {
+    throw new LockConfigError(
+      "connection.cluster must be a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379'].",
+    );
+  }
+  cluster.forEach((node: ClusterNode, i) => {
+    if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
+    if (isObject(node)) refuseHiddenWithin(`connection.cluster[${i}]`, node);
+  });
+  if (options !== undefined && !isObject(options)) {
+    throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
+  }
+  const read = (options ?? {}) as ClusterOptions;
+  refuseHidden('connection.options', read);
+  const { redisOptions } = read as { redisOptions?: unknown };
+  if (redisOptions !== undefined) {
+    if (!isObject(redisOptions)) {
+      throw new LockConfigError(
+        'connection.options.redisOptions must be what ioredis takes for each node, such as { password }.',
+      );
+    }
+    refuseHiddenWithin('connection.options.redisOptions', redisOptions);
+  }
+  refuseSlotPrefix(read);
+  return { cluster, options: read };
+}
+
+function readClusterClient(connection: Cluster): Cluster {
+  refuseSlotPrefix(connection.options);
+  return connection;
+}
+
+/** Braces before all keys would put all locks in one slot, and their messages in others. */
+function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
+  const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
+  if (!prefix.includes('{')) return;
+  throw new LockConfigError(
+    `the keyPrefix of the Cluster's client is ${quote(prefix)}, which would put all locks in one slot: leave the braces out.`,
+  );
+}
+
+/** Passwords stay out of messages, so the URL itself is not repeated. */
+function readConnectionUrl(url: string): string {
+  if (!isRedisUrl(url)) {
+    throw new LockConfigError(
+      "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; " +
+        "for a socket write { path: '/tmp/redis.sock' }.",
+    );
+  }
+  if (!URL.canParse(url)) {
+    throw new LockConfigError(
+      "connection is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded.",
+    );
+  }
+  const { pathname, search, hash } = new URL(url);
+  // Where a password is not encoded a URL ends too early: the rest of it would be a port, a path or a host, and be printed.
+  if (`${pathname}${search}${hash}`.includes('@')) {
+    throw new LockConfigError(
+      'connection is a URL with an @ behind its host: percent-encode what is special in user and password, such as ' +
+        '%40 for @, %2F for /, %3F for ? and %23 for #.',
+    );
+  }
+  return url;
+}

@@ -1,0 +1,80 @@
+import type { ModulesContainer } from '@nestjs/core';
+import { LockConfigError } from '../errors/index.js';
+import { declaredConnections } from '../decorators/method-lock-metadata.js';
+import { isRequestHandler, lockedHandler } from '../interceptors/request-handler.js';
+import type { LockService } from '../service/lock.service.js';
+import type { LockRegistry } from './redis-lock.registry.js';
+import { getLockServiceToken } from './redis-lock.tokens.js';
+
+type Provider = { metatype: unknown; instance: unknown };
+
+/** Looks, once at boot, at everything that has locked methods. */
+export class LockExplorer {
+  readonly #modules: ModulesContainer;
+
+  constructor(
+    modules: ModulesContainer,
+    private readonly registry: LockRegistry,
+  ) {
+    this.#modules = modules;
+  }
+
+  /**
+   * Looks at classes rather than instances, so that it sees what is made only on request, too.
+   * @throws LockConfigError for a method that names an instance which does not exist
+   */
+  refuseUnknownConnections(): void {
+    const names = this.registry.names();
+    for (const { metatype, instance } of this.providers()) {
+      for (const { connection, site } of declaredConnections(classOf(instance) ?? metatype)) {
+        if (!names.includes(connection)) throw new LockConfigError(`${site}: ${this.registry.unknownName(connection)}`);
+      }
+    }
+  }
+
+  /**
+   * Only request handlers have interceptors around them: on any other method `@UseLock` would lock nothing.
+   * @throws LockConfigError for one that is certainly no handler
+   */
+  refuseLocksWithoutInterceptor(): void {
+    for (const { metatype, instance } of this.providers()) {
+      const type = classOf(instance) ?? metatype;
+      for (const { handler, site } of declaredConnections(type)) {
+        const method = handler === undefined ? undefined : lockedHandler(type, handler);
+        if (method === undefined || isRequestHandler(type, method)) continue;
+        throw new LockConfigError(
+          `${site}: this is no request handler, so no interceptor runs and nothing would be locked: ` +
+            'write @DistributedLock instead.',
+        );
+      }
+    }
+  }
+
+  /**
+   * Gives the service to instances that Nest did not make: those of `useFactory` and `useValue` have no property
+   * injection.
+   */
+  assign(name: string, service: LockService): void {
+    const token = getLockServiceToken(name);
+    for (const { instance } of this.providers()) {
+      const type = classOf(instance);
+      if (!declaredConnections(type).some(({ connection }) => connection === name)) continue;
+      // One that is frozen stays without, and its locked methods say so when they are called.
+      Reflect.set(instance as object, token, service);
+    }
+  }
+
+  private *providers(): Iterable<Provider> {
+    for (const module of this.#modules.values()) {
+      yield* module.providers.values();
+      yield* module.controllers.values();
+      yield* module.injectables.values(); // guards, pipes, interceptors
+    }
+  }
+}
+
+function classOf(instance: unknown): unknown {
+  if (typeof instance !== 'object' || instance === null) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(instance);
+  return typeof prototype === 'object' && prototype !== null ? prototype.constructor : undefined;
+}

@@ -1,0 +1,51 @@
+import type { BeforeApplicationShutdown, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { LockLogger } from '../common/logger.js';
+import { isLockConfigError } from '../errors/index.js';
+import type { LockService } from '../service/lock.service.js';
+import type { LockExplorer } from './redis-lock.explorer.js';
+import type { LockRegistry } from './redis-lock.registry.js';
+
+/**
+ * Starts and ends one instance with its application.
+ *
+ * The order at shutdown is Nest's: requests are still in flight in `onModuleDestroy` and `beforeApplicationShutdown`, and
+ * have ended before `onApplicationShutdown`. So first nobody may wait any more, and only then everything is given back.
+ * Nest calls these hooks from `app.close()`, and on signals after `app.enableShutdownHooks()`.
+ */
+export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
+  constructor(
+    private readonly name: string,
+    /** In tests a stand-in, which need not have more than what is called. */
+    private readonly service: LockService | Partial<LockService>,
+    private readonly registry: LockRegistry,
+    private readonly explorer: LockExplorer,
+    private readonly logger: LockLogger,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    this.registry.refuseDuplicates();
+    this.explorer.refuseUnknownConnections();
+    this.explorer.refuseLocksWithoutInterceptor();
+    this.explorer.assign(this.name, this.service as LockService);
+    await this.start();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.service.stopWaiting?.();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.service.close?.();
+  }
+
+  /** An application need not wait for its Redis: until that is there, acquiring fails with a LockStoreError. */
+  private async start(): Promise<void> {
+    try {
+      await this.service.start?.();
+    } catch (error) {
+      if (isLockConfigError(error)) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      this.logger.error(`Redis cannot be reached, so nothing can be locked until it can: ${reason}`);
+    }
+  }
+}

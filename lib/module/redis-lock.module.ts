@@ -1,0 +1,175 @@
+import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
+import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { describe } from '../common/describe.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
+import { LockConfigError } from '../errors/index.js';
+import { RequestContextInterceptor } from '../interceptors/request-context.interceptor.js';
+import { LockService } from '../service/lock.service.js';
+import { createLockService } from './redis-lock.composition.js';
+import { LockExplorer } from './redis-lock.explorer.js';
+import { LockLifecycle } from './redis-lock.lifecycle.js';
+import {
+  refuseUnknownAsyncOptions,
+  type RedisLockModuleAsyncOptions,
+  type RedisLockOptionsFactory,
+} from './redis-lock.async-options.js';
+import {
+  MODULE_OPTIONS,
+  readInstanceName,
+  readIsGlobal,
+  resolveModuleOptions,
+  type RedisLockRootOptions,
+  type ResolvedModuleOptions,
+} from './redis-lock.options.js';
+import { LockRegistry } from './redis-lock.registry.js';
+import {
+  DEFAULT_INSTANCE,
+  getLockServiceToken,
+  INSTANCE_NAME,
+  INSTANCE_OPTIONS,
+  LOCK_REGISTRY,
+} from './redis-lock.tokens.js';
+
+const logger = new Logger('RedisLock');
+
+/**
+ * Sets up locks on one Redis. Import it once in the root module:
+ *
+ * ```ts
+ * @Module({ imports: [RedisLockModule.forRoot({ connection: 'redis://localhost:6379' })] })
+ * ```
+ *
+ * It connects while the application starts, which waits for that at most `commandTimeout`. When Redis cannot be reached
+ * the application starts all the same: an error is logged, and locks fail with `LockStoreError` until it can. At
+ * `app.close()`, and on signals after `app.enableShutdownHooks()`, nobody may wait any more, holders are given
+ * `shutdownTimeout`, and what they leave is released.
+ */
+@Module({})
+export class RedisLockModule {
+  /** @throws LockConfigError for an option that cannot be used */
+  static forRoot(options: RedisLockRootOptions = {}): DynamicModule {
+    const resolved = resolveModuleOptions(options);
+    return instance(
+      resolved.name,
+      readIsGlobal(options.isGlobal),
+      [],
+      [{ provide: INSTANCE_OPTIONS, useValue: resolved }],
+    );
+  }
+
+  /**
+   * Like `forRoot`, with options that other providers make. The application does not start when they cannot be used.
+   * @throws LockConfigError unless exactly one of `useFactory`, `useClass` and `useExisting` is given
+   */
+  static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
+    refuseUnknownAsyncOptions(options);
+    const name = readInstanceName(options.name);
+    const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
+    return instance(name, readIsGlobal(options.isGlobal), options.imports ?? [], providers);
+  }
+}
+
+function instance(
+  name: string,
+  isGlobal: boolean,
+  imports: NonNullable<DynamicModule['imports']>,
+  optionsProviders: Provider[],
+): DynamicModule {
+  const token = getLockServiceToken(name);
+  const services = serviceProviders(name, token);
+  return {
+    module: RedisLockModule,
+    global: isGlobal,
+    imports,
+    providers: [
+      ...optionsProviders,
+      ...services,
+      { provide: INSTANCE_NAME, useValue: name },
+      { provide: APP_INTERCEPTOR, useClass: RequestContextInterceptor },
+      {
+        provide: LOCK_REGISTRY,
+        inject: [ModulesContainer, ModuleRef],
+        useFactory: (modules: ModulesContainer, moduleRef: ModuleRef) => new LockRegistry(modules, moduleRef),
+      },
+      {
+        provide: LockLifecycle,
+        inject: [token, LOCK_REGISTRY, ModulesContainer],
+        useFactory: (service: LockService, registry: LockRegistry, modules: ModulesContainer) =>
+          new LockLifecycle(name, service, registry, new LockExplorer(modules, registry), logger),
+      },
+    ],
+    exports: [token, LOCK_REGISTRY, ...(name === DEFAULT_INSTANCE ? [LockService] : [])],
+  };
+}
+
+/**
+ * The class is what people inject and override in tests, the token what decorated methods ask for. The token is the
+ * alias, so that `overrideProvider(LockService)` reaches them, too.
+ */
+function serviceProviders(name: string, token: InjectionToken): Provider[] {
+  const provide = name === DEFAULT_INSTANCE ? LockService : token;
+  const service: Provider = {
+    provide,
+    inject: [INSTANCE_OPTIONS],
+    useFactory: (options: ResolvedModuleOptions) => createLockService(options, logger),
+  };
+  return provide === token ? [service] : [service, { provide: token, useExisting: LockService }];
+}
+
+function optionsProviders(name: string, options: RedisLockModuleAsyncOptions): Provider[] {
+  const { useFactory, useClass, useExisting, inject = [] } = options;
+  if ([useFactory, useClass, useExisting].filter((given) => given !== undefined).length !== 1) {
+    throw new LockConfigError('RedisLockModule.forRootAsync takes one of useFactory, useClass and useExisting.');
+  }
+  const resolve = (written: unknown): ResolvedModuleOptions => resolveNamed(name, written);
+
+  if (useFactory !== undefined) {
+    return [
+      {
+        provide: INSTANCE_OPTIONS,
+        inject,
+        useFactory: async (...args: unknown[]) => resolve(await useFactory(...args)),
+      },
+    ];
+  }
+  const factory = useClass ?? (useExisting as InjectionToken<RedisLockOptionsFactory>);
+  const made: Provider = {
+    provide: INSTANCE_OPTIONS,
+    inject: [factory],
+    useFactory: async (maker: unknown) => resolve(await optionsFactory(maker, useClass).createRedisLockOptions()),
+  };
+  return useClass === undefined ? [made] : [made, useClass];
+}
+
+function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOptionsFactory {
+  if (typeof (maker as Partial<RedisLockOptionsFactory> | null | undefined)?.createRedisLockOptions === 'function') {
+    return maker as RedisLockOptionsFactory;
+  }
+  const what = useClass === undefined ? 'what useExisting names' : `the class ${useClass.name} of useClass`;
+  throw new LockConfigError(
+    `RedisLockModule.forRootAsync: ${what} has no method createRedisLockOptions() that returns the options.`,
+  );
+}
+
+/** The module stands before its options are made, so its name and whether it is global cannot come from them. */
+function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
+  if (typeof made !== 'object' || made === null) {
+    throw new LockConfigError(
+      `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
+    );
+  }
+  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
+  const written: RedisLockRootOptions = made;
+  if (written.isGlobal !== undefined) {
+    throw new LockConfigError(
+      'isGlobal comes too late here: write it beside the factory: forRootAsync({ isGlobal, … }).',
+    );
+  }
+  if (written.name !== undefined && readInstanceName(written.name) !== name) {
+    throw new LockConfigError(
+      `the options of RedisLockModule '${name}' have the name '${written.name}': ` +
+        `write it beside the factory instead: forRootAsync({ name: '${written.name}', … }).`,
+    );
+  }
+  return resolveModuleOptions({ ...written, name });
+}

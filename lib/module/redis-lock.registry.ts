@@ -1,0 +1,62 @@
+import type { ModuleRef, ModulesContainer } from '@nestjs/core';
+import { withoutLogin } from '../common/credentials.js';
+import type { LockServices } from '../decorators/injected-service.js';
+import { LockConfigError } from '../errors/index.js';
+import type { LockService } from '../service/lock.service.js';
+import { DEFAULT_INSTANCE, getLockServiceToken, INSTANCE_NAME } from './redis-lock.tokens.js';
+
+/**
+ * Knows all instances of one application, also those that another copy of this package made. It reads them from the
+ * application's own container: several applications in a process never see each other.
+ */
+export class LockRegistry implements LockServices {
+  private readonly services = new Map<string, LockService>();
+  // Instances with locked methods refer to this, and whoever prints one is not to print the whole application.
+  readonly #modules: ModulesContainer;
+  readonly #moduleRef: ModuleRef;
+
+  constructor(modules: ModulesContainer, moduleRef: ModuleRef) {
+    this.#modules = modules;
+    this.#moduleRef = moduleRef;
+  }
+
+  /** The names of all instances, one for each time the module was set up. */
+  names(): string[] {
+    return [...this.#modules.values()].flatMap((module) => {
+      const name: unknown = module.providers.get(INSTANCE_NAME)?.instance;
+      return typeof name === 'string' ? [name] : [];
+    });
+  }
+
+  /** The service of an instance, or what stands for it in a test. */
+  service(name: string): LockService {
+    const known = this.services.get(name);
+    if (known !== undefined) return known;
+    if (!this.names().includes(name)) throw new LockConfigError(this.unknownName(name));
+    const service = this.#moduleRef.get<LockService>(getLockServiceToken(name), { strict: false });
+    this.services.set(name, service);
+    return service;
+  }
+
+  unknownName(given: string): string {
+    const name = withoutLogin(given);
+    const known = this.names().map((each) => `'${each}'`);
+    const remedy =
+      name === DEFAULT_INSTANCE
+        ? 'import RedisLockModule.forRoot() without a name, or name one of these as connection'
+        : `import RedisLockModule.forRoot({ name: '${name}' })`;
+    return `there is no RedisLockModule named '${name}': ${remedy}. Known: ${known.join(', ') || 'none'}.`;
+  }
+
+  /** @throws LockConfigError when two instances have one name, so that nobody could tell which one is meant */
+  refuseDuplicates(): void {
+    const names = this.names();
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice === undefined) return;
+    throw new LockConfigError(
+      twice === DEFAULT_INSTANCE
+        ? "RedisLockModule is set up twice without a name: call forRoot() once, and give others a name: forRoot({ name: 'jobs' })."
+        : `RedisLockModule is set up twice with the name '${twice}': every instance needs a name of its own.`,
+    );
+  }
+}

@@ -1,0 +1,29 @@
+import { refuseUrls } from '../common/refuse-urls.js';
+
+/** The name of the instance that has no name. */
+export const DEFAULT_INSTANCE = 'default';
+
+/**
+ * The token under which a `LockService` is provided. A symbol by description, so that two loaded copies of this package
+ * agree on it; and the description is what Nest prints when nobody provides it.
+ *
+ * In a unit test it takes a stand-in: `{ provide: getLockServiceToken(), useValue: { run: (key, task) => task() } }`.
+ * @throws LockConfigError for a URL: its password would be printed wherever the token is
+ */
+export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
+  refuseUrls('getLockServiceToken', name);
+  return Symbol.for(
+    name === DEFAULT_INSTANCE
+      ? 'LockService: import RedisLockModule.forRoot()'
+      : `LockService '${name}': import RedisLockModule.forRoot({ name: '${name}' })`,
+  );
+}
+
+/** Provides what an application knows of all its instances (`LockRegistry`). */
+export const LOCK_REGISTRY: unique symbol = Symbol.for('RedisLockModule: import RedisLockModule.forRoot()');
+
+/** Provides the name of an instance within its module; by it the registry finds all of them. */
+export const INSTANCE_NAME = Symbol.for('nestjs-redis-locks:instance-name');
+
+/** Provides the resolved options of an instance within its module. */
+export const INSTANCE_OPTIONS = Symbol.for('nestjs-redis-locks:instance-options');

@@ -1,0 +1,86 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { refuseUrls } from '../../common/refuse-urls.js';
+import type { Duration } from '../../common/duration.js';
+import type { LockServices } from '../../decorators/injected-service.js';
+import type { LockHealth } from '../../service/lock-health.js';
+import { readDuration, refuseUnknownOptions } from '../../options/option-readers.js';
+import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
+
+/** How `LockHealthIndicator.check` looks, and what it takes for ill. */
+export interface LockHealthCheckOptions {
+  /** The name of the module instance. Default: the one without a name. */
+  instance?: string;
+  /** How long Redis may take to answer, in milliseconds or `'1s'`. Default: the module's `commandTimeout` (5 s). */
+  timeout?: Duration;
+  /**
+   * By how much a renewal may be late, in milliseconds or `'5s'`. Default: a third of the module's `lockWatchdogTimeout`
+   * (10 s), half of the time until a lease that is not renewed ends.
+   */
+  maxWatchdogLag?: Duration;
+}
+
+/** What a check found, as Terminus tells it. Times are in ms. */
+export interface LockHealthReport {
+  readonly status: 'up' | 'down';
+  readonly connection: 'up' | 'down';
+  readonly subscription: 'up' | 'down';
+  readonly watchdog: 'up' | 'down';
+  readonly watchdogLag: number;
+  readonly roundTrip?: number;
+  readonly held: number;
+  /** What is down. */
+  readonly message?: string;
+}
+
+/**
+ * A health indicator for `@nestjs/terminus` (11 and 12). Make it a provider, and
+ *
+ * ```ts
+ * health.check([() => locks.check('locks', { timeout: '1s' })])
+ * ```
+ *
+ * It is down when Redis does not answer, when messages are not heard, or when renewals are late.
+ */
+@Injectable()
+export class LockHealthIndicator {
+  constructor(@Inject(LOCK_REGISTRY) private readonly services: LockServices) {}
+
+  /** @throws LockConfigError for an option that cannot be used, or an instance that there is not */
+  async check<const Key extends string = 'locks'>(
+    key: Key = 'locks' as Key,
+    options: LockHealthCheckOptions = {},
+  ): Promise<Record<Key, LockHealthReport>> {
+    refuseUnknownOptions('check', options, ['instance', 'timeout', 'maxWatchdogLag']);
+    const { instance = DEFAULT_INSTANCE, timeout, maxWatchdogLag } = options;
+    refuseUrls('instance', instance);
+    const service = this.services.service(instance);
+    const most =
+      maxWatchdogLag === undefined
+        ? service.defaults.lockWatchdogTimeout / 3
+        : readDuration('maxWatchdogLag', maxWatchdogLag);
+    const health = await service.health(timeout === undefined ? {} : { timeout });
+    return { [key]: reportOf(health, most) } as Record<Key, LockHealthReport>;
+  }
+}
+
+function reportOf(health: LockHealth, maxWatchdogLag: number): LockHealthReport {
+  const { reachable, error, roundTrip, subscribed, watchdogLag, held } = health;
+  const inTime = watchdogLag <= maxWatchdogLag;
+  const faults = [
+    reachable ? [] : [error ?? 'Redis does not answer'],
+    subscribed ? [] : ['messages of Redis are not heard, so nobody can wait for a lock'],
+    inTime ? [] : [`renewals are ${Math.round(watchdogLag)} ms late, so locks may be lost`],
+  ].flat();
+  return {
+    status: upIf(faults.length === 0),
+    connection: upIf(reachable),
+    subscription: upIf(subscribed),
+    watchdog: upIf(inTime),
+    watchdogLag: Math.round(watchdogLag),
+    ...(roundTrip === undefined ? {} : { roundTrip: Math.round(roundTrip * 10) / 10 }),
+    held,
+    ...(faults.length === 0 ? {} : { message: faults.join('; ') }),
+  };
+}
+
+const upIf = (well: boolean): 'up' | 'down' => (well ? 'up' : 'down');

@@ -1,0 +1,101 @@
+import type { AcquiredLock, LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
+import type { LockLostEvent, LockReleasedEvent, LockUnreleasedEvent } from '../../engine/lock-event.js';
+import { isLockError, isLockTimeoutError } from '../../errors/index.js';
+import { listenToAcquisitions, listenToEvents } from './listen.js';
+import { MANUAL, type Labels, type MEASURES } from './measures.js';
+
+/** Takes a value down: seconds of a duration, what is added to a count or a level. */
+export type Recorder = (measure: keyof typeof MEASURES, value: number, labels: Labels) => void;
+
+/** How a call that asked for a lock has ended. */
+export type Outcome = 'acquired' | 'timeout' | 'failed' | 'aborted';
+
+/** Measures all locks of this process, until what it answers is called. */
+export function measureLocks(record: Recorder): () => void {
+  const stops = [measureAcquisitions(record), measureHolds(record), countEvents(record)];
+  return () => stops.forEach((stop) => stop());
+}
+
+function measureAcquisitions(record: Recorder): () => void {
+  // Those that were asked before anybody listened are not known, and not counted when they end.
+  const asked = new WeakMap<LockAcquisition, number>();
+  return listenToAcquisitions({
+    asked(acquisition) {
+      asked.set(acquisition, performance.now());
+      record('waiting', 1, labelsOf(acquisition));
+    },
+    answered(acquisition) {
+      const since = asked.get(acquisition);
+      if (since === undefined) return;
+      const labels = labelsOf(acquisition);
+      record('waiting', -1, labels);
+      record('acquire', inSeconds(performance.now() - since), {
+        ...labels,
+        'lock.outcome': outcomeOf(acquisition),
+      });
+    },
+  });
+}
+
+function measureHolds(record: Recorder): () => void {
+  const held = new Set<string>();
+  const ended = (event: LockDiagnostics<LockReleasedEvent | LockUnreleasedEvent | LockLostEvent>): void => {
+    const labels = labelsOf(event);
+    record('hold', inSeconds(event.held), { ...labels, 'lock.outcome': event.type });
+    if (held.delete(holdIdOf(event))) record('held', -1, labels);
+  };
+  return listenToEvents({
+    acquired(event) {
+      held.add(holdIdOf(event));
+      record('held', 1, labelsOf(event));
+    },
+    released: ended,
+    unreleased: ended,
+    lost: ended,
+  });
+}
+
+function countEvents(record: Recorder): () => void {
+  return listenToEvents({
+    contended: (event) => record('contended', 1, labelsOf(event)),
+    acquired(event) {
+      if (!event.contended) return;
+      const labels = labelsOf(event);
+      record('handoffs', 1, labels);
+      record('wait', inSeconds(event.waited), { ...labels, 'lock.outcome': 'acquired' });
+    },
+    timeout: (event) => record('wait', inSeconds(event.waited), { ...labelsOf(event), 'lock.outcome': event.type }),
+    renewed: (event) => record('renewals', 1, labelsOf(event)),
+    lost: (event) => record('lost', 1, labelsOf(event)),
+  });
+}
+
+/** What a lock is told apart by in measurements. */
+export const labelsOf = ({
+  instance,
+  pattern = MANUAL,
+  lockType,
+}: Pick<LockAcquisition, 'instance' | 'pattern' | 'lockType'>): Labels => ({
+  'lock.instance': instance,
+  'lock.pattern': pattern,
+  'lock.type': lockType,
+});
+
+/** No two holds of a key have the same token. */
+export const holdIdOf = (hold: {
+  readonly instance: string;
+  readonly key: string;
+  readonly fencingToken: number;
+}): string => `${hold.instance} ${hold.fencingToken} ${hold.key}`;
+
+/** The ids of all holds that an acquisition has got. */
+export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens }: AcquiredLock): string[] =>
+  [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken }));
+
+export function outcomeOf({ result, error }: LockAcquisition): Outcome {
+  if (result !== undefined) return 'acquired';
+  if (isLockTimeoutError(error)) return 'timeout';
+  return isLockError(error) ? 'failed' : 'aborted';
+}
+
+const inSeconds = (ms: number): number => ms / 1_000;

@@ -1,0 +1,92 @@
+import type { LockAcquisition } from '../diagnostics/index.js';
+import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
+import { readFlag, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { listenToAcquisitions, listenToEvents } from './listen.js';
+
+/** What is asked of a tracer: `Tracer` of `@opentelemetry/api` is one. */
+export interface LockTracer {
+  startSpan(name: string, options?: { attributes?: Record<string, string | string[]> }): LockSpan;
+}
+
+/** What is asked of a span. */
+export interface LockSpan {
+  setAttribute(name: string, value: string): unknown;
+  /** 2 is an error. */
+  setStatus(status: { code: 2; message?: string }): unknown;
+  end(): void;
+}
+
+/** The options of `openTelemetrySpans`. */
+export interface LockSpanOptions {
+  /** Whether spans carry the keys as they are (`lock.keys`). Default `true`; say `false` where keys are personal data. */
+  keys?: boolean;
+}
+
+/** OpenTelemetry's SpanStatusCode.ERROR. */
+const ERROR = 2;
+
+/**
+ * Makes spans of all locks of this process, until what it answers is called: `lock acquire` while a lock is asked for, and
+ * `lock hold` while it is held. Both are children of the span in which the lock is asked for.
+ *
+ * ```ts
+ * const stop = openTelemetrySpans(trace.getTracer('nestjs-redis-locks')); // trace of @opentelemetry/api
+ * ```
+ * @throws LockConfigError for an option that cannot be used
+ */
+export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions = {}): () => void {
+  refuseUnknownOptions('openTelemetrySpans', options, ['keys']);
+  const keys = readFlag('keys', options.keys ?? true);
+  refuseWithoutMethods('the tracer of openTelemetrySpans', tracer, ['startSpan'], 'trace.getTracer(…)');
+  const acquiring = new WeakMap<LockAcquisition, LockSpan>();
+  const holding = new Map<string, LockSpan>();
+
+  const start = (name: string, acquisition: LockAcquisition): LockSpan =>
+    tracer.startSpan(name, {
+      attributes: { ...labelsOf(acquisition), ...(keys ? { 'lock.keys': [...acquisition.keys] } : {}) },
+    });
+  const endHold = (id: string, outcome: string, reason?: string): void => {
+    const span = holding.get(id);
+    if (span === undefined) return;
+    holding.delete(id);
+    if (reason !== undefined) span.setStatus({ code: ERROR, message: reason });
+    end(span, outcome);
+  };
+
+  const stops = [
+    listenToAcquisitions({
+      asked: (acquisition) => void acquiring.set(acquisition, start('lock acquire', acquisition)),
+      answered(acquisition) {
+        const span = acquiring.get(acquisition);
+        if (span === undefined) return;
+        const outcome = outcomeOf(acquisition);
+        // To be told that others have the lock is no error; whoever takes it for one has a span of its own.
+        if (outcome === 'failed') span.setStatus({ code: ERROR, message: messageOf(acquisition.error) });
+        end(span, outcome);
+        const { result } = acquisition;
+        // One that is lost already has had its last event.
+        if (result?.isHeld !== true) return;
+        for (const id of holdIdsOf(acquisition, result)) {
+          if (!holding.has(id)) holding.set(id, start('lock hold', acquisition));
+        }
+      },
+    }),
+    listenToEvents({
+      released: (event) => endHold(holdIdOf(event), event.type),
+      unreleased: (event) => endHold(holdIdOf(event), event.type, event.reason),
+      lost: (event) => endHold(holdIdOf(event), event.type, event.reason),
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+    for (const span of holding.values()) span.end();
+    holding.clear();
+  };
+}
+
+function end(span: LockSpan, outcome: string): void {
+  span.setAttribute('lock.outcome', outcome);
+  span.end();
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

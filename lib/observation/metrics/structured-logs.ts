@@ -1,0 +1,48 @@
+import type { LockDiagnostics } from '../diagnostics/index.js';
+import type { LockEvent } from '../../engine/lock-event.js';
+import { readWords, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { listenToEvents } from './listen.js';
+
+/** What writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
+export interface StructuredLogger {
+  debug(line: object): void;
+  warn(line: object): void;
+}
+
+/** The options of `structuredLogs`. */
+export interface StructuredLogOptions {
+  /** Of which events there is a line. Default: of all. */
+  types?: ReadonlyArray<LockEvent['type']>;
+}
+
+const TYPES: ReadonlyArray<LockEvent['type']> = [
+  ...(['contended', 'acquired', 'timeout', 'renewed', 'released', 'unreleased', 'lost'] as const),
+];
+
+/** What an operator should look into. All else is the life of a lock, and goes to `debug`. */
+const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['unreleased', 'lost']);
+
+/**
+ * Writes a line, an object, for each event of all locks of this process, until what it answers is called:
+ * `{ event: 'lock.released', instance, key, owner, lockType, pattern, fencingToken, held }`. Times are in ms.
+ * @throws LockConfigError for an option that cannot be used
+ */
+export function structuredLogs(logger: StructuredLogger, options: StructuredLogOptions = {}): () => void {
+  refuseUnknownOptions('structuredLogs', options, ['types']);
+  const types = options.types === undefined ? TYPES : readWords('types', options.types, TYPES);
+  refuseWithoutMethods('the logger of structuredLogs', logger, ['debug', 'warn'], "Nest's Logger, or pino");
+  const write = (event: LockDiagnostics): void => {
+    const level = WARNINGS.has(event.type) ? 'warn' : 'debug';
+    logger[level](lineOf(event));
+  };
+  return listenToEvents(Object.fromEntries(types.map((type) => [type, write])));
+}
+
+function lineOf({ type, ...facts }: LockDiagnostics): object {
+  const known = Object.entries(facts).filter(([, value]) => value !== undefined);
+  return { event: `lock.${type}`, ...Object.fromEntries(known.map(([name, value]) => [name, rounded(value)])) };
+}
+
+/** Microseconds are enough. Tokens are whole, and so large that rounding would change them. */
+const rounded = (value: unknown): unknown =>
+  typeof value !== 'number' || Number.isInteger(value) ? value : Math.round(value * 1_000) / 1_000;

@@ -1,0 +1,148 @@
+import { inspect, type InspectOptions } from 'node:util';
+import { outside } from '../../common/outside.js';
+import type { Duration } from '../../common/duration.js';
+import type { LockLostError } from '../../errors/index.js';
+import type { LockLostListener } from '../../options/acquire-options.js';
+import type { KeyHandle, OwnHandle } from './own-handle.js';
+
+/** The handle of several locks that were taken together: it is held as long as all of them are. */
+export class HeldLocks implements OwnHandle {
+  onReleased: (() => void) | undefined;
+  readonly keys: readonly string[];
+  private over = false;
+  private lostSignal: AbortSignal | undefined;
+  private released: Promise<boolean> | undefined;
+
+  constructor(private readonly parts: readonly KeyHandle[]) {
+    this.keys = parts.map(({ key }) => key);
+  }
+
+  get key(): string {
+    return this.first.key;
+  }
+
+  get owner(): string {
+    // Asked of each, so that each knows that its owner is known.
+    const [owner] = this.parts.map((part) => part.owner);
+    return owner!;
+  }
+
+  get type(): KeyHandle['type'] {
+    return this.first.type;
+  }
+
+  get fencingToken(): number {
+    return this.first.fencingToken;
+  }
+
+  get fencingTokens(): ReadonlyMap<string, number> {
+    return new Map(this.parts.map(({ key, fencingToken }) => [key, fencingToken]));
+  }
+
+  get signal(): AbortSignal {
+    this.lostSignal ??= AbortSignal.any(this.parts.map(({ signal }) => signal));
+    return this.lostSignal;
+  }
+
+  get isHeld(): boolean {
+    return !this.over && this.parts.every(({ isHeld }) => isHeld);
+  }
+
+  get isReleased(): boolean {
+    return this.over;
+  }
+
+  get isAbandoned(): boolean {
+    return this.parts.some(({ isAbandoned }) => isAbandoned);
+  }
+
+  get holdCount(): number {
+    return this.isHeld ? Math.min(...this.parts.map(({ holdCount }) => holdCount)) : 0;
+  }
+
+  get loss(): LockLostError | undefined {
+    return this.parts.find(({ loss }) => loss !== undefined)?.loss;
+  }
+
+  remainingTime(): number {
+    return Math.min(...this.parts.map((part) => part.remainingTime()));
+  }
+
+  assertHeld(): void {
+    for (const part of this.parts) part.assertHeld();
+  }
+
+  async verify(): Promise<void> {
+    await Promise.all(this.parts.map((part) => part.verify()));
+  }
+
+  async extend(lease: Duration): Promise<void> {
+    await Promise.all(this.parts.map((part) => part.extend(lease)));
+  }
+
+  release(): Promise<boolean> {
+    this.released ??= outside(() => this.giveBack());
+    return this.released;
+  }
+
+  releaseShare(): boolean {
+    return false;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end();
+    await Promise.all(this.parts.map((part) => part[Symbol.asyncDispose]()));
+  }
+
+  part(key: string): KeyHandle | undefined {
+    return this.parts.find((part) => part.key === key);
+  }
+
+  onLost(listener: LockLostListener): void {
+    // Not by itself: what is lost must not keep alive a handle that was dropped.
+    const self = new WeakRef(this);
+    let told = false;
+    for (const part of this.parts) {
+      part.onLost((error, handle) => {
+        if (told) return undefined;
+        told = true;
+        return listener(error, self.deref() ?? handle);
+      });
+    }
+  }
+
+  guardAgainstDropping(): this {
+    for (const part of this.parts) part.guardAgainstDropping();
+    return this;
+  }
+
+  abandon(why: string): void {
+    for (const part of this.parts) part.abandon(why);
+  }
+
+  toJSON(): object {
+    const { keys, owner, isHeld } = this;
+    return { keys, owner, fencingTokens: Object.fromEntries(this.fencingTokens), isHeld };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `LockHandle ${inspect(this.toJSON(), options)}`;
+  }
+
+  private get first(): KeyHandle {
+    return this.parts[0]!;
+  }
+
+  private async giveBack(): Promise<boolean> {
+    this.end();
+    const results = await Promise.allSettled(this.parts.map((part) => part.release()));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    return results.every((result) => result.status === 'fulfilled' && result.value);
+  }
+
+  private end(): void {
+    if (this.over) return;
+    this.over = true;
+    this.onReleased?.();
+  }
+}

@@ -1,0 +1,94 @@
+import type { Duration } from '../../common/duration.js';
+import type { StoredLock } from '../../engine/lock-engine.js';
+import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
+import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
+import type { LockHandle } from '../handles/lock-handle.js';
+import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
+import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
+
+const CALL_OPTIONS = [
+  'expire',
+  'maxRenewTimes',
+  'waitTimeout',
+  'signal',
+  'holdAtLeast',
+  'replicas',
+  'onLost',
+] satisfies Array<keyof SemaphoreCallOptions>;
+
+/** What a `Semaphore` object asks of the service. */
+export interface SemaphoreService {
+  acquire(key: string, options: AcquireOptions, units: number): Promise<LockHandle>;
+  tryAcquire(key: string, options: AcquireOptions, units: number): Promise<LockHandle | null>;
+  run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions, units: number): Promise<T>;
+  inspect(key: string): Promise<StoredLock>;
+  setPermits(key: string, permits: number): Promise<void>;
+}
+
+/** What a `Semaphore` object was made with. */
+export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
+
+/** The semaphore shape over the service: holds that are permits. */
+export class DefaultSemaphore implements Semaphore {
+  constructor(
+    private readonly service: SemaphoreService,
+    readonly key: string,
+    private readonly terms: SemaphoreTerms,
+  ) {}
+
+  async acquire(permits = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
+    refuseUnknownOptions('semaphore.acquire', options, CALL_OPTIONS);
+    return this.service.acquire(this.key, { ...options, ...(await this.asked(permits)) }, permits);
+  }
+
+  async tryAcquire(permits = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
+    const options = { waitTimeout: waitTime, expire: leaseTime, ...(await this.asked(permits)) };
+    return this.service.tryAcquire(this.key, options, permits);
+  }
+
+  async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
+    if (typeof task !== 'function') {
+      throw new LockConfigError(
+        'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
+      );
+    }
+    refuseUnknownOptions('semaphore.run', options, [...CALL_OPTIONS, 'units']);
+    const { units = 1, ...rest } = options;
+    return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) }, units);
+  }
+
+  async release(handle: LockHandle): Promise<void> {
+    if (typeof handle !== 'object' || handle === null || typeof handle.release !== 'function') {
+      throw new LockConfigError('semaphore.release takes the handle that acquire gave.');
+    }
+    const { key, type, isHeld } = handle;
+    if (key !== this.key || type !== 'permits') throw this.notHeld('they are not of this semaphore');
+    if (!isHeld || !(await handle.release())) throw this.notHeld('they are not held any more');
+  }
+
+  async availablePermits(): Promise<number> {
+    const { holds, limit = this.terms.permits } = await this.service.inspect(this.key);
+    let free = limit;
+    for (const { mode } of holds) free -= mode.kind === 'permits' ? mode.units : limit;
+    return Math.max(0, free);
+  }
+
+  async getPermits(): Promise<number> {
+    const { limit = this.terms.permits } = await this.service.inspect(this.key);
+    return limit;
+  }
+
+  async setPermits(permits: number): Promise<void> {
+    await this.service.setPermits(this.key, readCount('permits', permits, 0));
+  }
+
+  /** Raised at run time, there may be more permits than this object was made with. */
+  private async asked(units: number): Promise<SemaphoreTerms> {
+    const { permits, pattern } = this.terms;
+    return { pattern, permits: units > permits ? Math.max(permits, await this.getPermits()) : permits };
+  }
+
+  private notHeld(why: string): LockNotHeldError {
+    return new LockNotHeldError(`these permits of '${this.key}' cannot be released: ${why}`, { key: this.key });
+  }
+}
