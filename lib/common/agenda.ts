@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 
-/** ms after which a limit is over for good: Node runs its timers before it reads what has arrived meanwhile. */
+/** ms after which a limit is over for good: the clock has what has arrived read before its timers, also after a stall. */
 export const READING_TIME = 2;
 
 /** Something to be done at a time; given to `Agenda.cancel` and `Agenda.move`. */

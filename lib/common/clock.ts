@@ -1,6 +1,7 @@
 import { platform, uptime } from 'node:os';
 import { ElapsedClock } from './elapsed-clock.js';
 import { outside } from './outside.js';
+import { clearReadingTimer, setReadingTimer, type ReadingTimer } from './reading-timer.js';
 
 /** The time, as the engine sees it; tests and simulations bring their own. */
 export interface Clock {
@@ -8,7 +9,8 @@ export interface Clock {
   now(): number;
   /**
    * Calls back once, when `delay` milliseconds have gone by on this clock, give or take one. If they went by while the machine
-   * was suspended, within about a second after the resume. Does not keep the process alive.
+   * was suspended, within about a second after the resume. What has arrived by then is read first. Does not keep the process
+   * alive.
    */
   setTimer(delay: number, callback: () => void): unknown;
   clearTimer(timer: unknown): void;
@@ -43,9 +45,8 @@ const elapsed = new ElapsedClock({
   monotonic: () => performance.now(),
   wall: () => Date.now(),
   uptime: standsStill ? uptime : undefined,
-  // From outside, so that a timer does not keep the context of whoever set it.
-  setTimer: (delay, callback) => outside(() => setTimeout(callback, delay).unref()),
-  clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  setTimer: setReadingTimer,
+  clearTimer: (timer) => clearReadingTimer(timer as ReadingTimer | undefined),
 });
 
 export const systemClock: Clock = {

@@ -1,4 +1,4 @@
-import { outside } from '../../common/outside.js';
+import { setReadingTimer } from '../../common/reading-timer.js';
 import type { Subscription } from './subscription.js';
 
 /** For how many ms after an answer the message may come that was sent before it: they take different ways. */
@@ -55,6 +55,6 @@ export class HearingEvidence {
       if (!this.told.has(id)) subscription.doubt('a message that a lock was granted did not come');
     };
     // What has arrived by then is read first.
-    outside(() => setTimeout(() => setImmediate(judge), ON_ITS_WAY).unref());
+    setReadingTimer(ON_ITS_WAY, judge);
   }
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { outside } from '../../common/outside.js';
+import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './answers.js';
 
 /** How often, in ms, a connection that listens is asked something, and which part of that chance adds or takes away. */
@@ -26,7 +26,7 @@ const WORD = 'heartbeat';
 export class Heartbeat {
   /** What has been asked and is not answered yet. */
   private exchange: object | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: ReadingTimer | undefined;
   private readonly events: ReadonlyArray<readonly [event: string, listener: () => void]>;
 
   constructor(
@@ -74,9 +74,7 @@ export class Heartbeat {
 
   private end(): void {
     this.exchange = undefined;
-    clearTimeout(this.timer);
-    // One that has gone off already and waits for the sockets to be read is not to go on either.
-    this.timer = undefined;
+    clearReadingTimer(this.timer);
   }
 
   private async judge(exchange: object): Promise<void> {
@@ -101,16 +99,9 @@ export class Heartbeat {
     }
   }
 
-  /** What has arrived while the process was held up is read first: Node runs timers before it looks at sockets. */
+  /** What has arrived while the process was held up is read first. */
   private wake(ms: number, action: () => void): void {
-    clearTimeout(this.timer);
-    const timer: NodeJS.Timeout = outside(() =>
-      setTimeout(() => {
-        setImmediate(() => {
-          if (this.timer === timer) action();
-        });
-      }, ms).unref(),
-    );
-    this.timer = timer;
+    clearReadingTimer(this.timer);
+    this.timer = setReadingTimer(ms, action);
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
-import { outside } from '../../common/outside.js';
+import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
@@ -25,7 +25,7 @@ export class ScriptRunner {
   private corked: Socket | undefined;
   private toGather = 0;
   /** Looks for silence while something is under way. */
-  private watch: NodeJS.Timeout | undefined;
+  private watch: ReadingTimer | undefined;
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -95,7 +95,7 @@ export class ScriptRunner {
     }
   }
 
-  private watchForSilence(delay = DOUBT): NodeJS.Timeout {
+  private watchForSilence(delay = DOUBT): ReadingTimer {
     const look = (): void => {
       this.watch = undefined;
       if (this.limit.isIdle) return;
@@ -104,7 +104,7 @@ export class ScriptRunner {
       this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
     // What has arrived while the process was held up is read first.
-    return outside(() => setTimeout(() => setImmediate(look), delay).unref());
+    return setReadingTimer(delay, look);
   }
 
   private timedOut(): LockStoreError {

@@ -1,5 +1,5 @@
 import { LinkedList, type Linked } from '../../common/linked-list.js';
-import { outside } from '../../common/outside.js';
+import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 
 /** Something that is to end within the limit. */
 export class Limited implements Linked<Limited> {
@@ -16,7 +16,7 @@ export class Limited implements Linked<Limited> {
 /** One time limit for many things. They run out in the order in which they began, so one timer does for all of them. */
 export class TimeLimit {
   private readonly running = new LinkedList<Limited>();
-  private timer: NodeJS.Timeout | undefined;
+  private timer: ReadingTimer | undefined;
 
   constructor(private readonly ms: number) {}
 
@@ -43,9 +43,9 @@ export class TimeLimit {
     this.running.remove(limited);
   }
 
-  /** What has arrived while the process was held up is read first: Node runs timers before it looks at sockets. */
-  private wakeIn(ms: number): NodeJS.Timeout {
-    return outside(() => setTimeout(() => setImmediate(() => this.expire()), ms).unref());
+  /** What has arrived while the process was held up is read first. */
+  private wakeIn(ms: number): ReadingTimer {
+    return setReadingTimer(ms, () => this.expire());
   }
 
   private expire(): void {
