@@ -17,7 +17,7 @@ const LOCKS = ['^lib/(service|options)/'];
 const ENGINE = '^lib/engine/';
 /** What is told on diagnostics_channel; of the engine it knows the events and where they go. */
 const DIAGNOSTICS = '^lib/observation/diagnostics/';
-const STORE_PORT = '^lib/store/[\\w-]+\\.ts$';
+const STORE_PORT = '^lib/store/[\\w.-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
 /** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
 const METRICS = '^lib/observation/metrics/';

@@ -1,7 +1,7 @@
 const BELIEF = 'lib/engine/belief.ts';
 const CLOCK = 'lib/common/suspension-detector.ts';
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
-const SEAT = 'lib/store/quorum/seat.ts';
+const MEMBER_STATE = 'lib/store/quorum/member-state.ts';
 const TALLY = 'lib/store/quorum/tally.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
 
@@ -15,13 +15,13 @@ export const MUTATIONS = [
     name: 'unwritten-token',
     what: 'Redlock: a token is not written to a majority',
     ...{ file: TOKEN, topology: 'redlock', kept: true },
-    from: 'const decided = await write(environment, { key, id, token, turns: reserved }, held, seats);',
-    to: `for (const seat of held) seat.token = token;\n    const decided = 'written';`,
+    from: 'const decided = await write(environment, { key, id, token, batchSize: reserved }, held, states);',
+    to: `for (const state of held) state.token = token;\n    const decided = 'written';`,
   },
   {
     name: 'ignored-epoch',
     what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
-    ...{ file: SEAT, topology: 'redlock', only: ['vote forgotten'] },
+    ...{ file: MEMBER_STATE, topology: 'redlock', only: ['vote forgotten'] },
     from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
     to: 'return counts && this.until > now;',
   },
@@ -35,8 +35,8 @@ export const MUTATIONS = [
   {
     name: 'ignored-tombstones',
     what: 'Redlock: an acquisition that has left, or was ended by force, is granted all the same',
-    ...{ file: 'lua/shared/gone.lua', topology: 'redlock' },
-    from: 'return remembered and tonumber(remembered) > now',
+    ...{ file: 'lua/shared/tombstones.lua', topology: 'redlock' },
+    from: 'return ends and tonumber(ends) > now',
     to: 'return false',
   },
   {
@@ -50,7 +50,7 @@ export const MUTATIONS = [
     name: 'vote-after-revoke',
     what: 'Redlock: a vote is taken again where the hold was ended by force',
     ...{ file: 'lua/reinstate.lua', topology: 'redlock' },
-    from: 'if has_left(id) then return -1 end',
+    from: 'if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end',
     to: '',
   },
   {

@@ -1,16 +1,12 @@
--- Sets the lease of one hold anew, longer or shorter than it was.
+-- Sets the lease of one hold, longer or shorter than before.
 --
--- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 address, 2 hold id, 3 lease
--- Reply ms left; -1 it is not held
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 address, 2 hold id, 3 lease in ms
+-- Output  ms left; -1: not held
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/token"
---- @include "shared/modes"
 --- @include "shared/holds"
---- @include "shared/messages"
---- @include "shared/queue"
---- @include "shared/settle"
+--- @include "shared/grant-waiters"
 
 local holds, ended = read_holds()
 local hold = find_hold(holds, ARGV[2])
@@ -18,5 +14,5 @@ if not hold or hold.kept then return -1 end
 hold.ends, hold.pushed = now + tonumber(ARGV[3]), nil
 set_state_ttl(holds)
 write_hold(hold)
-settle(holds, ended, nil, 0)
+grant_waiters(holds, ended, nil, 0)
 return hold.ends - now

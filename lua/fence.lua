@@ -1,15 +1,13 @@
--- Raises the fencing token of a hold that stands on several masters, so that the next holder's is larger on each of them.
+-- Raises the fencing token of a hold that several masters have, so that the token of the next holder is larger on each.
+-- A token never falls. A command that arrives twice or late has no further effect.
 --
--- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 hold id, 2 token, 3 how many tokens from that one on nobody else is to get
--- Reply 1, ms left: the token is the hold's now; or 0, ms left, last token: somebody has had this one or a larger one;
---       or -1: it is not held; the tokens are nobody else's here all the same
---
--- May arrive twice or late: a token never falls, and one that a hold has already is told again.
---- @include "shared/keys"
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 hold id, 2 token, 3 number of tokens to reserve, from that one on
+-- Output  { 1, ms left }: the hold has the token
+--         { 0, ms left, last token }: another hold had this token or a larger one
+--         { -1 }: not held; the tokens are reserved all the same
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/modes"
 --- @include "shared/holds"
 
 local token = tonumber(ARGV[2])

@@ -1,10 +1,9 @@
--- Tells who holds a lock and who waits for it. Writes nothing.
+-- Reads the holders and waiters of a lock. Writes nothing.
 --
--- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 most waiters to tell, at least 1
--- Reply last token, holds { id, owner, mode, token, ms left, since … }, waiters { id, owner, mode … },
---       number of permits that was set at run time or -1
---- @include "shared/keys"
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 largest number of waiters in the reply, at least 1
+-- Output  { last token, holds { id, owner, mode, token, ms left, since } ..., waiters { id, owner, mode } ...,
+--           number of permits that was set at run time or -1 }
 --- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/modes"

@@ -1,9 +1,9 @@
--- Tells how much is left of a latch, and notes down that a client waits for it.
+-- Reads the count of a latch, and registers the client as a waiter.
 --
--- KEYS  latch, counted
--- ARGV  1 client id, 2 for how many ms it wants to be told when the latch opens (0: not at all), 3… names of latches that
---       its waiters have seen closed
--- Reply how much is left, name of the latch ('': there is none), those of the names whose latches have opened …
+-- KEYS    1 latch, 2 counted
+-- ARGV    1 client id, 2 for how many ms the client waits for the message that the latch has opened (0: it does not wait),
+--         3 ... names of latches that its waiters have seen closed
+-- Output  { count left, name of the latch ('': there is none), those of the names whose latches have opened ... }
 --- @include "shared/clock"
 --- @include "shared/latch"
 
@@ -15,7 +15,7 @@ end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
   local field = 'client:' .. ARGV[1]
-  -- A write that Redis takes also when its memory is full, and then it takes the next one.
+  -- Redis accepts this write even if its memory is full, and then accepts the next one.
   redis.call('HDEL', LATCH, field)
   redis.call('HSET', LATCH, field, integer(now + patience))
 end

@@ -1,20 +1,17 @@
--- Makes a count-down latch, unless there is one.
+-- Creates a count-down latch, unless one exists. A command that arrives twice or late has no further effect.
 --
--- KEYS  latch, counted
--- ARGV  1 id of this call, which becomes the latch's name, 2 count, 3 ms for which it lives without being counted down,
---       4 ms to remember the id
--- Reply 1 or 0: it was made by this call, or there is another one
---
--- May arrive twice or late: its effect is that of arriving once.
---- @include "shared/clock"
+-- KEYS    1 latch, 2 counted
+-- ARGV    1 id of this call, which becomes the name of the latch, 2 count, 3 ms after which the latch expires unless it is
+--         counted down, 4 ms to keep the record of the call
+-- Output  1: this call has created the latch; 0: there is another one
 --- @include "shared/latch"
 
-local id, count, lifetime, memory = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local left = count_left()
 if has_counted(id) then return 1 end
 if left > 0 then return 0 end
--- Before the rest: refused for lack of memory it leaves nothing behind.
+-- Before the rest: if Redis refuses this write for lack of memory, the call leaves nothing behind.
 redis.call('HSET', LATCH, 'count', count, 'name', id, 'lifetime', lifetime)
 redis.call('PEXPIRE', LATCH, lifetime)
-remember(id, math.max(memory, tonumber(lifetime)))
+record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1

@@ -1,8 +1,7 @@
--- Tells which call was the last one to set the number of permits of a semaphore. Writes nothing.
+-- Reads the version of the number of permits of a semaphore: it names the last call that set the number. Writes nothing.
 --
--- KEYS  state, queue, waiters, fence, gone, limit
--- Reply its version, as a text; '0': the number is not set
---- @include "shared/keys"
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- Output  the version, as a text; '0': the number is not set
 --- @include "shared/modes"
 
 local _, version = limit_set()

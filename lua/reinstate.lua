@@ -1,25 +1,24 @@
--- Gives a hold that stands on a majority of several masters its vote again on one that has lost its data. It passes the
--- queue, as re-entry does. Whoever was ended by force, or has left, gets nothing.
+-- Gives a hold that a majority of several masters has its vote again on a master that has lost its data. The hold passes
+-- the queue, as re-entry does. A hold that was ended by force, or an acquisition that was abandoned, gets no vote.
 --
--- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 hold id, 2 mode, 3 owner ('': its own id), 4 ms of lease that are left (0: only look),
---       5 when that ends at the latest by this server's clock, in ms (0: not known),
---       6 token, 7 how many tokens from that one on nobody else is to get
--- Reply 1: it is held; 0: it is not; -1: it has left, or was ended by force
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 hold id, 2 mode, 3 owner ('': the id), 4 ms of lease left (0: only look),
+--         5 latest end of the lease by this server's clock, in ms (0: not known),
+--         6 token, 7 number of tokens to reserve, from that one on
+-- Output  1: held; 0: not held; -1: a tombstone says that it was abandoned or ended by force
 --
--- May arrive twice or late: it never prolongs a hold, and never falls behind a release that remembers it.
---- @include "shared/keys"
+-- May arrive twice or late: the script never prolongs a hold, and a release that leaves a tombstone stops it.
 --- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/queue"
---- @include "shared/gone"
+--- @include "shared/tombstones"
 
 local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 
-if has_left(id) or has_left(revoked(id)) then return -1 end
+if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
 local holds, ended = read_holds()
 if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, owner = owner, ends = now + left, token = token, since = now }, mode)

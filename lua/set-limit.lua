@@ -1,25 +1,22 @@
--- Sets the number of permits of a semaphore, whatever number the requests carry, and grants to those that fit now.
+-- Sets the number of permits of a semaphore for all requests, and grants to the waiters that fit now.
 --
--- KEYS  state, queue, waiters, fence, gone, limit
--- ARGV  1 address, 2 number of permits, 3 version that the caller has seen (see limit.lua)
--- Reply place to go on from or -1
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 address, 2 number of permits, 3 version that the caller has seen (limit.lua)
+-- Output  place to go on from or -1
 --
--- May arrive twice or late. A number with a larger version was set after the caller looked, by this call or by another
--- one. It stays: a call that overlaps another one may count as the earlier of the two.
+-- May arrive twice or late. If the present number has a larger version, a call has set it after the caller looked. That
+-- number stays: of two calls that overlap, either may count as the earlier one.
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/token"
 --- @include "shared/modes"
 --- @include "shared/holds"
---- @include "shared/messages"
---- @include "shared/queue"
---- @include "shared/settle"
+--- @include "shared/grant-waiters"
 
 local permits, seen = ARGV[2], tonumber(ARGV[3])
 local _, version = limit_set()
+local holds, ended = read_holds()
 version = tonumber(version)
 if version <= seen then
-  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_MEMORY)
+  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_RETENTION)
 end
-local holds, ended = read_holds()
-return settle(holds, ended, nil, 0) or -1
+return grant_waiters(holds, ended, nil, 0) or -1

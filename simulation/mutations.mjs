@@ -101,7 +101,7 @@ export const MUTATIONS = [
     name: 'no-poll',
     what: 'who waits does not ask again',
     file: TICKET,
-    from: 'this.askAt(this.environment.clock.now() + reply.askIn);',
+    from: 'this.askAt(this.environment.clock.now() + reply.retryAfter);',
     to: '',
   },
   {

@@ -12,9 +12,9 @@ const REVIVED = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
 local revived = {}
-for _, gone in ipairs(redis.call('KEYS', 'lock:gone:*')) do
-  local state = 'lock:state:' .. string.sub(gone, 11)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', gone, string.format('(%.0f', now), '+inf')) do
+for _, tombstones in ipairs(redis.call('KEYS', 'lock:tombstones:*')) do
+  local state = 'lock:state:' .. string.sub(tombstones, #'lock:tombstones:' + 1)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', tombstones, string.format('(%.0f', now), '+inf')) do
     local hold = redis.call('HGET', state, id)
     if hold and tonumber(string.match(hold, '^%S+ (%d+)')) > now then revived[#revived + 1] = state .. ' ' .. id end
   end

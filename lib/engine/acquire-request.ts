@@ -38,8 +38,8 @@ export function acquireRequest(
     period,
     patience: 2 * period + commandTimeout,
     grantTimeout,
-    turns,
-    turnsAlone,
+    batchSize: turns,
+    uncontendedBatchSize: turnsAlone,
     fair,
   };
 }

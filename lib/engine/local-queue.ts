@@ -1,6 +1,6 @@
 import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
-import { TURNS_ALONE } from '../store/lock-store.js';
+import { UNCONTENDED_BATCH_SIZE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Announcer } from './announcer.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
@@ -228,7 +228,7 @@ export class LocalQueue implements TicketHolder {
   private termsOf({ terms, behind }: Waiter): TicketTerms {
     const { mode, owner, lease, fair } = terms;
     const turns = this.isShared && takesTurns(terms) ? this.environment.localTurns.most : 1;
-    const turnsAlone = turns > 1 && behind !== undefined ? TURNS_ALONE : turns;
+    const turnsAlone = turns > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : turns;
     return { key: this.key, mode, owner, lease, waits: this.waits, turns, turnsAlone, fair };
   }
 }

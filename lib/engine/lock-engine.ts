@@ -198,7 +198,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     for (const hold of this.holds.all()) {
       hold.lose('the application has shut down, and its holder had not released it by then');
       const { key, id } = hold;
-      this.send({ key, id, remember: 0, keep: this.keepOf(hold), next: undefined });
+      this.send({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
     }
     await this.releases.settled(Math.min(this.commandTimeout, 1_000));
     this.agenda.clear();
@@ -213,7 +213,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     else this.disown(grant.key, [grant.id]);
   }
 
-  askIn(id: string, delay: number): void {
+  retryAfter(id: string, delay: number): void {
     this.waiting.ticket(id)?.askIn(delay);
   }
 
@@ -268,7 +268,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
   }
 
   leave(key: string, id: string, remember: number): void {
-    this.send({ key, id, remember, keep: 0, next: undefined });
+    this.send({ key, id, tombstoneFor: remember, keep: 0, next: undefined });
   }
 
   get closingSignal(): AbortSignal {
@@ -323,7 +323,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     const remember = this.memoryFor(hold);
     const sent = clock.now();
     const { epoch } = store;
-    const request = { key, id, remember, keep: this.keepOf(hold), next: next?.request() };
+    const request = { key, id, tombstoneFor: remember, keep: this.keepOf(hold), next: next?.request() };
     const answer = this.releases.send(request, hold.validUntil);
     next?.askedBy(
       answer.then((reply) => reply.next as NonNullable<typeof reply.next>),

@@ -211,7 +211,7 @@ export class Ticket {
     if (reply.outcome === 'queued' && epoch === this.environment.store.epoch) {
       this.base = { sent, epoch, time: reply.time, lastToken: reply.lastToken };
     }
-    this.askAt(this.environment.clock.now() + reply.askIn);
+    this.askAt(this.environment.clock.now() + reply.retryAfter);
     const early = this.early;
     this.early = undefined;
     if (early !== undefined) this.pushed(early);
@@ -238,7 +238,7 @@ export class Ticket {
     this.holder.failed(this, error);
   }
 
-  private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number, restsOn: number): void {
+  private granted({ token, lease, batchSize: turns }: HeldReply | PushedGrant, from: number, restsOn: number): void {
     this.finish();
     // A question on its way makes a pushed grant a full lease.
     const longest = this.asking > 0 ? Math.max(lease, this.terms.lease) : lease;

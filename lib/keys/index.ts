@@ -3,6 +3,7 @@ export type { RequestScope, TemplateScope, TemplateSite } from './template-site.
 export { parameterNames, type ParameterNames } from './parameter-names.js';
 export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
 export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
+export { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
 export { hashSlot } from './hash-slot.js';
 export {
   assertKeyPrefix,

@@ -1,54 +1,34 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 import { hashTag } from './hash-slot.js';
+import { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
 import { hasHashTag, keyFault } from './lock-key.js';
 
-/** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
-export interface RedisKeys {
-  /** Who holds the lock, with its token; the key's TTL is the lease. */
-  readonly state: string;
-  /** Who waits, in order. */
-  readonly queue: string;
-  /** What is known about those who wait. */
-  readonly waiters: string;
-  /** The last token that was given. */
-  readonly fence: string;
-  /** Acquisitions that left before they came. */
-  readonly gone: string;
-  /** The number of permits, where it was set at run time. */
-  readonly limit: string;
-}
+/**
+ * The names of the Redis keys of one lock, all in the same Redis Cluster slot. What each role holds stands in
+ * lua/shared/keys.lua.
+ */
+export type RedisKeys = Readonly<Record<(typeof LOCK_KEY_ROLES)[number], string>>;
 
-/** The names under which Redis keeps a count-down latch. */
-export interface LatchKeys {
-  /** Its count. */
-  readonly latch: string;
-  /** What has been counted down lately. */
-  readonly counted: string;
-}
+/** The names of the Redis keys of a count-down latch. What each role holds stands in lua/shared/latch.lua. */
+export type LatchKeys = Readonly<Record<(typeof LATCH_KEY_ROLES)[number], string>>;
 
 const PREFIX = /^[\w\-:.]{1,64}$/;
 
 /**
- * Names what Redis keeps for a key that `assertKey` let pass. The role stands before the key, so that no key can be
- * another lock's part. `stock:42` is put in braces, `order:{42}:pay` has a hash tag of its own and keeps it.
+ * Names the Redis keys of a lock whose key `assertKey` has accepted. The role precedes the key, so that no key can be a part
+ * of another lock. `stock:42` is put in braces; `order:{42}:pay` has a hash tag of its own and keeps it.
  */
-export function redisKeys(prefix: string, key: string): RedisKeys {
-  const name = tagged(key);
-  return {
-    state: `${prefix}:state:${name}`,
-    queue: `${prefix}:queue:${name}`,
-    waiters: `${prefix}:waiters:${name}`,
-    fence: `${prefix}:fence:${name}`,
-    gone: `${prefix}:gone:${name}`,
-    limit: `${prefix}:limit:${name}`,
-  };
-}
+export const redisKeys = (prefix: string, key: string): RedisKeys => namesOf(LOCK_KEY_ROLES, prefix, key);
 
 /** As `redisKeys`, for a latch. */
-export function latchKeys(prefix: string, key: string): LatchKeys {
+export const latchKeys = (prefix: string, key: string): LatchKeys => namesOf(LATCH_KEY_ROLES, prefix, key);
+
+function namesOf<Role extends string>(roles: readonly Role[], prefix: string, key: string): Record<Role, string> {
   const name = tagged(key);
-  return { latch: `${prefix}:latch:${name}`, counted: `${prefix}:counted:${name}` };
+  const names = {} as Record<Role, string>;
+  for (const role of roles) names[role] = `${prefix}:${role}:${name}`;
+  return names;
 }
 
 /** How a key stands in all names that are made of it. */

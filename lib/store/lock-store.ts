@@ -4,6 +4,7 @@ import type { LatchStore } from './latch-store.js';
 import type { ReplicateRequest } from './replicate-request.js';
 
 export type { ReplicateRequest };
+export { UNCONTENDED_BATCH_SIZE } from './protocol.generated.js';
 
 /**
  * What the engine asks of a store: the port behind which Redis, or anything else, keeps the locks.
@@ -80,7 +81,7 @@ export interface LockStoreListener {
   /** An acquisition that waited has been granted. */
   granted(grant: PushedGrant): void;
   /** A waiter is to ask again in `delay` ms. */
-  askIn(id: string, delay: number): void;
+  retryAfter(id: string, delay: number): void;
   /** Somebody waits behind this hold who is to be served before others have it in turn. */
   yield(id: string): void;
   /** A hold was ended by force; `token`: the one that had this, not one that the same acquisition got later. */
@@ -90,12 +91,6 @@ export interface LockStoreListener {
   /** The store hears again, after it could not for a while. */
   restored(): void;
 }
-
-/**
- * How many have a key in turn that nobody else waits for: enough for all of `localHandoffTime`. The same number stands in
- * lua/shared/ask.lua.
- */
-export const TURNS_ALONE = 1_000;
 
 /** In which way a lock is held: alone, together with other readers, or as `units` of `limit` permits. */
 export type LockMode =
@@ -123,9 +118,9 @@ export interface AcquireRequest {
   /** First lease of a pushed grant, in ms. */
   readonly grantTimeout: number;
   /** How many of its client are to have it in turn under one grant, each with a token of its own: as many are reserved. */
-  readonly turns: number;
+  readonly batchSize: number;
   /** The same while nobody else waits. Whoever has as many as `TURNS_ALONE` is told to `yield` when somebody comes. */
-  readonly turnsAlone: number;
+  readonly uncontendedBatchSize: number;
   /** Whether it is to be served in the order in which all came: while it waits, others get no turns. */
   readonly fair: boolean;
   /**
@@ -134,7 +129,7 @@ export interface AcquireRequest {
    */
   readonly age?: number;
   /** Whether it has made itself younger than it is, to part from those who came at the same moment: it may fall behind then. */
-  readonly younger?: boolean;
+  readonly backedOff?: boolean;
 }
 
 export interface HeldReply {
@@ -144,7 +139,7 @@ export interface HeldReply {
   /** ms of lease, counted from when the store was asked. */
   readonly lease: number;
   /** How many may have it in turn: the tokens from `token` on. */
-  readonly turns: number;
+  readonly batchSize: number;
 }
 
 export interface ContendedReply {
@@ -152,7 +147,7 @@ export interface ContendedReply {
   /** The store's clock, in ms. */
   readonly time: number;
   /** In how many ms to ask again. */
-  readonly askIn: number;
+  readonly retryAfter: number;
   readonly lastToken: number;
   /** Ids of some of those who hold it. */
   readonly holders: readonly string[];
@@ -176,7 +171,7 @@ export interface ReleaseRequest {
   readonly key: string;
   readonly id: string;
   /** For how many ms to remember that the acquisition has left, should its `acquire` still be on the way. */
-  readonly remember: number;
+  readonly tombstoneFor: number;
   /** For how many ms to keep the key taken. */
   readonly keep: number;
   /** What to ask for in the same step. */
@@ -237,5 +232,5 @@ export interface PushedGrant {
   /** The store's clock at the grant, in ms. */
   readonly time: number;
   /** As in `HeldReply`. */
-  readonly turns: number;
+  readonly batchSize: number;
 }

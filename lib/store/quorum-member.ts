@@ -22,7 +22,7 @@ export interface FenceRequest {
   readonly id: string;
   readonly token: number;
   /** How many tokens, from this one on, nobody else is to get. */
-  readonly turns: number;
+  readonly batchSize: number;
 }
 
 /** `refused`: somebody has had this token, or a larger one. `lease`: ms that are left. */

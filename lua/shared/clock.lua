@@ -1,4 +1,4 @@
--- The server's time is the only clock of leases: clients send lengths of time and never a point in time.
+-- The server's clock decides when leases end. Clients send durations and never points in time.
 local function server_time()
   local time = redis.call('TIME')
   local micros = time[1] * 1000000 + time[2]
@@ -6,7 +6,7 @@ local function server_time()
 end
 local now, now_micros = server_time()
 
--- Lua would write large numbers as 1.7e+15.
+-- Formats a number without an exponent: Lua would write 1.7e+15.
 local function integer(number)
   return string.format('%.0f', number)
 end

@@ -1,7 +1,17 @@
--- Holds: who has the lock, each with a lease end of its own.
+-- Holds: each has a lease of its own.
+--- @include "shared/keys"
+--- @include "shared/layout"
+--- @include "shared/clock"
+--- @include "shared/client"
+--- @include "shared/token"
+--- @include "shared/modes"
+
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
-  if not mode then error('WRONGTYPE the state key holds something that is no lock') end
+  if not mode then
+    assert_layout(redis.call('HGET', STATE, 'layout'))
+    error('WRONGTYPE the state key holds something that is no lock')
+  end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 
@@ -10,7 +20,7 @@ local function write_hold(hold)
     string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 
--- The holds whose leases have not ended, and those whose leases have.
+-- Returns the holds whose leases have not ended, and the expired ones.
 local function read_holds()
   local holds, ended = {}, {}
   local fields = redis.call('HGETALL', STATE)
@@ -21,12 +31,13 @@ local function read_holds()
   return holds, ended
 end
 
--- Answers the clients that have not taken what was pushed to them, each with a space behind it; but for that of `asker`.
+-- Removes expired holds. Returns the clients that have not taken their pushed grants, each followed by a space. The client
+-- of `asker` is left out.
 local function drop_ended(ended, asker)
   local not_taken = ''
   for _, hold in ipairs(ended) do
     redis.call('HDEL', STATE, hold.id)
-    local client = hold.pushed and string.match(hold.id, '^[^:]+')
+    local client = hold.pushed and client_of(hold.id)
     if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
   end
   return not_taken
@@ -38,7 +49,8 @@ local function find_hold(holds, id)
   end
 end
 
--- When somebody may come in at the latest who waits now: who wants it alone needs all leases to end, others the first.
+-- The latest time at which a request becomes grantable (nil: there are no holds). An exclusive request needs the end of
+-- all leases, other requests need the end of the first one.
 local function free_at(holds, request)
   local pick = request.kind == EXCLUSIVE and math.max or math.min
   local ends
@@ -46,27 +58,29 @@ local function free_at(holds, request)
   return ends
 end
 
--- The state lives as long as the longest of its leases; with a pushed grant half a second longer, so that a waiter that
--- asks then notices one that was not taken.
-local NOTICED_FOR = 500
+-- The state lives this many ms longer than a pushed grant, so that the next waiter that retries notices a grant that was
+-- not taken.
+--- @export
+local PUSHED_GRACE = 500
 
+-- The state lives as long as the longest lease.
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and hold.ends + NOTICED_FOR or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + PUSHED_GRACE or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
 
--- Writes a new hold, with the next fencing token; and with those for its turns, which are its client's to give.
-local function grant(holds, request, lease, turns, pushed)
-  local token, reserved = next_token(lease, math.max(1, turns))
+-- Writes a new hold with the next fencing token, and reserves one token for each waiter of its batch.
+local function grant(holds, request, lease, batch_size, pushed)
+  local token, reserved = next_token(lease, math.max(1, batch_size))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
-    turns = reserved }, request.mode)
+    batch_size = reserved }, request.mode)
   hold.pushed = pushed
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
-  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_MEMORY) end
+  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_RETENTION) end
   return hold
 end

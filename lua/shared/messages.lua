@@ -1,62 +1,62 @@
--- Messages to clients. An acquisition's id begins with its client's id. Numbers come first and the key last, since a
--- key may hold spaces.
+-- Messages to clients. In a message numbers come first and the key comes last, since a key may contain spaces.
 --
--- On one server each client listens on one channel of its own. In a Cluster, CHANNELS ends in a hash tag of the lock's
--- slot: what is told to those who wait goes through that slot only (sharded pub/sub), and what is rare goes over the
--- bus to a channel that each client listens on somewhere. Before Redis 7 all goes over the bus.
+-- On one server each client subscribes to one channel of its own. In a Cluster, CHANNELS ends in a hash tag of the lock's
+-- slot. Messages to waiters go through that slot only (sharded pub/sub). Rare messages go over the cluster bus, to a
+-- channel that each client subscribes to at some node. Before Redis 7 all messages go over the bus.
 --
--- An address, as ARGV carries it: CHANNELS, which stands before a client's id, a line break, and the key.
+-- An address in ARGV: CHANNELS (what precedes a client id in the name of a channel), a line break, and the key.
+--- @include "shared/clock"
+--- @include "shared/client"
+
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\n]+)\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
 
-local function client_of(id)
-  return string.match(id, '^[^:]+')
-end
-
--- Where a waiter listens.
+-- The channel to which a waiter subscribes.
 local function channel_of(id)
   return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
 
+-- Whether the client of an acquisition is subscribed.
 local function is_present(id)
-  -- Who listens on the bus does so somewhere, and nobody knows where.
+  -- On the bus, no single node knows all subscribers.
   if TAG and not SHARDED then return true end
   return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
 end
 
--- Whether the client of a hold is there to be told that it has ended. In a Cluster it is told over the bus.
-local function hears_of_end(id)
+-- Whether the client of a hold receives the message that the hold was revoked. In a Cluster it goes over the bus.
+local function receives_revocation(id)
   return TAG ~= nil or is_present(id)
 end
 
-local function tell_waiter(id, ...)
+local function publish_to_waiter(id, ...)
   redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 
-local function tell_client(id, ...)
+local function publish_to_client(id, ...)
   redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 
-local function tell_granted(hold)
-  tell_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-    hold.turns, KEY)
+local function publish_granted(hold)
+  publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.batch_size, KEY)
 end
 
-local function tell_to_ask(id, delay)
-  tell_waiter(id, 'ask', id, integer(delay), KEY)
+-- Has a waiter retry after `delay` ms.
+local function publish_retry(id, delay)
+  publish_to_waiter(id, 'retry', id, integer(delay), KEY)
 end
 
-local function tell_revoked(hold)
-  tell_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
+local function publish_revoked(hold)
+  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
 end
 
--- Somebody waits who is to be served in the order in which all came.
-local function tell_to_yield(hold)
-  tell_client(hold.id, 'yield', hold.id, KEY)
+-- Has a holder end its batch: another client waits that must not wait for the whole batch.
+local function publish_yield(hold)
+  publish_to_client(hold.id, 'yield', hold.id, KEY)
 end
 
-local function tell_opened(client, latch)
-  tell_client(client, 'opened', latch, KEY)
+local function publish_opened(client, latch)
+  publish_to_client(client, 'opened', latch, KEY)
 end

@@ -1,11 +1,18 @@
--- Modes: in which way a lock is held. 'exclusive': alone. 'read': together with other readers. 'permits:2/5': as two of
--- five permits. With 'kept:' before it: given back already, and kept for the rest of its holdAtLeast. With 'pushed:'
--- before it: granted by a message, and its client has not been heard of since.
-local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
--- A number of permits that was set at run time is forgotten when nobody has had one in so many ms: a week.
-local LIMIT_MEMORY = 604800000
+-- Modes: how a lock is held.
+--
+--   'exclusive'    by one owner
+--   'read'         together with other readers
+--   'permits:2/5'  as two of five permits
+--   'kept:' ...    released, and kept for the rest of its holdAtLeast
+--   'pushed:' ...  granted by a message, and the client has not sent a command about the hold since
+--- @include "shared/keys"
 
--- Gives a hold, a ticket or a request the parts of its mode.
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
+-- A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit.
+--- @export
+local LIMIT_RETENTION = 604800000
+
+-- Adds the parts of a mode to a hold, a ticket or a request.
 local function with_mode(record, mode)
   if mode == EXCLUSIVE then -- the common case first
     record.mode, record.kind, record.kept = mode, mode, false
@@ -27,37 +34,37 @@ local function owns(holds, request, kind)
   return false
 end
 
--- Whether the owner has the lock already, in a way that lets it in again: whoever has it alone may also read.
+-- Whether the owner may re-enter: an exclusive owner may also read.
 local function reenters(holds, request)
   if request.kind == PERMITS then return false end
   return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
 end
 
--- A reader that wants the lock alone would wait for itself.
+-- Whether a reader requests the exclusive lock: it would wait for its own read hold.
 local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
 
--- The number of permits that was set at run time, if one was, and the version of that.
+-- The number of permits that was set at run time (nil: none was), and its version.
 local function limit_set()
   local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
   return tonumber(permits), version and version ~= '' and version or '0'
 end
 
--- The number of permits: as it was set at run time, or else as it stands in the request.
+-- The number of permits: the one set at run time, or else the one in the request.
 local function limit_for(request)
   return limit_set() or request.limit
 end
 
--- Whether a request asks for more permits than there are: it would wait for ever, and all behind it. With a total of 0
--- the semaphore is paused, and every request waits.
+-- Whether a request asks for more permits than exist: it would wait for ever, and block the queue. A limit of 0 pauses the
+-- semaphore, and every request waits.
 local function exceeds_limit(request)
   if request.kind ~= PERMITS then return false end
   local limit = limit_for(request)
   return limit > 0 and request.units > limit
 end
 
--- Whether somebody may come in beside those who are in already.
+-- Whether a request is compatible with the present holds.
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
   if request.kind == EXCLUSIVE then return false end
@@ -69,7 +76,7 @@ local function admits(holds, request)
   return request.kind == READ or used + request.units <= limit_for(request)
 end
 
--- Whether somebody has the lock alone, so that nobody else can come in.
+-- Whether the lock is held exclusively, so that no other owner can be granted.
 local function is_closed(holds)
   for _, hold in ipairs(holds) do
     if hold.kind == EXCLUSIVE then return true end

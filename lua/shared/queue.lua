@@ -1,24 +1,38 @@
--- The queue: tickets in the order in which they came.
+-- The queue: tickets in the order of their arrival.
+--- @include "shared/keys"
+--- @include "shared/layout"
+--- @include "shared/clock"
+--- @include "shared/modes"
+--- @include "shared/holds"
+--- @include "shared/client"
 
--- A waiter asks this long after the end of a lease that stands in its way, and later the farther back it is.
-local AFTER_END, PER_PLACE, MOST_PLACES = 2, 10, 100
+-- A waiter retries this many ms after the lease that blocks it has ended.
+--- @export
+local RETRY_AFTER_EXPIRY = 2
+-- Each ticket ahead of a waiter makes it retry this many ms later.
+--- @export
+local RETRY_PER_PLACE = 10
+-- Only this many tickets ahead of a waiter make it retry later.
+--- @export
+local MAX_RETRY_PLACES = 100
 
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.ask_at,
-    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.turns, ticket.owner))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.retry_at,
+    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
 
--- A ticket whose client could not take a grant is parked: behind all others, at its place and this much more. No grant
--- looks at parked tickets, so dead clients cost nothing after the first look. A client has its old place back as soon as
--- it asks again. Places are at most microseconds since 1970, so the sums stay below 2^53.
+-- A ticket whose client could not take a grant is parked: its place grows by this number, behind all other tickets. No
+-- grant looks at parked tickets, so a dead client costs nothing after the first look. A client gets its old place back when
+-- it retries. Places are at most microseconds since 1970, so the sums stay below 2^53.
 local PARKED = 4503599627370496 -- 2^52
--- So many parked tickets are looked at when a new one comes, and dropped if they are stale.
+-- A new ticket looks at this many parked tickets, and drops the stale ones.
+--- @export
 local PARKED_SWEPT = 10
--- So many are searched for those of a client that asks again.
+-- A client that retries finds its own tickets among this many parked ones.
 local PARKED_SEARCHED = 1000
 
--- A client that has let a grant run out is passed over: its tickets are parked, until it asks for the lock again. The
--- field 'passed' of the waiters names such clients, the last hundred or so.
+-- A client that has let a grant expire is passed over: its tickets are parked until it retries. The field 'passed' of the
+-- waiters names these clients. It has this many characters at most, enough for the last hundred clients.
 local PASSED_LENGTH = 4000
 
 local function pass_over(clients)
@@ -26,7 +40,7 @@ local function pass_over(clients)
   redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
 end
 
--- With the last ticket nothing is left of the queue.
+-- With the last ticket the whole queue disappears.
 local function forget_passed()
   if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
 end
@@ -39,29 +53,31 @@ end
 -- A place without a ticket is stale.
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
-  local mode, ask_at, stale_at, lease, grant_timeout, turns, owner =
+  local mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
     string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return with_mode({ id = id, ask_at = tonumber(ask_at), stale_at = tonumber(stale_at),
-    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns), owner = owner }, mode)
+  return with_mode({ id = id, retry_at = tonumber(retry_at), stale_at = tonumber(stale_at), lease = tonumber(lease),
+    grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
 
--- Tickets, and the clients that are passed over.
+-- Returns tickets, and the clients that are passed over.
 local function tickets_of(ids)
   if #ids == 0 then return ids, '' end
   local fields = { unpack(ids) }
   fields[#fields + 1] = 'passed'
+  fields[#fields + 1] = 'layout'
   local texts = redis.call('HMGET', WAITERS, unpack(fields))
+  assert_layout(texts[#fields])
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets, texts[#fields] or ''
+  return tickets, texts[#fields - 1] or ''
 end
 
--- So many tickets in turn, from a place on, without those that are parked; fewer at the end of the queue.
+-- Returns `count` tickets in order from a place on, without parked ones; fewer at the end of the queue.
 local function read_tickets(place, count)
   return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
 end
 
--- The first so many tickets, parked ones last.
+-- Returns the first `count` tickets, parked ones last.
 local function read_all_tickets(count)
   return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
@@ -71,44 +87,44 @@ local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
 
--- Fair tickets are counted. One is written anew at each question, so only those that had no ticket add to the count.
+-- Counts fair tickets. A client writes its ticket anew with each retry, so only a new ticket adds to the count.
 local function count_fair(change)
   local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
   if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
 end
 
--- `turns`: those of its ticket, if they are known; a fair one has none.
-local function drop_ticket(id, turns)
+-- Removes a ticket. `batch_size`: that of the ticket, if it is known; 0: the ticket is fair.
+local function drop_ticket(id, batch_size)
   local passed
-  if not turns then
+  if not batch_size then
     local text
     text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
-    turns = text and read_ticket(id, text).turns
+    batch_size = text and read_ticket(id, text).batch_size
   end
-  if redis.call('HDEL', WAITERS, id) == 1 and turns == 0 then count_fair(-1) end
+  if redis.call('HDEL', WAITERS, id) == 1 and batch_size == 0 then count_fair(-1) end
   local had_place = redis.call('ZREM', QUEUE, id)
   if passed then forget_passed() end
   return had_place
 end
 
--- Has a ticket keep its place for when its client asks again.
+-- Parks a ticket. It keeps its place for the time when its client retries.
 local function park(id)
   local place = tonumber(redis.call('ZSCORE', QUEUE, id))
   redis.call('ZADD', QUEUE, integer(place + PARKED), id)
 end
 
--- The first so many tickets that are parked.
+-- Returns the first `count` parked tickets.
 local function read_parked(count)
   return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
 end
 
 local function sweep_parked()
   for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
-    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.turns) end
+    if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
   end
 end
 
--- A client asks, so all its tickets have their old places back.
+-- Gives all tickets of a client that retries their old places back.
 local function unpark(client)
   local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
   for i = 1, #parked, 2 do
@@ -118,7 +134,7 @@ local function unpark(client)
   end
 end
 
--- The last place that has been given, and whether a ticket is parked.
+-- Returns the last place that was given (nil: the queue is empty), and whether a ticket is parked.
 local function last_place()
   local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
   if not last or last < PARKED then return last, false end
@@ -126,36 +142,39 @@ local function last_place()
   return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 
--- Takes a place at the end, or keeps the one that it has. A request with an age takes the place of somebody who came so
--- long ago, so that several masters have the same order; asking again it keeps the one that it has, as the way may have
--- taken longer this time, but for one that has made itself younger. Its old ticket goes first: a write that Redis takes
--- also when its memory is full, and then it takes the new one. Where foreign data stand in the way nothing has been
--- written yet.
--- Answers whether it had none, and whether nobody had one.
+-- Gives a request a place at the end, or lets it keep the place that it has. Returns whether it had no place, and whether
+-- the queue was empty.
+--
+-- A request with an age gets the place that a request of that age would have, so that several masters have the same order.
+-- When it retries it keeps the earlier place, since the command may have taken longer this time. A backed-off request may
+-- fall behind. The old ticket is removed first: Redis accepts this write even if its memory is full, and then accepts
+-- the new ticket. All checks for foreign data come before the first write.
 local function take_place(request)
   local id, age = request.id, request.age
   local last, some_parked = last_place()
-  local had_ticket, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+  local had_ticket, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
+  assert_layout(layout)
   if had_ticket then redis.call('HDEL', WAITERS, id) end
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
     if place >= PARKED then unpark(client_of(id)) end
   end
-  if request.turns == 0 and not had_ticket then count_fair(1) end
+  if request.batch_size == 0 and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
-    added = request.younger and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
+    added = request.backed_off and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
-  -- Behind the new ticket: without any the key would be gone, and the new one would have no TTL.
+  -- After the new ticket: if the queue were empty for a moment, Redis would delete the key, and the new ticket would have
+  -- no TTL.
   if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 
--- Both keys of the queue end at the same time, and somewhat later than they need to: so on a hot key few have to see to it.
+-- Sets the TTL of both keys of the queue, a quarter longer than needed: on a hot key few requests have to set it again.
 local function keep_queue_for(patience, was_empty)
   local left = redis.call('PTTL', WAITERS)
   if left >= patience and not was_empty then return end
@@ -164,9 +183,9 @@ local function keep_queue_for(patience, was_empty)
   redis.call('PEXPIRE', WAITERS, left)
 end
 
--- When a waiter is to ask again: after its period, or when the leases end that stand in its way.
-local function ask_time(holds, place, request)
+-- When a waiter retries: after its period, or when the leases that block it have ended.
+local function retry_time(holds, place, request)
   local free = free_at(holds, request)
   if not free then return now + request.period end
-  return math.min(now + request.period, free + AFTER_END + math.min(place, MOST_PLACES) * PER_PLACE)
+  return math.min(now + request.period, free + RETRY_AFTER_EXPIRY + math.min(place, MAX_RETRY_PLACES) * RETRY_PER_PLACE)
 end

@@ -1,24 +1,32 @@
--- A request for the lock, as acquire and release carry it in ARGV:
---   id, mode, owner ('': its own id), lease,
---   turns while nobody else waits: how many of its client may have it in turn, each with a token of its own; 0: its own,
---     and as soon as it waits others give up theirs (a fair one),
---   the rest in one text, which most never need: place in the queue to go on from (0 at first), whether it waits (1 or 0),
---     ask-again period, patience, grant timeout, turns while others wait, ms since it came, for its place in the queue
---     (left out: at the end), 'younger' if it has taken something from that
--- Times are in ms.
+-- A request for the lock, as acquire, acquire-all and release carry it in ARGV. All times are in ms.
+--
+--   id
+--   mode                    see shared/modes.lua
+--   owner                   '': the id
+--   lease
+--   uncontended batch size  how many waiters of the client one grant serves while no other client waits, each with a token
+--                           of its own; 0: a fair request, which is served alone and ends the batches of others
+--   the rest, in one text:  place in the queue to go on from (0 at first), whether it waits (1 or 0), retry period,
+--                           patience, grant timeout, batch size while other clients wait, age (ms since the request was
+--                           made; left out: the ticket goes to the end), 'backed-off' if the age was reduced
+--- @include "shared/clock"
+--- @include "shared/reply-codes"
+--- @include "shared/modes"
+
+-- A request has this many elements.
 local REQUEST_SIZE = 6
 
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
-  local from, waits, period, patience, grant_timeout, turns, age, younger =
+  local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
     string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    turns_alone = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
-    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), turns = tonumber(turns),
-    age = tonumber(age), younger = younger ~= '' }, ARGV[at + 1])
+    uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
+    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size),
+    age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 
--- { HELD or FOUND, now, token, lease left, turns }
+-- { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }
 local function held(hold, code)
-  return { code or HELD, now, hold.token, hold.ends - now, hold.turns or 1 }
+  return { code or HELD, now, hold.token, hold.ends - now, hold.batch_size or 1 }
 end

@@ -1,9 +1,14 @@
--- Fencing tokens follow the server's clock and never fall below the last one. So they keep growing when the fence key
--- has expired or the data are gone, and the key need not live for ever.
-local FENCE_MEMORY = 600000
--- A token that is ahead of this server's clock is remembered until the clock has passed it, and FENCE_MEMORY beyond that:
--- another master's clock may have made it. A day ahead at most, or a clock that is wrong by years would fill the memory.
-local MOST_MS_AHEAD = 86400000
+-- Fencing tokens follow the server's clock and never fall below the last one. Therefore they keep growing when the fence
+-- key has expired or Redis has lost its data, and the key may expire.
+--- @include "shared/keys"
+--- @include "shared/clock"
+--- @include "shared/fence-retention"
+
+-- If a token is ahead of this server's clock, the fence key lives until the clock has passed the token, and
+-- FENCE_RETENTION longer: the clock of another master may have made the token. The limit is one day in ms. Without it, a
+-- clock that is wrong by years would fill the memory.
+--- @export
+local MAX_RETENTION_AHEAD = 86400000
 
 -- The last token of the lock in use, once it was read.
 local known, known_of
@@ -17,19 +22,19 @@ local function last_token()
 end
 
 local function remember_token(token, lease)
-  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MOST_MS_AHEAD)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MAX_RETENTION_AHEAD)
   known, known_of = token, FENCE
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_MEMORY + lease + ahead))
+  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_RETENTION + lease + ahead))
 end
 
--- So many tokens go with a grant at most while the last one is ahead of the clock: what is not used does not add up. The
--- same number stands in lib/store/memory/memory-server.ts.
-local MOST_AHEAD = 50
+-- A grant reserves at most this many tokens while the last token is ahead of the clock, so unused tokens do not add up.
+--- @export
+local MAX_TOKENS_AHEAD = 50
 
--- The first of some tokens, none of which anybody else will get; and how many of those that were asked for they are.
+-- Reserves tokens that no other grant gets. Returns the first one, and how many of the requested ones were reserved.
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MOST_AHEAD) end
+  if token > now_micros then count = math.min(count, MAX_TOKENS_AHEAD) end
   remember_token(token + count - 1, lease)
   return token, count
 end

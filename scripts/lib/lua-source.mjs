@@ -4,35 +4,100 @@ import { StepFailed } from './run.mjs';
 
 const INCLUDE_LINE = /^\s*---?\s*@include\b/;
 const INCLUDE = /^\s*--- @include "([\w./-]+)"\s*$/;
+const EXPORT_LINE = /^\s*---?\s*@export\b/;
+const EXPORT = /^--- @export$/;
+const CONSTANTS = /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = (\d+(?:, \d+)*)$/;
+const KEY = /^local ([A-Z]+) = KEYS\[(\d+)\]/;
 
-/** A script as it is sent to Redis: shared parts put in where they are included, comments and blank lines gone. */
+/** A script as it is sent to Redis: included parts in their places, without comments and blank lines. */
 export function assembleScript(directory, file) {
-  return stripComments(resolveIncludes(directory, file, { done: new Set(), chain: [] }));
+  return scriptParts(directory, file)
+    .map(({ text }) => text)
+    .join('\n');
+}
+
+/**
+ * The pieces of a script in their order, each with a name that stands for its text in every script. A file that is included
+ * appears where the script first needs it. A file with includes in its middle has several pieces.
+ */
+export function scriptParts(directory, file) {
+  return resolveIncludes(directory, file, { done: new Set(), chain: [] });
 }
 
 function resolveIncludes(directory, file, { done, chain }) {
   if (chain.includes(file)) {
     throw new StepFailed(`lua: ${[...chain, file].join(' includes ')}: a circle`);
   }
-  if (done.has(file)) return '';
+  if (done.has(file)) return [];
   done.add(file);
-  const lines = readLua(directory, file, chain.at(-1)).split(/\r?\n/);
-  return lines
-    .map((line, index) => {
-      if (!INCLUDE_LINE.test(line)) return line;
-      const [, name] = INCLUDE.exec(line) ?? [];
-      if (name === undefined) {
-        throw new StepFailed(`lua/${file}:${index + 1}: write --- @include "shared/name" on a line of its own`);
-      }
-      const included = name.endsWith('.lua') ? name : `${name}.lua`;
-      return resolveIncludes(directory, included, { done, chain: [...chain, file] });
-    })
-    .join('\n');
+  const parts = [];
+  let lines = [];
+  let pieces = 0;
+  const endPiece = () => {
+    const text = stripComments(lines.join('\n'));
+    lines = [];
+    if (text === '') return;
+    pieces += 1;
+    const name = file.replace(/\.lua$/, '');
+    parts.push({ name: pieces === 1 ? name : `${name} ${pieces}`, text });
+  };
+  readLua(directory, file, chain.at(-1)).forEach((line, index) => {
+    if (!INCLUDE_LINE.test(line)) return lines.push(line);
+    const [, name] = INCLUDE.exec(line) ?? [];
+    if (name === undefined) {
+      throw new StepFailed(`lua/${file}:${index + 1}: write --- @include "shared/name" on a line of its own`);
+    }
+    endPiece();
+    const included = name.endsWith('.lua') ? name : `${name}.lua`;
+    parts.push(...resolveIncludes(directory, included, { done, chain: [...chain, file] }));
+  });
+  endPiece();
+  return parts;
+}
+
+/** The files that a file includes itself. */
+export function includesOf(directory, file) {
+  return readLua(directory, file).flatMap((line) => INCLUDE.exec(line)?.[1] ?? []);
+}
+
+/**
+ * The constants of a file that TypeScript shares: each number below `--- @export`, with the comment above. Several numbers
+ * on one line belong together.
+ */
+export function exportedConstants(directory, file) {
+  const lines = readLua(directory, file);
+  return lines.flatMap((line, index) => {
+    if (!EXPORT_LINE.test(line)) return [];
+    const [, names, values] = CONSTANTS.exec(lines[index + 1] ?? '') ?? [];
+    if (!EXPORT.test(line) || names?.split(', ').length !== values?.split(', ').length || names === undefined) {
+      throw new StepFailed(`lua/${file}:${index + 1}: write --- @export above \`local NAME = 1\``);
+    }
+    const numbers = values.split(', ').map(Number);
+    return [{ comment: commentAbove(lines, index), constants: names.split(', ').map((name, i) => [name, numbers[i]]) }];
+  });
+}
+
+/** The roles of the keys that a file names, in the order of KEYS. */
+export function keyRoles(directory, file) {
+  const keys = readLua(directory, file).flatMap((line) => {
+    const [, name, position] = KEY.exec(line) ?? [];
+    return name === undefined ? [] : [[Number(position), name.toLowerCase()]];
+  });
+  keys.forEach(([position], index) => {
+    if (position !== index + 1) throw new StepFailed(`lua/${file}: KEYS[${position}] is not in its place`);
+  });
+  return keys.map(([, role]) => role);
+}
+
+function commentAbove(lines, index) {
+  const comment = [];
+  for (let i = index - 1; i >= 0 && /^-- /.test(lines[i]); i -= 1) comment.unshift(lines[i].slice(3).trim());
+  return comment.join(' ');
 }
 
 function readLua(directory, file, includedBy) {
   try {
-    return readFileSync(join(directory, file), 'utf8');
+    return readFileSync(join(directory, file), 'utf8').split(/\r?\n/);
   } catch (error) {
     if (error.code !== 'ENOENT') throw error;
     throw new StepFailed(`lua/${includedBy} includes "${file}", but there is no lua/${file}`);

@@ -7,7 +7,7 @@ import { Violation } from './violation.js';
 export function nothingIsStored(server: Server): void {
   for (const key of KEYS) {
     const { holds, waiters, limit } = server.inspect(key);
-    const isGone = limit !== undefined || server.backend.withLock(key, (lock) => lock.isOver(server.backend.now));
+    const isGone = limit !== undefined || server.backend.withLock(key, (lock) => lock.isExpired(server.backend.now));
     if (holds.length + waiters.length === 0 && isGone) continue;
     throw new Violation('remains', `of '${key}' is left: ${JSON.stringify({ holds, waiters })}`);
   }

@@ -11,9 +11,9 @@ export function traced(
       trace(() => `${grant.id} hears that it is granted, token ${grant.token}`);
       listener.granted(grant);
     },
-    askIn: (id, delay) => {
+    retryAfter: (id, delay) => {
       trace(() => `${id} hears that it is to ask in ${delay} ms`);
-      listener.askIn(id, delay);
+      listener.retryAfter(id, delay);
     },
     yield: (id) => {
       trace(() => `${id} hears that it is to yield`);

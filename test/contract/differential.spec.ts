@@ -34,7 +34,7 @@ interface Ask {
 type Op =
   | { op: 'acquire'; ask: Ask }
   | { op: 'acquireAll'; client: number; asks: [Ask, Ask] }
-  | { op: 'release'; client: number; key: string; number: number; remember: number; keep: number; next?: Ask }
+  | { op: 'release'; client: number; key: string; number: number; tombstoneFor: number; keep: number; next?: Ask }
   | { op: 'renew' | 'extend'; client: number; key: string; number: number; lease: number }
   | { op: 'setLimit'; client: number; key: string; permits: number }
   | { op: 'forceRelease'; client: number; key: string }
@@ -87,11 +87,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
         client,
         key,
         number,
-        remember: fc.constantFrom(0, 0, 0, LONG),
+        tombstoneFor: fc.constantFrom(0, 0, 0, LONG),
         keep: fc.constantFrom(0, 0, 0, LONG, SHORT),
         next: ask,
       },
-      { requiredKeys: ['op', 'client', 'key', 'number', 'remember', 'keep'] },
+      { requiredKeys: ['op', 'client', 'key', 'number', 'tombstoneFor', 'keep'] },
     ),
   },
   {
@@ -138,8 +138,8 @@ class Side {
       this.names.set(each.clientId, `client${i}`);
       const told = this.told[i]!;
       each.listen({
-        granted: (grant) => told.push(`granted ${this.id(grant.id)} ${this.short(grant.key)} ${grant.turns} turns`),
-        askIn: (id) => told.push(`ask ${this.id(id)}`),
+        granted: (grant) => told.push(`granted ${this.id(grant.id)} ${this.short(grant.key)} ${grant.batchSize} turns`),
+        retryAfter: (id) => told.push(`ask ${this.id(id)}`),
         yield: (id) => told.push(`yield ${this.id(id)}`),
         revoked: (id) => told.push(`revoked ${this.id(id)}`),
         opened: () => undefined,
@@ -169,11 +169,11 @@ class Side {
         return replies?.map((reply, i) => this.answer(op.asks[i]!.key, reply));
       }
       case 'release': {
-        const { remember, keep } = op;
+        const { tombstoneFor, keep } = op;
         const id = this.idOf(op.client, op.key, op.number);
         const asks = op.next && { ...op.next, client: op.client, key: op.key, number: op.next.number + IDS };
         const next = asks && this.request(asks);
-        const reply = await this.clients[op.client]!.release({ key: this.key(op.key), id, remember, keep, next });
+        const reply = await this.clients[op.client]!.release({ key: this.key(op.key), id, tombstoneFor, keep, next });
         return { released: reply.released, next: reply.next && this.answer(op.key, reply.next) };
       }
       case 'renew':
@@ -243,7 +243,7 @@ class Side {
           outcome: 'held',
           lease: this.time(reply.lease),
           token: this.grown(key, reply.token),
-          turns: reply.turns,
+          batchSize: reply.batchSize,
         };
       case 'queued':
       case 'busy': {
@@ -251,7 +251,7 @@ class Side {
         const holders = reply.holders.length < 4 ? reply.holders.map((id) => this.id(id)) : [];
         return {
           outcome: reply.outcome,
-          askIn: this.time(reply.askIn),
+          retryAfter: this.time(reply.retryAfter),
           holders: holders.sort(),
           last: this.grown(key, reply.lastToken),
         };
@@ -274,8 +274,8 @@ class Side {
       key: this.key(key),
       id: this.idOf(client, key, number),
       // Some let others of their client have it in turn, and some want to be served in the order in which all came.
-      turns: number % 3 === 0 ? 16 : 1,
-      turnsAlone: number % 6 === 0 ? 60 : number % 3 === 0 ? 16 : 1,
+      batchSize: number % 3 === 0 ? 16 : 1,
+      uncontendedBatchSize: number % 6 === 0 ? 60 : number % 3 === 0 ? 16 : 1,
       fair: number % 3 === 1,
       patience: 10 * LONG,
       grantTimeout: 30_000,

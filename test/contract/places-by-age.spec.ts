@@ -7,10 +7,10 @@ import { memoryHarness, redisHarness } from './harnesses.js';
 it.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
   ['one Redis', redisHarness],
   ['the memory store', memoryHarness],
-])('%s lets who asks again fall behind only if it has made itself younger', async (_name, start) => {
+])('%s lets a retry fall behind only if it has backed off', async (_name, start) => {
   const harness = await start();
   const store = new StagedStore(await harness.store());
-  const ask = async (name: string, details: { age?: number; younger?: boolean }) => {
+  const ask = async (name: string, details: { age?: number; backedOff?: boolean }) => {
     const reply = store.port.acquire({ ...store.request('k', details), id: `${store.port.clientId}:${name}` });
     await harness.sleep(5);
     return (await reply).outcome;
@@ -24,10 +24,10 @@ it.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
     // The way took long.
     await ask('first', { age: 0 });
     expect(await waiting()).toEqual(['first', 'second']);
-    await ask('first', { age: 50, younger: true });
+    await ask('first', { age: 50, backedOff: true });
     expect(await waiting()).toEqual(['second', 'first']);
     // It was older than had been thought.
-    await ask('first', { age: 10_000, younger: true });
+    await ask('first', { age: 10_000, backedOff: true });
     expect(await waiting()).toEqual(['first', 'second']);
   } finally {
     await store.port.close();

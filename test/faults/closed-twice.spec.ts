@@ -12,7 +12,7 @@ afterEach(() => redis.stop());
 
 function connectionTo(connection: string): RedisConnection {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
-  const observer = { subscribed() {}, reconnected() {}, message() {}, rumour() {} };
+  const observer = { subscribed() {}, reconnected() {}, message() {}, unorderedMessage() {} };
   const options = { connection, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
   return new RedisConnection(options, logger, observer);
 }

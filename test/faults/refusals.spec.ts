@@ -38,7 +38,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
     }
     // Nothing but the note, for a while, that nobody waits there any more.
     const left = await keysWithTtl(redis);
-    expect(left.filter(({ key }) => !key.startsWith('lock:gone:'))).toEqual([]);
+    expect(left.filter(({ key }) => !key.startsWith('lock:tombstones:'))).toEqual([]);
     expect(left.filter(({ ttl }) => ttl < 0)).toEqual([]);
   });
 

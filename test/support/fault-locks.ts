@@ -100,7 +100,7 @@ export function nothingLeftBehind(redis: RedisServer, within = 3_000): Promise<v
       const left = await keysWithTtl(redis);
       expect(left.filter(({ key }) => !/^[^{]*:(fence|gone):/.test(key))).toEqual([]);
       expect(left.filter(({ ttl }) => ttl <= 0)).toEqual([]);
-      expect(left.filter(({ key, ttl }) => key.includes(':gone:') && ttl > LONGEST_NOTE)).toEqual([]);
+      expect(left.filter(({ key, ttl }) => key.includes(':tombstones:') && ttl > LONGEST_NOTE)).toEqual([]);
     },
     { within, every: 20 },
   );

@@ -64,7 +64,7 @@ export class SimulatedStore extends MemoryStore {
     };
     super.listen({
       granted: (grant) => later(() => listener.granted(grant)),
-      askIn: (id, delay) => later(() => listener.askIn(id, delay)),
+      retryAfter: (id, delay) => later(() => listener.retryAfter(id, delay)),
       yield: (id) => later(() => listener.yield(id)),
       revoked: (id, token) => later(() => listener.revoked(id, token)),
       opened: () => undefined,

@@ -1,15 +1,12 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import { outside } from '../../common/outside.js';
 import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '../lock-store.js';
-import { FadingMap, type Fading } from './fading-map.js';
+import { FENCE_RETENTION, MAX_RETENTION_AHEAD, MAX_TOKENS_AHEAD } from '../protocol.generated.js';
+import { ExpiringMap, type Expiring } from './expiring-map.js';
 import { MemoryLatch } from './memory-latch.js';
 import { MemoryLock } from './memory-lock.js';
-import { clientOf, MOST_AHEAD, type MemoryServer } from './memory-server.js';
+import { clientOf, type MemoryServer } from './memory-server.js';
 
-/** For how many ms after its lease a fencing token is remembered. */
-const FENCE_MEMORY = 600_000;
-/** One that is ahead of the clock is remembered for longer by as much, up to a day. */
-const MOST_MS_AHEAD = 86_400_000;
 /** How many turns of promises a message is behind the answer, which takes its own way through a few of them. */
 const TURNS_BEHIND = 10;
 
@@ -18,13 +15,13 @@ type Message = (client: LockStoreListener) => void;
 type Subscriber = (message: Message) => void;
 
 /** The last fencing token of a key. */
-class Fence implements Fading {
+class Fence implements Expiring {
   constructor(
     readonly token: number,
     private readonly until: number,
   ) {}
 
-  isOver(now: number): boolean {
+  isExpired(now: number): boolean {
     return this.until <= now;
   }
 }
@@ -36,9 +33,9 @@ class Fence implements Fading {
 export class MemoryBackend implements MemoryServer {
   now = 0;
   micros = 0;
-  private readonly locks = new FadingMap<MemoryLock>();
-  private readonly fences = new FadingMap<Fence>();
-  private readonly latches = new FadingMap<MemoryLatch>();
+  private readonly locks = new ExpiringMap<MemoryLock>();
+  private readonly fences = new ExpiringMap<Fence>();
+  private readonly latches = new ExpiringMap<MemoryLatch>();
   private readonly clients = new Map<string, Subscriber>();
   private messages: Array<() => void> = [];
 
@@ -72,7 +69,7 @@ export class MemoryBackend implements MemoryServer {
     const lock = this.locks.get(key, this.now) ?? new MemoryLock(key, this);
     this.locks.set(key, lock, this.now);
     const reply = script(lock);
-    if (lock.isOver(this.now)) this.locks.delete(key);
+    if (lock.isExpired(this.now)) this.locks.delete(key);
     return reply;
   }
 
@@ -88,7 +85,7 @@ export class MemoryBackend implements MemoryServer {
     const latch = this.latches.get(key, this.now) ?? new MemoryLatch(key, this);
     this.latches.set(key, latch, this.now);
     const reply = script(latch);
-    if (latch.isOver(this.now)) this.latches.delete(key);
+    if (latch.isExpired(this.now)) this.latches.delete(key);
     return reply;
   }
 
@@ -119,14 +116,14 @@ export class MemoryBackend implements MemoryServer {
    */
   nextToken(key: string, lease: number, wanted: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
-    const count = token > this.micros ? Math.min(wanted, MOST_AHEAD) : wanted;
+    const count = token > this.micros ? Math.min(wanted, MAX_TOKENS_AHEAD) : wanted;
     this.rememberToken(key, token + count - 1, lease);
     return token;
   }
 
   rememberToken(key: string, token: number, lease: number): void {
-    const ahead = Math.min(Math.max(0, (token - this.micros) / 1_000), MOST_MS_AHEAD);
-    this.fences.set(key, new Fence(token, this.now + FENCE_MEMORY + lease + ahead), this.now);
+    const ahead = Math.min(Math.max(0, (token - this.micros) / 1_000), MAX_RETENTION_AHEAD);
+    this.fences.set(key, new Fence(token, this.now + FENCE_RETENTION + lease + ahead), this.now);
   }
 
   isPresent(id: string): boolean {

@@ -1,3 +1,4 @@
+import { PUSHED_GRACE } from '../protocol.generated.js';
 import type { GrantedClaim } from './memory-modes.js';
 
 /** Who has the lock, with a lease end of its own. */
@@ -8,9 +9,6 @@ export interface MemoryHold extends GrantedClaim {
   /** Granted by a message, and its client has not been heard of since. */
   pushed: boolean;
 }
-
-/** ms for which a pushed grant that was not taken is kept, to be noticed. */
-const NOTICED_FOR = 500;
 
 /** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */
 export class MemoryHolds {
@@ -55,7 +53,7 @@ export class MemoryHolds {
    */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
     if (holds.length === 0) return;
-    this.until = Math.max(...holds.map(({ ends, pushed }) => (pushed ? ends + NOTICED_FOR : ends)));
+    this.until = Math.max(...holds.map(({ ends, pushed }) => (pushed ? ends + PUSHED_GRACE : ends)));
   }
 
   keepUntil(ends: number): void {

@@ -1,11 +1,10 @@
 import type { CountDownReply, LatchCount } from '../latch-store.js';
-import type { Fading } from './fading-map.js';
+import { OPENED_RETENTION } from '../protocol.generated.js';
+import type { Expiring } from './expiring-map.js';
 import type { MemoryServer } from './memory-server.js';
 
 /** For how many ms a call is remembered that has had its effect. */
 const CALL_MEMORY = 60_000;
-/** For how many ms at least it is remembered that a latch has opened. The same number stands in lua/shared/latch.lua. */
-const OPENED_MEMORY = 600_000;
 
 /** A latch between `setCount` and its opening. */
 interface Latch {
@@ -18,7 +17,7 @@ interface Latch {
 }
 
 /** The count-down latches of one key, one after the other, as the scripts `lua/latch-*.lua` treat them. */
-export class MemoryLatch implements Fading {
+export class MemoryLatch implements Expiring {
   private latch: Latch | undefined;
   /** Calls that have had their effect → until when that is remembered; also when the latch has opened since. */
   private readonly calls = new Map<string, number>();
@@ -31,15 +30,15 @@ export class MemoryLatch implements Fading {
     private readonly server: MemoryServer,
   ) {}
 
-  isOver(now: number): boolean {
+  isExpired(now: number): boolean {
     return this.current(now) === undefined && this.memoryUntil <= now;
   }
 
   set(name: string, count: number, lifetime: number): boolean {
     const { now } = this.server;
-    if (this.remembers(name)) return true;
+    if (this.isRecorded(name)) return true;
     if (this.current(now) !== undefined) return false;
-    this.remember(name);
+    this.recordCall(name);
     this.latch = { name, lifetime, left: count, until: now + lifetime, clients: new Map() };
     return true;
   }
@@ -47,9 +46,9 @@ export class MemoryLatch implements Fading {
   countDown(id: string): CountDownReply {
     const { now } = this.server;
     const latch = this.current(now);
-    if (this.remembers(id)) return { left: latch?.left ?? 0, counted: true };
+    if (this.isRecorded(id)) return { left: latch?.left ?? 0, counted: true };
     if (latch === undefined) return { left: 0, counted: false };
-    this.remember(id);
+    this.recordCall(id);
     latch.left -= 1;
     latch.until = now + latch.lifetime;
     if (latch.left === 0) this.open(latch);
@@ -69,9 +68,9 @@ export class MemoryLatch implements Fading {
     const { now } = this.server;
     this.latch = undefined;
     for (const [other, until] of this.opened) if (until <= now) this.opened.delete(other);
-    const until = now + Math.max(lifetime, OPENED_MEMORY);
+    const until = now + Math.max(lifetime, OPENED_RETENTION);
     this.opened.set(name, until);
-    this.rememberUntil(until);
+    this.keepUntil(until);
     for (const [client, until] of clients) {
       if (until > this.server.now) this.server.tell(client, (listener) => listener.opened(this.key, name));
     }
@@ -82,21 +81,21 @@ export class MemoryLatch implements Fading {
     return this.latch;
   }
 
-  private remembers(id: string): boolean {
+  private isRecorded(id: string): boolean {
     return (this.calls.get(id) ?? 0) > this.server.now;
   }
 
-  private remember(id: string): void {
+  private recordCall(id: string): void {
     const { now } = this.server;
     for (const [other, until] of this.calls) {
       if (until > now) break; // as are those behind it
       this.calls.delete(other);
     }
     this.calls.set(id, now + CALL_MEMORY);
-    this.rememberUntil(now + CALL_MEMORY);
+    this.keepUntil(now + CALL_MEMORY);
   }
 
-  private rememberUntil(until: number): void {
+  private keepUntil(until: number): void {
     this.memoryUntil = Math.max(this.memoryUntil, until);
   }
 }

@@ -1,15 +1,8 @@
 import type { AcquireRequest } from '../lock-store.js';
+import { MAX_RETRY_PLACES, PARKED_SWEPT, RETRY_AFTER_EXPIRY, RETRY_PER_PLACE } from '../protocol.generated.js';
 import type { MemoryHold } from './memory-holds.js';
 import type { Claim } from './memory-modes.js';
 import { clientOf } from './memory-server.js';
-
-/** A waiter asks this long after the end of a lease that stands in its way, and later the farther back it is. */
-export const AFTER_END = 2;
-const PER_PLACE = 10;
-/** How many places make it later. */
-const MOST_PLACES = 100;
-/** So many parked tickets are looked at when a new one comes, and dropped if they are stale. */
-const PARKED_SWEPT = 10;
 
 /** A place in the queue. */
 export interface MemoryTicket extends Claim {
@@ -17,9 +10,9 @@ export interface MemoryTicket extends Claim {
   readonly staleAt: number;
   readonly lease: number;
   readonly grantTimeout: number;
-  readonly turns: number;
+  readonly batchSize: number;
   readonly fair: boolean;
-  askAt: number;
+  retryAt: number;
 }
 
 /** The tickets of one lock in the order in which they came: `queue` and `waiters` of Redis, and `lua/shared/queue.lua`. */
@@ -53,10 +46,10 @@ export class MemoryQueue {
    * The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given: a later
    * one than it has only if it is `younger`.
    */
-  placeFor(id: string, micros: number | undefined, younger: boolean | undefined, now: number): number {
+  placeFor(id: string, micros: number | undefined, backedOff: boolean | undefined, now: number): number {
     const empty = !this.exists(now);
     const place = this.get(id)?.place;
-    if (micros !== undefined) return younger === true ? micros : Math.min(micros, place ?? Infinity);
+    if (micros !== undefined) return backedOff === true ? micros : Math.min(micros, place ?? Infinity);
     return place ?? (empty ? 1 : this.last + 1);
   }
 
@@ -116,7 +109,7 @@ export class MemoryQueue {
   before(place: number): number {
     let count = 0;
     for (const ticket of this.tickets.values()) {
-      if (ticket.place >= place || count === MOST_PLACES) break;
+      if (ticket.place >= place || count === MAX_RETRY_PLACES) break;
       count += 1;
     }
     return count;
@@ -167,7 +160,7 @@ export function freeAt(holds: readonly MemoryHold[], { mode }: Claim): number | 
 }
 
 /** When a waiter is to ask again: after its period, or when the leases end that stand in its way. */
-export function askTime(
+export function retryTime(
   holds: readonly MemoryHold[],
   /** How many are in front of it. */
   place: number,
@@ -175,5 +168,5 @@ export function askTime(
   now: number,
 ): number {
   const free = freeAt(holds, request) ?? Infinity;
-  return Math.min(now + request.period, free + AFTER_END + place * PER_PLACE);
+  return Math.min(now + request.period, free + RETRY_AFTER_EXPIRY + place * RETRY_PER_PLACE);
 }

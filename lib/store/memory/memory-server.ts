@@ -1,8 +1,5 @@
 import type { LockStoreListener } from '../lock-store.js';
 
-/** So many tokens go with a grant at most while the last one is ahead of the clock: what is not used does not add up. */
-export const MOST_AHEAD = 50;
-
 /** What a lock finds around it while something is executed: in Redis, the server's clock, its fences and its channels. */
 export interface MemoryServer {
   /** The moment of what is being executed, in ms. */

@@ -1,14 +1,14 @@
 import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
-import { answeredAt, hasRival, heldAt, verdictOf, type Verdict } from './ballot.js';
+import { answeredAt, hasRival, heldAt, decisionOf, type QuorumDecision } from './quorum-decision.js';
 import { Contest, type Move } from './contest.js';
 import { graceAfter, minorityError } from './gather.js';
 import type { Member } from './member.js';
 import { Reinstatement } from './reinstatement.js';
-import { Seat } from './seat.js';
+import { MemberState } from './member-state.js';
 import { SplitVotes } from './split-votes.js';
-import { writeToken, type Won } from './write-token.js';
+import { writeToken, type Majority } from './write-token.js';
 
 /** When somebody is asked again of whom nothing is known; up to twice as many ms. */
 const ASK_AGAIN = 50;
@@ -24,19 +24,19 @@ export interface AcquisitionEnvironment {
   readonly random: () => number;
   readonly commandTimeout: number;
   /** Has the engine ask again. */
-  askAgain(id: string): void;
+  retry(id: string): void;
 }
 
 /** As the engine is to hear it; a hold still without the time that has gone by since it asked. */
-export type Outcome = { readonly won: Won } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
+export type Outcome = { readonly majority: Majority } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
 
 /**
  * One acquisition over several masters: what each of them has said, and what becomes of it. Its places in the queues
  * are those of the masters; a push only says that it is worth asking.
  */
 export class Acquisition {
-  won: Won | undefined;
-  readonly seats: readonly Seat[];
+  majority: Majority | undefined;
+  readonly states: readonly MemberState[];
   private readonly since: number;
   private readonly splits: SplitVotes;
   readonly reinstatement: Reinstatement;
@@ -55,9 +55,11 @@ export class Acquisition {
     this.splits = new SplitVotes(environment.random);
     this.contest = new Contest(request.id, this.since);
     this.reinstatement = new Reinstatement(environment.clock, () =>
-      this.won === undefined || this.ended !== undefined ? undefined : { request: this.request, won: this.won },
+      this.majority === undefined || this.ended !== undefined
+        ? undefined
+        : { request: this.request, majority: this.majority },
     );
-    this.seats = environment.members.map((member) => new Seat(member));
+    this.states = environment.members.map((member) => new MemberState(member));
   }
 
   get key(): string {
@@ -88,61 +90,61 @@ export class Acquisition {
   /** What the next master is asked. The age puts it at the same place in every queue, whatever clocks say. */
   requestFor({ store }: Member): AcquireRequest {
     const { request } = this;
-    const { handicap } = this.splits;
-    const age = Math.max(0, this.environment.clock.now() - this.since - handicap);
+    const { ageBackoff } = this.splits;
+    const age = Math.max(0, this.environment.clock.now() - this.since - ageBackoff);
     // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
-    const turns = Math.min(request.turns, 2);
+    const batchSize = Math.min(request.batchSize, 2);
     return {
       ...request,
       waits: request.waits && store.listening,
-      turns,
-      turnsAlone: turns,
+      batchSize,
+      uncontendedBatchSize: batchSize,
       age,
-      younger: handicap > 0,
+      backedOff: ageBackoff > 0,
     };
   }
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
-  expect(seat: Seat, question: () => Promise<AcquireReply>, sent = this.environment.clock.now()): void {
-    const { epoch, unreachable } = seat.member.store;
-    seat.wasSent ||= unreachable === undefined;
-    seat.asking += 1;
+  expect(state: MemberState, question: () => Promise<AcquireReply>, sent = this.environment.clock.now()): void {
+    const { epoch, unreachable } = state.member.store;
+    state.wasSent ||= unreachable === undefined;
+    state.asking += 1;
     question().then(
       (reply) => {
-        seat.asking -= 1;
-        this.answered(seat, reply, sent, epoch);
+        state.asking -= 1;
+        this.answered(state, reply, sent, epoch);
       },
       (error: Error) => {
-        seat.asking -= 1;
-        this.failed(seat, error);
+        state.asking -= 1;
+        this.failed(state, error);
       },
     );
   }
 
   /** A master says that it has granted this acquisition. */
   pushed(member: Member): void {
-    const seat = this.seatOf(member);
+    const state = this.stateOf(member);
     const { clock } = this.environment;
-    if (this.ended !== undefined || seat.holdsAt(clock.now())) return;
-    if (seat.isSpoiled) return this.giveBack(seat);
-    if (this.won !== undefined) return this.widen(seat, this.won);
-    seat.pushed = true;
+    if (this.ended !== undefined || state.holdsAt(clock.now())) return;
+    if (state.isSpoiled) return this.giveBack(state);
+    if (this.majority !== undefined) return this.widen(state, this.majority);
+    state.pushed = true;
     // The answer to a question that is on its way may be the grant itself.
-    if (!seat.isOpen) this.ask(seat);
+    if (!state.isOpen) this.ask(state);
     this.stir();
   }
 
   /** A master says that the hold was ended by force; answers whether there is no majority any more. */
   revoked(member: Member): boolean {
-    const seat = this.seatOf(member);
-    seat.clear();
-    seat.countsFrom = this.environment.clock.now();
+    const state = this.stateOf(member);
+    state.clear();
+    state.countsFrom = this.environment.clock.now();
     this.reinstatement.revoked();
-    if (this.won === undefined) {
+    if (this.majority === undefined) {
       if (this.ended === undefined) this.stir();
       return false;
     }
-    return this.seats.filter(({ standing }) => standing === 'held').length < this.environment.quorum;
+    return this.states.filter(({ standing }) => standing === 'held').length < this.environment.quorum;
   }
 
   /** It is being given back everywhere: what comes now does not concern it. */
@@ -151,49 +153,49 @@ export class Acquisition {
     this.wake?.();
   }
 
-  private seatOf(member: Member): Seat {
-    return this.seats[member.place]!;
+  private stateOf(member: Member): MemberState {
+    return this.states[member.place]!;
   }
 
-  private get held(): Seat[] {
-    return heldAt(this.seats, this.environment.clock.now());
+  private get held(): MemberState[] {
+    return heldAt(this.states, this.environment.clock.now());
   }
 
   private async run(): Promise<Outcome> {
     const { quorum, clock } = this.environment;
     let unwritten = 0;
     let yields = false;
-    if (this.won !== undefined && this.won.until > clock.now()) return { won: this.won };
+    if (this.majority !== undefined && this.majority.until > clock.now()) return { majority: this.majority };
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       this.again = false;
       if (this.held.length < quorum) this.askAll(yields);
       yields = false;
-      const verdict = await this.verdict();
-      if (verdict === 'over') break;
-      if (verdict === 'held') {
-        const won = await writeToken(this.environment, this.request, this.seats, () => this.isWanted);
-        if (won !== undefined && this.isWanted) return this.win(won);
+      const decision = await this.verdict();
+      if (decision === 'over') break;
+      if (decision === 'held') {
+        const majority = await writeToken(this.environment, this.request, this.states, () => this.isWanted);
+        if (majority !== undefined && this.isWanted) return this.win(majority);
         unwritten += 1;
         if (unwritten > MOST_UNWRITTEN) break;
         continue;
       }
-      if (verdict === 'impossible') return this.refuse();
+      if (decision === 'impossible') return this.refuse();
       if (this.again) continue;
 
       const { held } = this;
       if (held.length === 0) return this.contended();
-      const move = hasRival(this.seats, quorum, this.request) ? 'rival' : this.nextMove();
+      const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
-        for (const seat of held) this.giveBack(seat);
+        for (const state of held) this.giveBack(state);
         return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
       }
-      if (!move.keeps) for (const seat of held) this.giveBack(seat);
+      if (!move.keeps) for (const state of held) this.giveBack(state);
       await this.majorityWithin(move.pause);
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
       yields = this.request.waits;
     }
     if (this.isWanted) {
-      for (const seat of this.held) this.giveBack(seat);
+      for (const state of this.held) this.giveBack(state);
       throw new LockStoreError(`the masters did not come to a decision about '${this.key}'`, {
         key: this.key,
         transient: true,
@@ -205,8 +207,8 @@ export class Acquisition {
   /** What to do about a split vote; `undefined`: give everything back. */
   private nextMove(): Move | undefined {
     const { clock, quorum } = this.environment;
-    if (!this.request.waits) return this.contest.move(this.seats, quorum, clock.now());
-    const pause = this.splits.pause(this.seats);
+    if (!this.request.waits) return this.contest.move(this.states, quorum, clock.now());
+    const pause = this.splits.pause(this.states);
     return pause === undefined ? undefined : { keeps: true, pause };
   }
 
@@ -217,96 +219,96 @@ export class Acquisition {
   /** Asks every master that is neither held nor asked already; with `yields` those that are held give it to their queue. */
   private askAll(yields: boolean): void {
     const now = this.environment.clock.now();
-    for (const seat of this.seats) {
-      if (seat.holdsAt(now)) {
-        if (yields) this.yield(seat);
-      } else if (!seat.isOpen) {
-        this.ask(seat);
+    for (const state of this.states) {
+      if (state.holdsAt(now)) {
+        if (yields) this.yield(state);
+      } else if (!state.isOpen) {
+        this.ask(state);
       }
     }
   }
 
-  private ask(seat: Seat): void {
-    if (seat.isSpoiled) return;
-    seat.pushed = false;
-    this.expect(seat, () => seat.member.ask((store) => store.acquire(this.requestFor(seat.member))));
+  private ask(state: MemberState): void {
+    if (state.isSpoiled) return;
+    state.pushed = false;
+    this.expect(state, () => state.member.ask((store) => store.acquire(this.requestFor(state.member))));
   }
 
   /** Gives a grant back and stands in line again, in one step: whoever has come first gets it, which may be this one. */
-  private yield(seat: Seat): void {
+  private yield(state: MemberState): void {
     const { key, id } = this.request;
-    seat.clear();
-    this.expect(seat, async () => {
-      const next = this.requestFor(seat.member);
-      const release = seat.member.ask((store) => store.release({ key, id, remember: 0, keep: 0, next }));
-      return (await seat.givesBack(release)).next!;
+    state.clear();
+    this.expect(state, async () => {
+      const next = this.requestFor(state.member);
+      const release = state.member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next }));
+      return (await state.givesBack(release)).next!;
     });
   }
 
   /** Gives a grant back, and keeps no place. */
-  private giveBack(seat: Seat, remember = 0): void {
+  private giveBack(state: MemberState, tombstoneFor = 0): void {
     const { key, id } = this.request;
-    seat.clear();
-    if (!seat.wasSent) return;
+    state.clear();
+    if (!state.wasSent) return;
     // Where that fails the grant ends with its lease.
-    const release = seat.member.tell((store) => store.release({ key, id, remember, keep: 0, next: undefined }));
-    seat.givesBack(release).catch(() => undefined);
+    const release = state.member.tell((store) => store.release({ key, id, tombstoneFor, keep: 0, next: undefined }));
+    state.givesBack(release).catch(() => undefined);
   }
 
-  private answered(seat: Seat, reply: AcquireReply, sent: number, epoch: number): void {
+  private answered(state: MemberState, reply: AcquireReply, sent: number, epoch: number): void {
     if (this.ended === 'released') return;
     if (this.ended === 'dropped') {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(seat);
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(state);
       return;
     }
-    if (seat.isSpoiled) {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(seat);
-      return this.changed(seat);
+    if (state.isSpoiled) {
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(state);
+      return this.changed(state);
     }
     const now = this.environment.clock.now();
-    seat.roundTrip = now - sent;
-    seat.member.noteTime(reply.time, sent);
-    if (sent >= seat.countsFrom) seat.take(reply, sent, epoch, now);
+    state.roundTrip = now - sent;
+    state.member.noteTime(reply.time, sent);
+    if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
-      this.giveBack(seat);
-      seat.fail(new LockStoreError('the answer came so late that the lease was over by then', { transient: true }));
+      this.giveBack(state);
+      state.fail(new LockStoreError('the answer came so late that the lease was over by then', { transient: true }));
     }
-    if (seat.pushed && !seat.isOpen) this.ask(seat);
-    this.changed(seat);
+    if (state.pushed && !state.isOpen) this.ask(state);
+    this.changed(state);
   }
 
-  private failed(seat: Seat, error: Error): void {
+  private failed(state: MemberState, error: Error): void {
     const isOpen = !(error instanceof LockStoreError) || error.transient;
-    if (this.ended === 'dropped' && isOpen) this.giveBack(seat, 2 * this.environment.commandTimeout);
+    if (this.ended === 'dropped' && isOpen) this.giveBack(state, 2 * this.environment.commandTimeout);
     if (this.ended !== undefined) return;
-    seat.fail(error);
-    this.changed(seat);
+    state.fail(error);
+    this.changed(state);
   }
 
   /** A master has answered. What comes when nothing is under way any more may still change something. */
-  private changed(seat: Seat): void {
+  private changed(state: MemberState): void {
     if (this.running !== undefined) this.wake?.();
-    else if (this.won !== undefined) {
-      if (seat.isAnswered) this.raise(seat, this.won);
-    } else if (seat.holdsAt(this.environment.clock.now())) this.environment.askAgain(this.request.id);
+    else if (this.majority !== undefined) {
+      if (state.isAnswered) this.raise(state, this.majority);
+    } else if (state.holdsAt(this.environment.clock.now())) this.environment.retry(this.request.id);
   }
 
   /** Something has happened that is worth asking about. */
   private stir(): void {
     if (this.running !== undefined) this.wake?.();
-    else this.environment.askAgain(this.request.id);
+    else this.environment.retry(this.request.id);
   }
 
   /** Waits until it is clear what becomes of this round. */
-  private async verdict(): Promise<Verdict | 'over'> {
+  private async verdict(): Promise<QuorumDecision | 'over'> {
     const { clock, quorum } = this.environment;
     const since = clock.now();
     let patience = Infinity;
     while (this.isWanted) {
       const now = clock.now();
-      const verdict = verdictOf(this.seats, quorum, now, now >= patience);
+      const verdict = decisionOf(this.states, quorum, now, now >= patience);
       if (verdict !== undefined) return verdict;
-      if (patience === Infinity && answeredAt(this.seats, now) >= quorum) {
+      if (patience === Infinity && answeredAt(this.states, now) >= quorum) {
         patience = now + graceAfter(now - since);
       }
       await this.woken(patience);
@@ -318,11 +320,11 @@ export class Acquisition {
   private refuse(): Outcome {
     const { quorum, clock } = this.environment;
     const { key, waits } = this.request;
-    const excluded = this.seats.filter((seat) => seat.isExcluded);
-    const answered = answeredAt(this.seats, clock.now());
-    for (const seat of this.held) this.giveBack(seat);
+    const excluded = this.states.filter((state) => state.isExcluded);
+    const answered = answeredAt(this.states, clock.now());
+    for (const state of this.held) this.giveBack(state);
     for (const outcome of ['upgrade', 'left'] as const) {
-      if (excluded.filter(({ standing }) => standing === outcome).length <= this.seats.length - quorum) continue;
+      if (excluded.filter(({ standing }) => standing === outcome).length <= this.states.length - quorum) continue;
       this.drop();
       return { reply: { outcome, time: clock.now() } };
     }
@@ -330,7 +332,7 @@ export class Acquisition {
     const errors = excluded.flatMap(({ error, standing }) =>
       standing === 'failed' && error !== undefined ? [error] : [],
     );
-    throw minorityError(this.seats.length, answered, errors, quorum, key);
+    throw minorityError(this.states.length, answered, errors, quorum, key);
   }
 
   private contended(atMost = Infinity): Outcome {
@@ -338,14 +340,14 @@ export class Acquisition {
     const { waits } = this.request;
     const now = clock.now();
     // A question on its way is asked already: when its master was to be asked is over, and no reason to hurry.
-    const next = Math.min(...this.seats.filter(({ isOpen }) => !isOpen).map(({ askAt }) => askAt));
+    const next = Math.min(...this.states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
     const askIn = Math.min(next - now, atMost);
     const reply: ContendedReply = {
       outcome: waits ? 'queued' : 'busy',
       time: now,
-      askIn: Math.max(2, Number.isFinite(askIn) ? askIn : ASK_AGAIN * (1 + random())),
-      lastToken: Math.max(...this.seats.map(({ lastToken }) => lastToken)),
-      holders: [...new Set(this.seats.flatMap(({ holders }) => holders))],
+      retryAfter: Math.max(2, Number.isFinite(askIn) ? askIn : ASK_AGAIN * (1 + random())),
+      lastToken: Math.max(...this.states.map(({ lastToken }) => lastToken)),
+      holders: [...new Set(this.states.flatMap(({ holders }) => holders))],
     };
     if (!waits) this.drop();
     return { reply };
@@ -356,29 +358,30 @@ export class Acquisition {
     this.ended ??= 'dropped';
   }
 
-  private win(won: Won): Outcome {
-    this.won = won;
-    for (const seat of this.seats) if (seat.isAnswered && !seat.hasToken(won.token)) this.raise(seat, won);
-    return { won };
+  private win(majority: Majority): Outcome {
+    this.majority = majority;
+    for (const state of this.states)
+      if (state.isAnswered && !state.hasToken(majority.token)) this.raise(state, majority);
+    return { majority };
   }
 
   /**
    * A master that is not needed for the majority is to know the token, too, whether it has granted the lock or not: it may be
    * the only one that remembers, when another one loses its data.
    */
-  private raise(seat: Seat, { token }: Won): void {
-    const { key, id, turns } = this.request;
-    seat.member.ask((store) => store.fence({ key, id, token, turns })).catch(() => undefined);
+  private raise(state: MemberState, { token }: Majority): void {
+    const { key, id, batchSize } = this.request;
+    state.member.ask((store) => store.fence({ key, id, token, batchSize })).catch(() => undefined);
   }
 
   /** A master has granted what a majority holds already: it gets the full lease there, too. */
-  private widen(seat: Seat, won: Won): void {
+  private widen(state: MemberState, majority: Majority): void {
     const { key, id } = this.request;
-    const lease = Math.ceil(won.until - this.environment.clock.now());
+    const lease = Math.ceil(majority.until - this.environment.clock.now());
     if (lease <= 0) return;
-    seat.standing = 'held';
-    seat.member.ask((store) => store.renew([{ key, id, lease }])).catch(() => undefined);
-    this.raise(seat, won);
+    state.standing = 'held';
+    state.member.ask((store) => store.renew([{ key, id, lease }])).catch(() => undefined);
+    this.raise(state, majority);
   }
 
   /** Resolves when a majority holds it, or after `ms`. */

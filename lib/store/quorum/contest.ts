@@ -1,5 +1,5 @@
 import { precedes } from './precedence.js';
-import type { Seat } from './seat.js';
+import type { MemberState } from './member-state.js';
 
 /** How long a try goes on asking: so many round trips, and so many ms. */
 const TRIPS = 6;
@@ -37,10 +37,10 @@ export class Contest {
   ) {}
 
   /** `undefined`: it is over, and the lock counts as held by others. */
-  move(seats: readonly Seat[], quorum: number, now: number): Move | undefined {
-    if (seats.filter(isTakenByUnnamed).length > seats.length - quorum) return undefined;
-    const trip = Math.min(Math.max(...seats.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
-    const first = this.firstAmong(seats, now);
+  move(states: readonly MemberState[], quorum: number, now: number): Move | undefined {
+    if (states.filter(isTakenByUnnamed).length > states.length - quorum) return undefined;
+    const trip = Math.min(Math.max(...states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
+    const first = this.firstAmong(states, now);
     if (first !== undefined && !this.chances.has(first)) {
       this.chances.set(first, now + PATIENCE_TRIPS * trip + LEAST_PATIENCE);
     }
@@ -49,8 +49,8 @@ export class Contest {
   }
 
   /** The first of those that come before this acquisition, and have not had their chance. */
-  private firstAmong(seats: readonly Seat[], now: number): string | undefined {
-    return seats
+  private firstAmong(states: readonly MemberState[], now: number): string | undefined {
+    return states
       .flatMap(({ holders }) => holders)
       .filter((holder) => precedes(holder, this.id) && (this.chances.get(holder) ?? Infinity) > now)
       .sort((a, b) => (precedes(a, b) ? -1 : 1))[0];
@@ -58,5 +58,5 @@ export class Contest {
 }
 
 /** A key that is kept for its `holdAtLeast`, for instance: nobody will give it back. */
-const isTakenByUnnamed = ({ isAnswered, standing, holders }: Seat): boolean =>
+const isTakenByUnnamed = ({ isAnswered, standing, holders }: MemberState): boolean =>
   isAnswered && standing === 'busy' && holders.length === 0;

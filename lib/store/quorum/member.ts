@@ -119,9 +119,9 @@ export class Member {
   admit(): Promise<void> {
     if (this.isOpen) return Promise.resolve();
     this.admission ??= this.examine().then(
-      () => this.settle((pending) => pending.send()),
+      () => this.flush((pending) => pending.send()),
       (error: unknown) => {
-        this.settle((pending) => pending.fail(error));
+        this.flush((pending) => pending.fail(error));
         throw error;
       },
     );
@@ -175,7 +175,7 @@ export class Member {
     return question(this.store).then((reply) => (epoch === this.store.epoch ? reply : this.admit().then(() => reply)));
   }
 
-  private settle(each: (pending: Pending) => void): void {
+  private flush(each: (pending: Pending) => void): void {
     this.admission = undefined;
     for (const pending of this.pending.splice(0)) each(pending);
   }

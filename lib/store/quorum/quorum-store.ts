@@ -128,7 +128,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   async acquire(wanted: AcquireRequest): Promise<AcquireReply> {
     const called = this.clock.now();
-    const request = this.audible(wanted);
+    const request = this.waitingIfListening(wanted);
     const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
     try {
       return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
@@ -143,19 +143,19 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     const given = this.acquisitions.get(id);
     given?.release();
     this.acquisitions.delete(id);
-    const next = request.next === undefined ? undefined : this.open(this.audible(request.next));
+    const next = request.next === undefined ? undefined : this.open(this.waitingIfListening(request.next));
 
     const replies = this.members.map((member, i) => {
       // An answer that was not waited for may come behind the release.
-      const open = given?.seats[i]?.mayAnswer === true ? 2 * this.commandTimeout : 0;
-      const release = { key, id, remember: Math.max(request.remember, open), keep, next: undefined };
-      if (member.store.unreachable !== undefined && given?.seats[i]?.wasSent === true) {
+      const open = given?.states[i]?.mayAnswer === true ? 2 * this.commandTimeout : 0;
+      const release = { key, id, tombstoneFor: Math.max(request.tombstoneFor, open), keep, next: undefined };
+      if (member.store.unreachable !== undefined && given?.states[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
       }
       return member.ask((store) => store.release({ ...release, next: next?.requestFor(member) }));
     });
-    next?.seats.forEach((seat, i) => {
-      next.expect(seat, () => replies[i]!.then((reply) => reply.next!), called);
+    next?.states.forEach((state, i) => {
+      next.expect(state, () => replies[i]!.then((reply) => reply.next!), called);
     });
     next?.attempt().catch(() => undefined);
 
@@ -171,8 +171,8 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     const replies = await renewByMajority(this, requests, round);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
-      const won = this.acquisitions.get(id)?.won;
-      if (won !== undefined && typeof reply === 'number') won.until = Math.max(won.until, sent + reply);
+      const majority = this.acquisitions.get(id)?.majority;
+      if (majority !== undefined && typeof reply === 'number') majority.until = Math.max(majority.until, sent + reply);
     });
     void this.reinstate(requests, replies, round);
     return replies;
@@ -183,8 +183,8 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     const acquisition = this.acquisitions.get(request.id);
     const reply = await (acquisition?.reinstatement.pausedFor(() => extendByMajority(this, request)) ??
       extendByMajority(this, request));
-    const won = this.acquisitions.get(request.id)?.won;
-    if (won !== undefined && typeof reply === 'number') won.until = sent + reply;
+    const majority = this.acquisitions.get(request.id)?.majority;
+    if (majority !== undefined && typeof reply === 'number') majority.until = sent + reply;
     return reply;
   }
 
@@ -217,8 +217,8 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     return listKeys(this, request);
   }
 
-  askAgain(id: string): void {
-    this.listener?.askIn(id, 0);
+  retry(id: string): void {
+    this.listener?.retryAfter(id, 0);
   }
 
   /** Holds that a majority has confirmed take their votes again where a master does not know them. Never rejects. */
@@ -234,7 +234,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
         return answer.status === 'fulfilled' && answer.value[i] === 'gone';
       };
       const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
-      void acquisition?.reinstatement.reinstate(acquisition.seats.filter(isMissing));
+      void acquisition?.reinstatement.reinstate(acquisition.states.filter(isMissing));
     });
   }
 
@@ -264,7 +264,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   }
 
   /** Whoever would not hear its grants from a majority waits in no queue; everybody asks again when it does. */
-  private audible(request: AcquireRequest): AcquireRequest {
+  private waitingIfListening(request: AcquireRequest): AcquireRequest {
     return this.listening ? request : { ...request, waits: false };
   }
 
@@ -278,8 +278,8 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   /** Holds that ended with their leases are never given back. */
   private sweep(): void {
     const now = this.clock.now();
-    for (const [id, { won }] of this.acquisitions) {
-      if (won !== undefined && won.until < now) this.acquisitions.delete(id);
+    for (const [id, { majority }] of this.acquisitions) {
+      if (majority !== undefined && majority.until < now) this.acquisitions.delete(id);
     }
     this.sweepAt = Math.max(SWEEP_AT, 2 * this.acquisitions.size);
   }
@@ -291,16 +291,16 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
       if (isOver) this.acquisitions.delete(id);
       return outcome.reply;
     }
-    const { token, turns, until, from } = outcome.won;
+    const { token, batchSize, until, from } = outcome.majority;
     // What has gone by before counts for the drift of the clocks as well.
     const drift = Math.max(0, called - from) * DRIFT;
-    return { outcome: 'held', time: this.clock.now(), token, lease: until - called - drift, turns };
+    return { outcome: 'held', time: this.clock.now(), token, lease: until - called - drift, batchSize };
   }
 
   /** What a release answers about the next one, which may take longer than the release does. */
   private async nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
     const time = this.clock.now();
-    const later: AcquireReply = { outcome: 'queued', time, askIn: 0, lastToken: 0, holders: [] };
+    const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
     let timer: unknown;
     const limit = new Promise<AcquireReply>((resolve) => {
       timer = this.clock.setTimer(NEXT_GRACE, () => resolve(later));
@@ -317,7 +317,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   private listenTo(member: Member): void {
     member.store.listen({
       granted: (grant) => this.granted(member, grant),
-      askIn: (id, delay) => this.listener?.askIn(id, delay),
+      retryAfter: (id, delay) => this.listener?.retryAfter(id, delay),
       yield: (id) => this.listener?.yield(id),
       revoked: (id) => this.revoked(member, id),
       opened: () => undefined,
@@ -329,7 +329,7 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     const acquisition = this.acquisitions.get(id);
     if (acquisition !== undefined) return acquisition.pushed(member);
     // Nobody wants it any more.
-    member.ask((store) => store.release({ key, id, remember: 0, keep: 0, next: undefined })).catch(() => undefined);
+    member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next: undefined })).catch(() => undefined);
   }
 
   private revoked(member: Member, id: string): void {

@@ -1,13 +1,13 @@
 import type { Clock } from '../../common/clock.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { ReinstateReply } from '../quorum-member.js';
-import type { Seat } from './seat.js';
-import type { Won } from './write-token.js';
+import type { MemberState } from './member-state.js';
+import type { Majority } from './write-token.js';
 
 /** A hold that a majority has. */
 interface Standing {
   readonly request: AcquireRequest;
-  readonly won: Won;
+  readonly majority: Majority;
 }
 
 /**
@@ -42,40 +42,40 @@ export class Reinstatement {
   }
 
   /** A majority has just confirmed the hold, and these masters have said that they do not know it. Never rejects. */
-  async reinstate(missing: readonly Seat[]): Promise<void> {
+  async reinstate(missing: readonly MemberState[]): Promise<void> {
     if (missing.length === 0 || this.isUnderWay || this.leaseLeft === 0) return;
     this.isUnderWay = true;
     try {
       // Whether some of them do not have it because of a release by force.
-      const looks = await Promise.all(missing.map((seat) => this.ask(seat, 0)));
+      const looks = await Promise.all(missing.map((state) => this.ask(state, 0)));
       if (looks.includes('left')) return this.revoked();
-      await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((seat) => this.take(seat)));
+      await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((state) => this.take(state)));
     } finally {
       this.isUnderWay = false;
     }
   }
 
-  private async take(seat: Seat): Promise<void> {
+  private async take(state: MemberState): Promise<void> {
     const left = this.leaseLeft;
     if (left === 0) return;
     // A release that comes meanwhile leaves word there.
-    seat.asking += 1;
-    const reply = await this.ask(seat, left);
-    seat.asking -= 1;
-    if (reply === undefined) seat.isUnsettled = true;
+    state.asking += 1;
+    const reply = await this.ask(state, left);
+    state.asking -= 1;
+    if (reply === undefined) state.isUnsettled = true;
     else if (reply === 'left') this.revoked();
-    else if (reply === 'held' && this.standing() !== undefined) seat.standing = 'held';
+    else if (reply === 'held' && this.standing() !== undefined) state.standing = 'held';
   }
 
   /** `undefined`: it did not answer. */
-  private ask(seat: Seat, lease: number): Promise<ReinstateReply | undefined> {
+  private ask(state: MemberState, lease: number): Promise<ReinstateReply | undefined> {
     const standing = this.standing();
     if (standing === undefined) return Promise.resolve(undefined);
-    const { request, won } = standing;
+    const { request, majority } = standing;
     const { key, id, mode, owner } = request;
-    const latest = seat.member.timeAt(won.until);
-    const hold = { key, id, mode, owner, token: won.token, turns: won.turns, lease };
-    return seat.member
+    const latest = state.member.timeAt(majority.until);
+    const hold = { key, id, mode, owner, token: majority.token, batchSize: majority.batchSize, lease };
+    return state.member
       .ask((store) => store.reinstate({ ...hold, latest: latest === undefined ? undefined : Math.floor(latest) }))
       .catch(() => undefined);
   }
@@ -84,6 +84,6 @@ export class Reinstatement {
   private get leaseLeft(): number {
     const standing = this.standing();
     if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;
-    return Math.max(0, Math.floor(standing.won.until - this.clock.now()));
+    return Math.max(0, Math.floor(standing.majority.until - this.clock.now()));
   }
 }

@@ -1,5 +1,5 @@
-import { othersIn } from './ballot.js';
-import type { Seat } from './seat.js';
+import { othersIn } from './quorum-decision.js';
+import type { MemberState } from './member-state.js';
 
 /** How often a split vote is tried to be settled before everything is given back. */
 const MOST_SPLITS = 4;
@@ -15,7 +15,7 @@ const LONGEST_AFTER_SPLIT = 1_000;
  */
 export class SplitVotes {
   /** How many ms younger it is to make itself than it is, to part from those who came at the same moment. */
-  handicap = 0;
+  ageBackoff = 0;
   private others = '';
   private splits = 0;
   private unsettled = 0;
@@ -23,14 +23,14 @@ export class SplitVotes {
   constructor(private readonly random: () => number) {}
 
   /** How many ms to pause before the next question about a vote that is split; `undefined`: give everything back. */
-  pause(seats: readonly Seat[]): number | undefined {
-    const others = othersIn(seats);
+  pause(states: readonly MemberState[]): number | undefined {
+    const others = othersIn(states);
     this.splits = others === this.others ? this.splits + 1 : 1;
     this.others = others;
     if (this.splits > MOST_SPLITS) return undefined;
     const longest = JITTER * 2 ** (this.splits - 1);
     // Where the queues have not settled it, some came at the same moment.
-    if (this.splits > 1) this.handicap += this.random() * longest;
+    if (this.splits > 1) this.ageBackoff += this.random() * longest;
     return this.random() * longest;
   }
 

@@ -2,19 +2,19 @@ import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
-import { heldAt } from './ballot.js';
+import { heldAt } from './quorum-decision.js';
 import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
-import type { Seat } from './seat.js';
+import type { MemberState } from './member-state.js';
 
 /** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
 const MOST_RAISES = 6;
 const RAISE = 8;
 
 /** A majority holds it, and has its token. */
-export interface Won {
+export interface Majority {
   readonly token: number;
   /** How many may have it in turn. */
-  readonly turns: number;
+  readonly batchSize: number;
   /** Until when, on our clock. */
   until: number;
   /** The earliest moment from which one of its leases is counted. */
@@ -35,22 +35,22 @@ export interface TokenEnvironment {
  */
 export async function writeToken(
   environment: TokenEnvironment,
-  { key, id, turns: reserved }: AcquireRequest,
-  seats: readonly Seat[],
+  { key, id, batchSize: reserved }: AcquireRequest,
+  states: readonly MemberState[],
   isWanted: () => boolean,
-): Promise<Won | undefined> {
+): Promise<Majority | undefined> {
   const { quorum, clock, random } = environment;
   // Also of those that did not grant it: what they remember may be forgotten where it counts.
   let token = Math.max(
-    ...heldAt(seats, clock.now()).map((seat) => seat.token),
-    ...seats.map(({ lastToken }) => lastToken + 1),
+    ...heldAt(states, clock.now()).map((state) => state.token),
+    ...states.map(({ lastToken }) => lastToken + 1),
   );
   for (let raises = 0; raises <= MOST_RAISES;) {
-    const held = heldAt(seats, clock.now());
+    const held = heldAt(states, clock.now());
     if (held.length < quorum || !isWanted()) return undefined;
-    const turns = held.every((seat) => seat.takesTurns) ? reserved : 1;
-    const decided = await write(environment, { key, id, token, turns: reserved }, held, seats);
-    if (decided === 'written') return counted(environment, seats, { token, turns });
+    const batchSize = held.every((state) => state.takesTurns) ? reserved : 1;
+    const decided = await write(environment, { key, id, token, batchSize: reserved }, held, states);
+    if (decided === 'written') return counted(environment, states, { token, batchSize });
     if (decided === 'failed') return undefined;
     if (decided === 'changed') continue;
     // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
@@ -63,18 +63,18 @@ export async function writeToken(
 async function write(
   { quorum, clock }: TokenEnvironment,
   request: FenceRequest,
-  held: readonly Seat[],
-  seats: readonly Seat[],
+  held: readonly MemberState[],
+  states: readonly MemberState[],
 ): Promise<'written' | 'failed' | 'changed' | number> {
   const sent = clock.now();
-  const change = changeOf(seats, held, { quorum, clock });
-  const answers = held.map(async (seat) => {
+  const change = changeOf(states, held, { quorum, clock });
+  const answers = held.map(async (state) => {
     try {
-      const reply = await seat.member.ask((store) => store.fence(request));
-      seat.fenced(reply, request.token, sent);
+      const reply = await state.member.ask((store) => store.fence(request));
+      state.fenced(reply, request.token, sent);
       return reply;
     } catch (error) {
-      if (!seat.isOpen) seat.fail(error as Error);
+      if (!state.isOpen) state.fail(error as Error);
       throw error;
     } finally {
       change.expect(graceAfter(clock.now() - sent));
@@ -93,8 +93,8 @@ async function write(
  * waits until it has failed, when others hold it by now, or those that are left are no majority.
  */
 function changeOf(
-  seats: readonly Seat[],
-  asked: readonly Seat[],
+  states: readonly MemberState[],
+  asked: readonly MemberState[],
   { quorum, clock }: Pick<TokenEnvironment, 'quorum' | 'clock'>,
 ): { readonly happened: Promise<'changed'>; expect(after: number): void; stop(): void } {
   let timer: unknown;
@@ -102,8 +102,8 @@ function changeOf(
   let happen!: (what: 'changed') => void;
   const happened = new Promise<'changed'>((resolve) => (happen = resolve));
   const look = (every: number): void => {
-    const held = heldAt(seats, clock.now());
-    if (held.length < quorum || held.some((seat) => !asked.includes(seat))) happen('changed');
+    const held = heldAt(states, clock.now());
+    if (held.length < quorum || held.some((state) => !asked.includes(state))) happen('changed');
     else timer = clock.setTimer(every, () => look(every));
   };
   return {
@@ -121,14 +121,16 @@ function changeOf(
 /** Until when those hold it that have the token; the validity is looked at once more. */
 function counted(
   { quorum, clock }: TokenEnvironment,
-  seats: readonly Seat[],
-  { token, turns }: Pick<Won, 'token' | 'turns'>,
-): Won | undefined {
+  states: readonly MemberState[],
+  { token, batchSize }: Pick<Majority, 'token' | 'batchSize'>,
+): Majority | undefined {
   const now = clock.now();
-  const having = heldAt(seats, now).filter((seat) => seat.token === token);
-  const ends = having.map((seat) => seat.until);
+  const having = heldAt(states, now).filter((state) => state.token === token);
+  const ends = having.map((state) => state.until);
   const until = nthLargest(ends, quorum);
-  return until === undefined ? undefined : { token, turns, until, from: Math.min(...having.map((seat) => seat.from)) };
+  return until === undefined
+    ? undefined
+    : { token, batchSize, until, from: Math.min(...having.map((state) => state.from)) };
 }
 
 /** Whether a majority has taken the token; the largest that anybody has had, where that has refused too many. */

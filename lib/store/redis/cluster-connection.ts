@@ -64,7 +64,7 @@ export class ClusterConnection implements Connection {
     this.nodes = new ClusterNodes(this.commands);
     this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
     this.listener = new ClusterListener(this.nodes, busChannel(keyPrefix, clientId), {
-      message: (message, how) => (how === 'sharded' ? observer.message(message) : observer.rumour(message)),
+      message: (message, how) => (how === 'sharded' ? observer.message(message) : observer.unorderedMessage(message)),
       lost: () => (this.epoch += 1),
       restored: () => {
         if (this.listener.isWhole) this.recovered(LINES);
@@ -83,11 +83,11 @@ export class ClusterConnection implements Connection {
     return this.listener.hearsAll;
   }
 
-  get trouble(): Error | undefined {
+  get commandError(): Error | undefined {
     return this.commands.status === 'ready' ? undefined : this.log.lastError;
   }
 
-  get deafness(): Error | undefined {
+  get subscriptionError(): Error | undefined {
     return this.listening ? undefined : this.log.lastError;
   }
 
@@ -121,16 +121,16 @@ export class ClusterConnection implements Connection {
     return shardChannel(this.options.keyPrefix, key, '');
   }
 
-  hears(key: string, patience: number): boolean {
-    return this.listener.hears(this.channelOf(key), patience);
+  isSubscribed(key: string, patience: number): boolean {
+    return this.listener.isSubscribed(this.channelOf(key), patience);
   }
 
   subscription(key: string): Subscription | undefined {
     return this.listener.subscription(this.channelOf(key));
   }
 
-  hear(key: string, patience: number, limit: number): Promise<boolean> {
-    return this.listener.hear(this.channelOf(key), patience, limit);
+  subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
+    return this.listener.subscribeTo(this.channelOf(key), patience, limit);
   }
 
   /** By slot: that is what one command may speak of. */

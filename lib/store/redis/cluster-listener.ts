@@ -1,4 +1,4 @@
-import { ClusterLine, type LineObserver, type Listening } from './cluster-line.js';
+import { ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { Doubts, type Subscription } from './subscription.js';
 
@@ -27,7 +27,7 @@ interface Channel {
   readonly inSlot: boolean;
   /** Until when it is needed, by `performance.now()`. */
   until: number;
-  line: ClusterLine | undefined;
+  line: ShardSubscriber | undefined;
   /** How it is listened on, once the server has confirmed that, and for as long as the line stands. */
   listening: Listening | undefined;
   /** The same, where the server sees who listens. */
@@ -44,8 +44,8 @@ interface Channel {
  * to anew where their slots are by then. A channel is given up when nobody has asked for it in a while, so that one that
  * is much wanted is not subscribed to each time.
  */
-export class ClusterListener implements LineObserver {
-  private readonly lines = new Map<string, ClusterLine>();
+export class ClusterListener implements ShardSubscriberObserver {
+  private readonly lines = new Map<string, ShardSubscriber>();
   private readonly channels = new Map<string, Channel>();
   private readonly bus: Channel;
   /** Of the lines to a node, which end with the first. */
@@ -99,7 +99,7 @@ export class ClusterListener implements LineObserver {
   }
 
   /** Whether a channel in a slot is heard now; if so, it will be for `patience` ms yet. */
-  hears(name: string, patience: number): boolean {
+  isSubscribed(name: string, patience: number): boolean {
     const channel = this.channels.get(name);
     if (channel === undefined) return false;
     channel.until = Math.max(channel.until, performance.now() + patience);
@@ -112,9 +112,9 @@ export class ClusterListener implements LineObserver {
   }
 
   /** Begins to hear a channel in a slot, for `patience` ms at least; answers whether it is heard within `limit` ms. */
-  async hear(name: string, patience: number, limit: number): Promise<boolean> {
+  async subscribeTo(name: string, patience: number, limit: number): Promise<boolean> {
     if (this.closed) return false;
-    if (this.hears(name, patience)) return true;
+    if (this.isSubscribed(name, patience)) return true;
     let channel = this.channels.get(name);
     if (channel === undefined) {
       channel = newChannel(name, true, performance.now() + patience);
@@ -140,7 +140,7 @@ export class ClusterListener implements LineObserver {
     this.observer.message(message, how);
   }
 
-  ended(line: ClusterLine, error: Error | undefined): void {
+  ended(line: ShardSubscriber, error: Error | undefined): void {
     if (this.lines.get(line.node) === line) this.lines.delete(line.node);
     this.doubts.get(line.node)?.drop();
     if (this.closed) return;
@@ -172,7 +172,7 @@ export class ClusterListener implements LineObserver {
     if (node === undefined) return this.placeLater(channel);
     let line = this.lines.get(node.address);
     if (line === undefined) {
-      line = new ClusterLine(node.address, node.client, this, () => this.nodes.ping(node.address));
+      line = new ShardSubscriber(node.address, node.client, this, () => this.nodes.ping(node.address));
       this.lines.set(node.address, line);
     }
     channel.line = line;
@@ -190,7 +190,7 @@ export class ClusterListener implements LineObserver {
     else this.leave(line, channel.name);
   }
 
-  private subscribed(name: string, line: ClusterLine): Subscription {
+  private subscribed(name: string, line: ShardSubscriber): Subscription {
     const doubt = (why: string): void => {
       if (line.isOver) return;
       const doubts = this.doubts.get(line.node) ?? new Doubts();
@@ -240,7 +240,7 @@ export class ClusterListener implements LineObserver {
     }
   }
 
-  private leave(line: ClusterLine, name: string): void {
+  private leave(line: ShardSubscriber, name: string): void {
     // Somebody may want to hear it again by now, on the same line.
     if (line.isOver || this.channels.has(name)) return;
     if ([...this.channels.values()].some((channel) => channel.line === line)) line.unsubscribeInSlot(name);

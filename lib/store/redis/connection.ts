@@ -9,7 +9,7 @@ export interface ConnectionObserver {
   reconnected(): void;
   message(message: string): void;
   /** A message that may be older than what the server has said since: it is to be looked into, and not believed. */
-  rumour(message: string): void;
+  unorderedMessage(message: string): void;
 }
 
 /** The ways of a client to Redis: one server, behind Sentinels or not, or a Cluster. */
@@ -22,9 +22,9 @@ export interface Connection {
   /** How often a connection has been lost. */
   readonly epoch: number;
   /** The last error of a connection that is down. */
-  readonly trouble: Error | undefined;
+  readonly commandError: Error | undefined;
   /** Why no message can be heard, as far as that is known. */
-  readonly deafness: Error | undefined;
+  readonly subscriptionError: Error | undefined;
   /** For how many ms the connection for commands has been down. */
   readonly downFor: number;
   readonly replicas: ReplicaConfirmation;
@@ -39,14 +39,14 @@ export interface Connection {
   /** What stands before a client's id in the name of the channel on which it hears of a key. */
   channels(key: string): string;
   /** Whether a grant of this key would be heard now; if so, it will be for `patience` ms yet. */
-  hears(key: string, patience: number): boolean;
+  isSubscribed(key: string, patience: number): boolean;
   /** On which a grant of this key would be heard now; `undefined`: on none, or the server cannot tell. */
   subscription(key: string): Subscription | undefined;
   /**
    * Begins to hear grants of this key, for `patience` ms at least; answers whether they are heard within `limit` ms. If
    * that takes longer since something failed, `subscribed` is told in the end.
    */
-  hear(key: string, patience: number, limit: number): Promise<boolean>;
+  subscribeTo(key: string, patience: number, limit: number): Promise<boolean>;
   /** The parts that one command may speak of, of a list of what belongs to keys. */
   group<T extends { readonly key: string }>(items: readonly T[]): T[][];
 }

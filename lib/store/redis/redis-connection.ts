@@ -104,11 +104,11 @@ export class RedisConnection implements Connection {
     return this.listening && !this.doubts.isPending;
   }
 
-  get trouble(): Error | undefined {
+  get commandError(): Error | undefined {
     return this.commands.status === 'ready' ? undefined : this.log.lastError;
   }
 
-  get deafness(): Error | undefined {
+  get subscriptionError(): Error | undefined {
     return this.listening ? undefined : this.log.lastError;
   }
 
@@ -155,7 +155,7 @@ export class RedisConnection implements Connection {
     return clientChannel(this.options.keyPrefix, '');
   }
 
-  hears(): boolean {
+  isSubscribed(): boolean {
     return this.listening;
   }
 
@@ -164,7 +164,7 @@ export class RedisConnection implements Connection {
   }
 
   /** There is one subscription only, which is on its way. */
-  async hear(): Promise<boolean> {
+  async subscribeTo(): Promise<boolean> {
     return this.listening;
   }
 

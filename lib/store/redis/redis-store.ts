@@ -28,7 +28,7 @@ import type {
 import { connect, type ConnectionTarget } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
-import { HearingEvidence } from './hearing-evidence.js';
+import { SubscriptionEvidence } from './subscription-evidence.js';
 import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { RedisLatches } from './redis-latches.js';
@@ -74,7 +74,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly #renewals: LeaseRenewals;
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
-  private readonly evidence = new HearingEvidence();
+  private readonly evidence = new SubscriptionEvidence();
   private listener: LockStoreListener | undefined;
   /** Ends a start that is under way, well or with an error. */
   private started: ((error?: LockStoreError) => void) | undefined;
@@ -87,7 +87,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#scripts = new ScriptRunner(
       this.#connection.commands,
       options.commandTimeout,
-      () => this.#connection.trouble,
+      () => this.#connection.commandError,
       () => this.#connection.doubt(),
     );
     this.keys = new LockKeys(options.keyPrefix);
@@ -112,7 +112,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   get unreachable(): LockStoreError | undefined {
-    const { downFor, trouble: cause } = this.#connection;
+    const { downFor, commandError: cause } = this.#connection;
     if (downFor < this.#options.commandTimeout) return undefined;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis has been out of reach for ${Math.round(downFor)} ms${why}`, {
@@ -122,7 +122,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   get outage(): LockStoreError | undefined {
-    const cause = this.#connection.trouble;
+    const cause = this.#connection.commandError;
     return cause && new LockStoreError(`Redis cannot be reached: ${cause.message}`, { cause, transient: true });
   }
 
@@ -136,7 +136,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     if (this.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const tooLate = (): void => {
-        const cause = this.#connection.deafness;
+        const cause = this.#connection.subscriptionError;
         const why = cause === undefined ? '' : `: ${cause.message}`;
         this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
       };
@@ -158,20 +158,20 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    const question = this.audible(request);
-    const asked = this.ask(question, 0);
+    const question = this.waitingIfSubscribed(request);
+    const asked = this.sendAcquire(question, 0);
     if (question === request) return asked;
     return asked.then(async (reply) => {
       if (reply.outcome !== 'busy') return reply;
-      return (await this.hear(request)) ? this.ask(request, 0) : reply;
+      return (await this.subscribe(request)) ? this.sendAcquire(request, 0) : reply;
     });
   }
 
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { next } = request;
-    if (next === undefined || this.audible(next) === next) return this.giveBack(request);
+    if (next === undefined || this.waitingIfSubscribed(next) === next) return this.sendRelease(request);
     // Or else its client would lose its turn: it has waited for long, and asks only now.
-    return this.hear(next).then(() => this.giveBack({ ...request, next: this.audible(next) }));
+    return this.subscribe(next).then(() => this.sendRelease({ ...request, next: this.waitingIfSubscribed(next) }));
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
@@ -179,7 +179,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     if (this.#connection.group(requests).length > 1) return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     return readAcquireAllReply(
-      (await this.#scripts.run(
+      (await this.#scripts.runWithAddress(
         'acquireAll',
         keys,
         requests.flatMap((request) => requestArgs(request)),
@@ -188,8 +188,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async setLimit(key: string, permits: number): Promise<void> {
-    const version = (await this.#scripts.run('limit', this.keys.of(key), [])) as string;
-    await this.settle(key, Number(await this.run('setLimit', key, [permits, version])));
+    const version = (await this.#scripts.runWithAddress('limit', this.keys.of(key), [])) as string;
+    await this.grantRemaining(key, Number(await this.run('setLimit', key, [permits, version])));
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
@@ -221,22 +221,31 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
       const [count, heard, more] = ((await this.run('forceRelease', key, args)) as number[]).map(Number);
       ended += count!;
       told += heard!;
-      await this.settle(key, more!);
+      await this.grantRemaining(key, more!);
     } while (place < holds.length);
     // A command whose reply was lost is sent again, and finds nothing the second time.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 
-  async fence({ key, id, token, turns }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.#scripts.run('fence', this.keys.of(key), [id, token, turns])) as number[];
+  async fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
+    const reply = (await this.#scripts.runWithAddress('fence', this.keys.of(key), [id, token, batchSize])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'gone' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
   }
 
-  async reinstate({ key, id, mode, owner, lease, latest, token, turns }: ReinstateRequest): Promise<ReinstateReply> {
-    const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, turns];
-    const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
+  async reinstate({
+    key,
+    id,
+    mode,
+    owner,
+    lease,
+    latest,
+    token,
+    batchSize,
+  }: ReinstateRequest): Promise<ReinstateReply> {
+    const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
+    const code = Number(await this.#scripts.runWithAddress('reinstate', this.keys.of(key), args));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
@@ -246,7 +255,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async inspect(key: string): Promise<StoredLock> {
-    const reply = await this.#scripts.run('inspect', this.keys.of(key), [MOST_WAITERS]);
+    const reply = await this.#scripts.runWithAddress('inspect', this.keys.of(key), [MOST_WAITERS]);
     const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
     return {
       lastToken: Number(lastToken),
@@ -281,7 +290,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   /** No grant with this token is believed, so whoever waits for it asks. */
-  rumour(text: string): void {
+  unorderedMessage(text: string): void {
     this.message(text, 0);
   }
 
@@ -290,15 +299,15 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     if (message?.word === 'granted') {
       this.evidence.heard(message.grant.id);
       this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
-    } else if (message?.word === 'ask') this.listener?.askIn(message.id, message.delay);
+    } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 
   /** Only whoever would hear of its grant may have a place in the queue. */
-  private audible(request: AcquireRequest): AcquireRequest {
-    const waits = request.waits && this.#connection.hears(request.key, request.patience);
+  private waitingIfSubscribed(request: AcquireRequest): AcquireRequest {
+    const waits = request.waits && this.#connection.isSubscribed(request.key, request.patience);
     return waits === request.waits ? request : { ...request, waits };
   }
 
@@ -306,31 +315,31 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * The first of a client that waits for a key in a Cluster would not hear of its grant yet. A lease counts from the
    * question, so this may take a part of it only.
    */
-  private hear({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.#connection.hear(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+  private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
+    return this.#connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
-  private giveBack({ key, id, remember, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, `${remember} ${keep} 0`];
+  private sendRelease({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
+    const what = [id, `${tombstoneFor} ${keep} 0`];
     const args = next === undefined ? what : [...what, ...requestArgs(next)];
     const weigh = next && this.weighing(next);
     return this.run('release', key, args).then((raw) => {
       const { reply, more, asked } = readReleaseReply(raw);
       if (asked !== undefined) weigh?.(asked);
-      if (more !== undefined) return this.settle(key, more, id).then(() => reply);
+      if (more !== undefined) return this.grantRemaining(key, more, id).then(() => reply);
       if (next === undefined || asked?.more === undefined) return reply;
-      return this.ask(next, asked.more).then((answer) => ({ ...reply, next: answer }));
+      return this.sendAcquire(next, asked.more).then((answer) => ({ ...reply, next: answer }));
     });
   }
 
   /** Asks until all of the queue has been looked at. */
-  private ask(request: AcquireRequest, place: number): Promise<AcquireReply> {
+  private sendAcquire(request: AcquireRequest, place: number): Promise<AcquireReply> {
     const weigh = this.weighing(request);
     return this.run('acquire', request.key, requestArgs(request, place)).then((raw) => {
       const answer = readAcquireReply(raw as readonly unknown[]);
       weigh?.(answer);
       const { reply, more } = answer;
-      return more === undefined ? reply : this.ask(request, more);
+      return more === undefined ? reply : this.sendAcquire(request, more);
     });
   }
 
@@ -350,7 +359,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * The queue is longer than one script looks at: the rest is seen to by giving back again what has been already, or what
    * nobody has. `place`: where to go on, negative: all has been looked at.
    */
-  private async settle(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
+  private async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
     for (let from: number | undefined = place; from !== undefined && from >= 0;) {
       from = readReleaseReply(await this.run('release', key, [id, `0 0 ${from}`])).more;
     }
@@ -361,7 +370,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     key: string,
     args: ReadonlyArray<string | number>,
   ): Promise<unknown> {
-    return this.#scripts.run(script, this.keys.of(key), [address(this.#connection.channels(key), key), ...args]);
+    return this.#scripts.runWithAddress(script, this.keys.of(key), [
+      address(this.#connection.channels(key), key),
+      ...args,
+    ]);
   }
 }
 
@@ -370,8 +382,21 @@ export const newClientId = (): string => randomBytes(16).toString('hex');
 
 /** In the order of lua/shared/request.lua. */
 function requestArgs(request: AcquireRequest, from = 0): Array<string | number> {
-  const { id, mode, owner, lease, turns, turnsAlone, fair, waits, period, patience, grantTimeout, age, younger } =
-    request;
-  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${fair ? 0 : turns} ${age ?? ''}${younger === true ? ' younger' : ''}`;
-  return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : turnsAlone, rest];
+  const {
+    id,
+    mode,
+    owner,
+    lease,
+    batchSize,
+    uncontendedBatchSize,
+    fair,
+    waits,
+    period,
+    patience,
+    grantTimeout,
+    age,
+    backedOff,
+  } = request;
+  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${fair ? 0 : batchSize} ${age ?? ''}${backedOff === true ? ' backedOff' : ''}`;
+  return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : uncontendedBatchSize, rest];
 }

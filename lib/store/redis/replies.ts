@@ -1,14 +1,8 @@
 import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply } from '../lock-store.js';
-import type { DeafnessSign } from './hearing-evidence.js';
+import { REPLY_CODES } from '../protocol.generated.js';
+import type { SubscriptionSign } from './subscription-evidence.js';
 
-/** The codes of `lua/shared/replies.lua`. */
-const QUEUED = 0;
-const HELD = 1;
-const BUSY = 2;
-const UPGRADE = 4;
-const UNHEARD = 5;
-const FOUND = 6;
-const TOO_MANY = 7;
+const { QUEUED, HELD, BUSY, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
 /** Of how many elements a reply consists that says 'held'. */
 const HELD_PARTS = 5;
 
@@ -22,22 +16,22 @@ const placeToGoOn = (place: unknown): number | undefined => (Number(place) >= 0 
 
 /** Also tells what the server says of whether the client hears. */
 export interface AcquireAnswer extends Partial<AcquireReply> {
-  readonly sign?: DeafnessSign;
+  readonly sign?: SubscriptionSign;
 }
 
 export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
   const code = Number(raw[0]);
   const time = Number(raw[1]);
-  if (code === HELD || code === FOUND) {
-    return { reply: heldReply(raw), more: undefined, sign: code === FOUND ? 'found' : undefined };
+  if (code === HELD || code === HELD_PUSHED) {
+    return { reply: heldReply(raw), more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
   }
-  if (code === QUEUED || code === UNHEARD || code === BUSY) {
+  if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
     const [, , askIn, lastToken, more, ...holders] = raw;
     const outcome = code === BUSY ? 'busy' : 'queued';
     return {
-      reply: { outcome, time, askIn: Number(askIn), lastToken: Number(lastToken), holders: holders as string[] },
+      reply: { outcome, time, retryAfter: Number(askIn), lastToken: Number(lastToken), holders: holders as string[] },
       more: placeToGoOn(more),
-      sign: code === UNHEARD ? 'unheard' : undefined,
+      sign: code === QUEUED_UNSUBSCRIBED ? 'unheard' : undefined,
     };
   }
   if (code === TOO_MANY) return { reply: { outcome: 'too many', time, limit: Number(raw[2]) }, more: undefined };
@@ -50,12 +44,12 @@ export function readAcquireAllReply(raw: readonly unknown[]): readonly HeldReply
   return Array.from({ length: raw.length / HELD_PARTS }, (_, i) => heldReply(raw.slice(HELD_PARTS * i)));
 }
 
-const heldReply = ([, time, token, lease, turns]: readonly unknown[]): HeldReply => ({
+const heldReply = ([, time, token, lease, batchSize]: readonly unknown[]): HeldReply => ({
   outcome: 'held',
   time: Number(time),
   token: Number(token),
   lease: Number(lease),
-  turns: Number(turns),
+  batchSize: Number(batchSize),
 });
 
 /** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key has no line break. */
@@ -95,13 +89,13 @@ export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
 /** A message on a client's channel, or `undefined` for one that this version does not know. */
 export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant }
-  | { readonly word: 'ask'; readonly id: string; readonly delay: number }
+  | { readonly word: 'retry'; readonly id: string; readonly delay: number }
   | { readonly word: 'yield'; readonly id: string }
   | { readonly word: 'revoked'; readonly id: string; readonly token: number }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
 const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (.+)$/s;
-const ASK = /^ask (\S+) (\d+) /;
+const RETRY = /^retry (\S+) (\d+) /;
 const YIELD = /^yield (\S+) /;
 const REVOKED = /^revoked (\S+) (\d+) /;
 const OPENED = /^opened (\S+) (.+)$/s;
@@ -110,13 +104,15 @@ const OPENED = /^opened (\S+) (.+)$/s;
 export function readMessage(message: string): ClientMessage | undefined {
   let found: RegExpExecArray | null;
   if ((found = GRANTED.exec(message)) !== null) {
-    const [, id, token, lease, time, turns, key] = found as unknown as [string, string, ...string[]] & { 6: string };
+    const [, id, token, lease, time, batchSize, key] = found as unknown as [string, string, ...string[]] & {
+      6: string;
+    };
     return {
       word: 'granted',
-      grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time), turns: Number(turns) },
+      grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time), batchSize: Number(batchSize) },
     };
   }
-  if ((found = ASK.exec(message)) !== null) return { word: 'ask', id: found[1] as string, delay: Number(found[2]) };
+  if ((found = RETRY.exec(message)) !== null) return { word: 'retry', id: found[1] as string, delay: Number(found[2]) };
   if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };
   if ((found = REVOKED.exec(message)) !== null)
     return { word: 'revoked', id: found[1] as string, token: Number(found[2]) };

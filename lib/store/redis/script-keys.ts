@@ -1,4 +1,4 @@
-import { redisKeys, tagged, type RedisKeys } from '../../keys/index.js';
+import { LOCK_KEY_ROLES, redisKeys, tagged } from '../../keys/index.js';
 
 /** The keys of a script: their names, and the same as they go over the wire. */
 export interface ScriptKeys {
@@ -18,9 +18,6 @@ export const namedKeys = (names: readonly string[]): ScriptKeys => ({
   },
 });
 
-/** In the order of lua/shared/keys.lua. */
-const ROLES: ReadonlyArray<keyof RedisKeys> = ['state', 'queue', 'waiters', 'fence', 'gone', 'limit'];
-
 /** Names the six keys of locks. */
 export class LockKeys {
   /** What stands before the lock's own name; one byte each character. */
@@ -28,7 +25,7 @@ export class LockKeys {
 
   constructor(prefix: string) {
     const names = redisKeys(prefix, 'a');
-    this.heads = ROLES.map((role) => names[role].slice(0, -tagged('a').length));
+    this.heads = LOCK_KEY_ROLES.map((role) => names[role].slice(0, -tagged('a').length));
   }
 
   of(key: string): ScriptKeys {

@@ -92,7 +92,7 @@ export const PORT_CASES: CaseList = {
     const [first, between, next] = [store.request(key), other.request(key), store.request(key)];
     await stage.outcome(store.port.acquire(first));
     await stage.outcome(other.port.acquire(between));
-    const release = { key, id: first.id, remember: 0, keep: 0, next };
+    const release = { key, id: first.id, tombstoneFor: 0, keep: 0, next };
     const reply = await stage.outcome(store.port.release(release));
     assert.deepEqual([reply.released, reply.next?.outcome], [true, 'queued']);
     assert.equal((await stage.outcome(store.port.release(release))).released, false);
@@ -109,7 +109,7 @@ export const PORT_CASES: CaseList = {
     const [first, second, next] = [store.request(key), other.request(key), store.request(key)];
     await stage.outcome(store.port.acquire(first));
     await stage.outcome(other.port.acquire(second));
-    const release = { key, id: first.id, remember: 0, keep: 600, next };
+    const release = { key, id: first.id, tombstoneFor: 0, keep: 600, next };
     const reply = await stage.outcome(store.port.release(release));
     assert.deepEqual([reply.released, reply.next?.outcome], [true, 'queued']);
     // Long before the time at which it would ask by itself.

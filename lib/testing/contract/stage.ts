@@ -132,7 +132,7 @@ export class StagedStore {
   constructor(readonly port: LockStore) {
     port.listen({
       granted: (grant) => this.grants.push(grant),
-      askIn: (id) => this.toAsk.add(id),
+      retryAfter: (id) => this.toAsk.add(id),
       yield: (id) => this.yields.push(id),
       revoked: (id) => this.revoked.push(id),
       opened: () => undefined,
@@ -152,8 +152,8 @@ export class StagedStore {
       period: 10_000,
       patience: 25_000,
       grantTimeout: 3_000,
-      turns: 1,
-      turnsAlone: 1,
+      batchSize: 1,
+      uncontendedBatchSize: 1,
       fair: false,
       ...details,
     };
@@ -171,6 +171,6 @@ export class StagedStore {
   }
 
   async release(key: string, id: string, remember = 0): Promise<boolean> {
-    return (await this.port.release({ key, id, remember, keep: 0, next: undefined })).released;
+    return (await this.port.release({ key, id, tombstoneFor: remember, keep: 0, next: undefined })).released;
   }
 }

@@ -28,8 +28,8 @@ const request = (key: string): AcquireRequest => ({
   period: 1_000,
   patience: 3_000,
   grantTimeout: 3_000,
-  turns: 1,
-  turnsAlone: 1,
+  batchSize: 1,
+  uncontendedBatchSize: 1,
   fair: false,
 });
 
@@ -44,7 +44,7 @@ describe('what is in several slots', () => {
     const keys = ['a', 'b', 'c', 'd'].flatMap((tag) => [1, 2, 3, 4, 5].map((n) => `${n}:{${tag}}`)).sort();
     const holds = keys.map(request);
     for (const hold of holds) expect((await store.acquire(hold)).outcome).toBe('held');
-    await store.release({ key: keys[7]!, id: holds[7]!.id, remember: 0, keep: 0, next: undefined });
+    await store.release({ key: keys[7]!, id: holds[7]!.id, tombstoneFor: 0, keep: 0, next: undefined });
     await bench.resetStats();
     const replies = await store.renew(holds.map(({ key, id }, i) => ({ key, id, lease: 10_000 + 100 * i })));
     expect(await bench.calls('evalsha')).toBe(4);

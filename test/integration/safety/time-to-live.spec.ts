@@ -58,7 +58,7 @@ it('every key has a TTL at every moment of a random workload, and lives under th
 
 it('the note of an acquisition that left before it came has a TTL', async () => {
   await leaveBeforeComing(redis, redis.url);
-  const notes = (await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:gone:'));
+  const notes = (await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:tombstones:'));
   expect(notes).toHaveLength(1);
   expect(notes[0]!.ttl).toBeGreaterThan(0);
   await nothingLeftBehind(redis);

@@ -11,7 +11,7 @@ function abortable() {
   return { signal: controller.signal, abort: () => controller.abort() };
 }
 
-const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, turns: 1 };
+const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, batchSize: 1 };
 
 function setUp() {
   const clock = new FakeClock();
@@ -50,7 +50,7 @@ describe('grants that nobody waits for', () => {
     const { store, left } = setUp();
     store.listener.granted({ ...PUSH, id: 'me:99' });
     expect(left()).toEqual(['me:99']);
-    expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', remember: 0, keep: 0, next: undefined });
+    expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', tombstoneFor: 0, keep: 0, next: undefined });
   });
 
   it('are given back behind a release of theirs that is under way, which would find nothing', async () => {
@@ -303,7 +303,7 @@ describe('a timeout', () => {
   it('names the option, and not how long the timer took', async () => {
     const { clock, store, acquire } = setUp();
     const waiting = acquire({}, { waitTimeout: 10_000 });
-    store.acquires[0]!.answer.resolve(queued({ askIn: 60_000 }));
+    store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
     await settled();
     clock.stall(12_345);
     await clock.pass(1);
@@ -335,7 +335,7 @@ describe('a store that is out of reach', () => {
     const first = acquire();
     let told = 0;
     first.catch(() => (told = clock.now()));
-    store.acquires[0]!.answer.resolve(queued({ askIn: 100 }));
+    store.acquires[0]!.answer.resolve(queued({ retryAfter: 100 }));
     await settled();
     store.unreachable = passing();
     for (const wait of [{ waitTimeout: Infinity }, { waitTimeout: 10_000 }, { waitTimeout: 0 }]) {
@@ -438,7 +438,7 @@ describe('several keys that are asked for in one step', () => {
 describe('a word to yield, for somebody who is to be served in the order in which all came', () => {
   const ID = 'me:1';
   const grant = held(5, 30_000, 50_000, 16);
-  const push = { ...PUSH, id: ID, turns: 16 };
+  const push = { ...PUSH, id: ID, batchSize: 16 };
 
   /** Two of one process want a key. How the first is granted it is up to `grants`; who has it when that one is done? */
   async function nextAfter(grants: (store: FakeStore, clock: FakeClock) => Promise<void> | void): Promise<string> {

@@ -110,12 +110,12 @@ export const held = (token: number, lease: number, time = 50_000, turns = 1): Ac
   time,
   token,
   lease,
-  turns,
+  batchSize: turns,
 });
 export const queued = (details: Partial<ContendedReply> = {}): ContendedReply => ({
   outcome: 'queued',
   time: 50_000,
-  askIn: 1_000,
+  retryAfter: 1_000,
   lastToken: 10,
   holders: [],
   ...details,

@@ -13,7 +13,7 @@ const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
   token: 11,
   lease: 3_000,
   time: 51_000,
-  turns: 1,
+  batchSize: 1,
   ...details,
 });
 
@@ -72,7 +72,7 @@ async function waiting(options?: Parameters<typeof setUp>[0]) {
   const all = setUp(options);
   all.ticket.ask();
   all.clock.advance(10);
-  await all.answer(queued({ askIn: 20_000 }));
+  await all.answer(queued({ retryAfter: 20_000 }));
   return all;
 }
 
@@ -84,8 +84,8 @@ describe('a ticket that asks', () => {
       key: 'a',
       id: ID,
       mode: { kind: 'exclusive' },
-      turns: 1,
-      turnsAlone: 1,
+      batchSize: 1,
+      uncontendedBatchSize: 1,
       fair: false,
       owner: 'owner',
       lease: 6_000,
@@ -108,7 +108,7 @@ describe('a ticket that asks', () => {
   it('asks again when it was told to', async () => {
     const { clock, ticket, store, answer } = setUp();
     ticket.ask();
-    await answer(queued({ askIn: 700 }));
+    await answer(queued({ retryAfter: 700 }));
     await clock.pass(699);
     expect(store.acquires).toHaveLength(1);
     await clock.pass(1);
@@ -364,7 +364,7 @@ describe('a ticket and a store that fails', () => {
       await clock.pass(3_000);
       await fail(passing());
       ticket.ask();
-      await answer(queued({ askIn: 60_000 }));
+      await answer(queued({ retryAfter: 60_000 }));
       ticket.ask();
     }
     expect(told.filter((word) => word.startsWith('failed'))).toEqual([]);

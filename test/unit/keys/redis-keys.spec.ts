@@ -63,7 +63,7 @@ describe('names in Redis', () => {
       queue: 'shop:lock:queue:{a}',
       waiters: 'shop:lock:waiters:{a}',
       fence: 'shop:lock:fence:{a}',
-      gone: 'shop:lock:gone:{a}',
+      tombstones: 'shop:lock:tombstones:{a}',
       limit: 'shop:lock:limit:{a}',
       latch: 'shop:lock:latch:{a}',
       counted: 'shop:lock:counted:{a}',

@@ -67,7 +67,7 @@ describe('an acquisition over several masters', () => {
     const quorum = await quorumOf(3);
     const first = await quorum.ask();
     for (const member of quorum.members) member.contends();
-    expect(await first.promise).toMatchObject({ outcome: 'queued', askIn: 1_000 });
+    expect(await first.promise).toMatchObject({ outcome: 'queued', retryAfter: 1_000 });
     await quorum.clock.pass(1_000);
     const second = await quorum.ask();
     await quorum.clock.pass(50);
@@ -121,9 +121,9 @@ describe('an acquisition over several masters', () => {
     const [a, b, c] = quorum.members;
     a!.holds();
     b!.contends({ holders: ['other:1'] });
-    c!.contends({ holders: ['other:1'], askIn: 700 });
+    c!.contends({ holders: ['other:1'], retryAfter: 700 });
     await settled();
-    expect(answer.value).toMatchObject({ outcome: 'queued', askIn: 700, holders: ['other:1'] });
+    expect(answer.value).toMatchObject({ outcome: 'queued', retryAfter: 700, holders: ['other:1'] });
     expect(a!.releases.map(({ request }) => request)).toMatchObject([{ id: 'me:1', next: undefined }]);
     expect([b, c].map((member) => member!.releases)).toEqual([[], []]);
   });
@@ -141,13 +141,13 @@ describe('an acquisition over several masters', () => {
     expect(a!.releases).toHaveLength(0);
     await quorum.clock.pass(20);
     // Given back and asked for in one step: whoever came first gets it, by an age that is the same everywhere.
-    expect(a!.releases[0]!.request).toMatchObject({ id: 'me:1', remember: 0, next: { id: 'me:1', waits: true } });
+    expect(a!.releases[0]!.request).toMatchObject({ id: 'me:1', tombstoneFor: 0, next: { id: 'me:1', waits: true } });
     const ages = [a!.releases[0]!.request.next!.age, c!.acquired.request.age];
     expect(ages[0]).toBe(ages[1]);
     for (const member of [a, b]) {
       member!.releases[0]!.answer.resolve({
         released: true,
-        next: { outcome: 'held', time: 0, token: 9, lease: 10_000, turns: 1 },
+        next: { outcome: 'held', time: 0, token: 9, lease: 10_000, batchSize: 1 },
       });
     }
     e!.holds(4);
@@ -165,7 +165,7 @@ describe('an acquisition over several masters', () => {
     const [yielding] = a!.releases;
     // It is sent again on the next connection, and the first copy may come behind all that is asked from now on.
     a!.epoch += 1;
-    const next = { outcome: 'held', time: 0, token: 9, lease: 10_000, turns: 1 } as const;
+    const next = { outcome: 'held', time: 0, token: 9, lease: 10_000, batchSize: 1 } as const;
     yielding!.answer.resolve({ released: true, next });
     await settled();
     expect(a!.releases.at(-1)!.request).toMatchObject({ id: 'me:1', next: undefined });
@@ -186,7 +186,7 @@ describe('an acquisition over several masters', () => {
     b!.contends({ holders: ['other:1'] });
     c!.contends({ holders: ['third:1'] });
     await settled();
-    b!.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, turns: 1 });
+    b!.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, batchSize: 1 });
     expect(b!.acquires).toHaveLength(2);
     b!.holds(5);
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
@@ -306,7 +306,7 @@ describe('an acquisition over several masters', () => {
     for (const member of quorum.members) member.contends();
     await first.promise;
     for (const member of quorum.members.slice(0, 2)) {
-      member.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, turns: 1 });
+      member.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, batchSize: 1 });
     }
     expect(quorum.told.words).toEqual(['ask me:1 in 0', 'ask me:1 in 0']);
     expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([2, 2, 1]);
@@ -325,7 +325,7 @@ describe('an acquisition over several masters', () => {
     b!.holds(2);
     c!.contends({ holders: ['other:1'] });
     await answer.promise;
-    c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0, turns: 1 });
+    c!.listener.granted({ key: 'a', id: 'me:1', token: 1, lease: 3_000, time: 0, batchSize: 1 });
     expect(c!.renewals[0]!.request).toEqual([{ key: 'a', id: 'me:1', lease: 10_000 }]);
     // Once so that it remembers the token, and once for the hold.
     expect(c!.fences).toMatchObject([{ token: 2 }, { token: 2 }]);
@@ -334,7 +334,7 @@ describe('an acquisition over several masters', () => {
 
   it('gives back a push that nobody waits for', async () => {
     const quorum = await quorumOf(3);
-    quorum.members[1]!.listener.granted({ key: 'a', id: 'me:9', token: 5, lease: 3_000, time: 0, turns: 1 });
+    quorum.members[1]!.listener.granted({ key: 'a', id: 'me:9', token: 5, lease: 3_000, time: 0, batchSize: 1 });
     expect(quorum.members.map(({ releases }) => releases.length)).toEqual([0, 1, 0]);
   });
 
@@ -368,9 +368,11 @@ describe('an acquisition over several masters', () => {
     const answer = await quorum.ask();
     quorum.members[0]!.holds();
     await settled();
-    void quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined }).catch(() => undefined);
+    void quorum.store
+      .release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined })
+      .catch(() => undefined);
     expect(await answer.promise).toMatchObject({ outcome: 'left' });
     // Where the question is still on its way it may come behind the release.
-    expect(quorum.members.map(({ releases }) => releases[0]!.request.remember)).toEqual([0, 1_000, 1_000]);
+    expect(quorum.members.map(({ releases }) => releases[0]!.request.tombstoneFor)).toEqual([0, 1_000, 1_000]);
   });
 });

@@ -10,7 +10,7 @@ describe('a release over several masters', () => {
   async function release(count = 3): Promise<{ quorum: Quorum; answer: Watched<ReleaseReply> }> {
     const quorum = await quorumOf(count);
     await quorum.hold();
-    const answer = watch(quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined }));
+    const answer = watch(quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined }));
     return { quorum, answer };
   }
 

@@ -31,7 +31,7 @@ describe('a hold that some masters do not know any more', () => {
       id: 'me:1',
       mode: { kind: 'exclusive' },
       token: 1,
-      turns: 1,
+      batchSize: 1,
     });
   });
 
@@ -72,7 +72,7 @@ describe('a hold that some masters do not know any more', () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
-    void quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined });
+    void quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined });
     const replies: RenewReply[] = ['gone', 9_000, 9_000];
     replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
     await renewal;
@@ -87,8 +87,8 @@ describe('a hold that some masters do not know any more', () => {
     const [under, failed] = quorum.members;
     under!.reinstateReply = ({ lease }) => (lease > 0 ? new Promise(() => undefined) : given('missing'));
     await renew(quorum, 'gone', 9_000, 9_000);
-    void quorum.store.release({ key: 'a', id: 'me:1', remember: 0, keep: 0, next: undefined });
-    expect(quorum.members.map(({ releases }) => releases[0]!.request.remember)).toEqual([1_000, 0, 0]);
+    void quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined });
+    expect(quorum.members.map(({ releases }) => releases[0]!.request.tombstoneFor)).toEqual([1_000, 0, 0]);
 
     await quorum.hold({ id: 'me:2' });
     failed!.reinstateReply = ({ lease }) => (lease > 0 ? Promise.reject(passing()) : given('missing'));
@@ -97,7 +97,7 @@ describe('a hold that some masters do not know any more', () => {
     replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
     await renewal;
     await settled();
-    void quorum.store.release({ key: 'a', id: 'me:2', remember: 0, keep: 0, next: undefined });
-    expect(quorum.members.map(({ releases }) => releases[1]!.request.remember)).toEqual([0, 1_000, 0]);
+    void quorum.store.release({ key: 'a', id: 'me:2', tombstoneFor: 0, keep: 0, next: undefined });
+    expect(quorum.members.map(({ releases }) => releases[1]!.request.tombstoneFor)).toEqual([0, 1_000, 0]);
   });
 });

@@ -43,21 +43,21 @@ export class SimulatedMaster {
     return token;
   }
 
-  fence({ id, token, turns }: FenceRequest, left: RenewReply): FenceReply {
+  fence({ id, token, batchSize }: FenceRequest, left: RenewReply): FenceReply {
     if (typeof left !== 'number') return { outcome: 'gone' };
-    if (this.floor >= token && !(this.floor <= token + turns - 1 && this.tokens.get(id) === token)) {
+    if (this.floor >= token && !(this.floor <= token + batchSize - 1 && this.tokens.get(id) === token)) {
       return { outcome: 'refused', lease: left, lastToken: this.floor };
     }
-    this.floor = token + turns - 1;
+    this.floor = token + batchSize - 1;
     this.tokens.set(id, token);
     return { outcome: 'written', lease: left };
   }
 
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
-    const { key, id, token, turns } = request;
+    const { key, id, token, batchSize } = request;
     const reply = await this.backend.execute(() => this.backend.withLock(key, (lock) => lock.reinstate(request)));
     if (reply === 'held') {
-      this.floor = Math.max(this.floor, token + turns - 1);
+      this.floor = Math.max(this.floor, token + batchSize - 1);
       this.tokens.set(id, token);
     }
     return reply;

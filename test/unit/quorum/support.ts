@@ -67,7 +67,7 @@ export class Told implements LockStoreListener {
   granted(): void {
     this.words.push('granted');
   }
-  askIn(id: string, delay: number): void {
+  retryAfter(id: string, delay: number): void {
     this.words.push(`ask ${id} in ${delay}`);
   }
   yield(id: string): void {
@@ -128,8 +128,8 @@ export const REQUEST: AcquireRequest = {
   period: 1_000,
   patience: 2_500,
   grantTimeout: 3_000,
-  turns: 1,
-  turnsAlone: 1,
+  batchSize: 1,
+  uncontendedBatchSize: 1,
   fair: false,
 };
 

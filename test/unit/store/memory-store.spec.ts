@@ -27,15 +27,15 @@ class Client implements LockStoreListener {
       period: 300,
       patience: 2_000,
       grantTimeout: 200,
-      turns: 1,
-      turnsAlone: 1,
+      batchSize: 1,
+      uncontendedBatchSize: 1,
       fair: false,
       ...details,
     };
   }
 
-  release(id: string, details: { keep?: number; remember?: number; key?: string } = {}) {
-    return this.store.release({ key: 'k', id, remember: 0, keep: 0, next: undefined, ...details });
+  release(id: string, details: { keep?: number; tombstoneFor?: number; key?: string } = {}) {
+    return this.store.release({ key: 'k', id, tombstoneFor: 0, keep: 0, next: undefined, ...details });
   }
 
   granted(grant: PushedGrant): void {
@@ -46,7 +46,7 @@ class Client implements LockStoreListener {
     this.told.push(`yield ${id}`);
   }
 
-  askIn(id: string, delay: number): void {
+  retryAfter(id: string, delay: number): void {
     this.told.push(`ask ${id} in ${delay}`);
   }
   revoked(id: string): void {
@@ -118,7 +118,11 @@ describe('the memory store', () => {
     const client = await bench.client();
     const [first, second] = [client.request(), client.request()];
     await client.store.acquire(first);
-    expect(await client.store.acquire(second)).toMatchObject({ outcome: 'queued', askIn: 300, holders: [first.id] });
+    expect(await client.store.acquire(second)).toMatchObject({
+      outcome: 'queued',
+      retryAfter: 300,
+      holders: [first.id],
+    });
     bench.clock.advance(1_000);
     expect(await client.store.acquire(second)).toMatchObject({ outcome: 'held', lease: 1_000 });
     expect((await client.release(first.id)).released).toBe(false);
@@ -141,7 +145,7 @@ describe('the memory store', () => {
     const bench = new Bench();
     const client = await bench.client();
     const request = client.request();
-    await client.release(request.id, { remember: 500 });
+    await client.release(request.id, { tombstoneFor: 500 });
     expect(await client.store.acquire(request)).toMatchObject({ outcome: 'left' });
     bench.clock.advance(500);
     expect(await client.store.acquire(request)).toMatchObject({ outcome: 'held' });

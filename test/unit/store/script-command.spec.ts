@@ -50,7 +50,7 @@ describe('a script that writes itself', () => {
   });
 
   it('names the keys of a lock as they are named elsewhere', () => {
-    const { state, queue, waiters, fence, gone, limit } = redisKeys('lock', 'stock:42');
+    const { state, queue, waiters, fence, tombstones: gone, limit } = redisKeys('lock', 'stock:42');
     expect(new LockKeys('lock').of('stock:42').names).toEqual([state, queue, waiters, fence, gone, limit]);
   });
 });

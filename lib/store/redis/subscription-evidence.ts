@@ -10,7 +10,7 @@ const MOST_REMEMBERED = 1_000;
  * What an answer may say of whether its client hears. `unheard`: it has a place, and the server knows of nobody who listens
  * on its channel. `found`: it has the lock, and has been told so by a message before.
  */
-export type DeafnessSign = 'unheard' | 'found';
+export type SubscriptionSign = 'unheard' | 'found';
 
 /** A question, and where the answer would have been heard if it had come as a message. */
 export interface Question {
@@ -28,7 +28,7 @@ export interface Question {
  * or lead to a server that is not the one for commands; the answers show it before a heartbeat would, and where that is
  * answered well.
  */
-export class HearingEvidence {
+export class SubscriptionEvidence {
   /** Acquisitions of which a message has said that they are granted, the last one last. */
   private readonly told = new Set<string>();
 
@@ -43,7 +43,7 @@ export class HearingEvidence {
   }
 
   /** `leaseLeft`: of what was found, in ms. */
-  weigh(sign: DeafnessSign, { id, lease, sent, subscription }: Question, leaseLeft = 0): void {
+  weigh(sign: SubscriptionSign, { id, lease, sent, subscription }: Question, leaseLeft = 0): void {
     if (sign === 'unheard') {
       subscription.doubt('the server does not see that this client is subscribed to it');
       return;

@@ -11,7 +11,7 @@ const EXCLUDING: readonly Standing[] = ['failed', 'left', 'upgrade'];
 const LATE = 'a grant that was being given back when the connection was lost may be given back at any time';
 
 /** What one master has said to one acquisition. */
-export class Seat {
+export class MemberState {
   standing: Standing = 'none';
   /** How many questions are on their way. */
   asking = 0;
@@ -31,7 +31,7 @@ export class Seat {
   /** Others who hold it here. */
   holders: readonly string[] = [];
   /** When to ask again. */
-  askAt = Infinity;
+  retryAt = Infinity;
   lastToken = 0;
   error: Error | undefined;
   /**
@@ -96,16 +96,16 @@ export class Seat {
     this.epoch = epoch;
     this.error = undefined;
     this.holders = [];
-    this.askAt = Infinity;
+    this.retryAt = Infinity;
     if (reply.outcome === 'held') {
       this.until = sent + reply.lease;
       this.from = sent;
       this.token = reply.token;
-      this.takesTurns = reply.turns > 1;
+      this.takesTurns = reply.batchSize > 1;
       this.pushed = false;
     } else if (reply.outcome === 'queued' || reply.outcome === 'busy') {
       this.holders = reply.holders;
-      this.askAt = now + reply.askIn;
+      this.retryAt = now + reply.retryAfter;
       this.lastToken = Math.max(this.lastToken, reply.lastToken);
     }
   }
@@ -129,7 +129,7 @@ export class Seat {
   fail(error: Error): void {
     this.standing = 'failed';
     this.error = error;
-    this.askAt = Infinity;
+    this.retryAt = Infinity;
   }
 
   /** Nothing is held here any more, and no place is kept. */
@@ -137,6 +137,6 @@ export class Seat {
     this.standing = this.isSpoiled ? 'failed' : 'none';
     this.pushed = false;
     this.holders = [];
-    this.askAt = Infinity;
+    this.retryAt = Infinity;
   }
 }

@@ -13,10 +13,10 @@ const MOVED = /^Command queue state error.*\b(sunsubscribe|pong)\b/s;
 export type Listening = 'sharded' | 'unsharded';
 
 /** Who hears of what happens on a line. */
-export interface LineObserver {
+export interface ShardSubscriberObserver {
   message(message: string, how: Listening): void;
   /** Nothing is heard on it any more. */
-  ended(line: ClusterLine, error: Error | undefined): void;
+  ended(line: ShardSubscriber, error: Error | undefined): void;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface LineObserver {
  * the next one may have to go elsewhere. ioredis could subscribe by itself (`shardedSubscribers`), but not in all the
  * versions that we support, and it does not tell when a channel that moved is heard again.
  */
-export class ClusterLine {
+export class ShardSubscriber {
   private readonly client: Redis;
   private readonly opened: Promise<void>;
   private readonly heartbeat: Heartbeat;
@@ -35,7 +35,7 @@ export class ClusterLine {
     /** The node, as `host:port`. */
     readonly node: string,
     client: Redis,
-    private readonly observer: LineObserver,
+    private readonly observer: ShardSubscriberObserver,
     /** Asks the node anything on another connection. */
     tryCommands: () => Promise<unknown>,
   ) {

@@ -1,13 +1,13 @@
 /** Something that is worth keeping for a time only. */
-export interface Fading {
-  isOver(now: number): boolean;
+export interface Expiring {
+  isExpired(now: number): boolean;
 }
 
 /** How many entries are looked at whenever one is added: more than one, so that what is over grows less. */
 const LOOKS = 2;
 
 /** Forgets what is over, a little at each addition; so nothing grows, without a timer. */
-export class FadingMap<T extends Fading> {
+export class ExpiringMap<T extends Expiring> {
   private readonly entries = new Map<string, T>();
   private looking = this.entries.entries();
 
@@ -17,7 +17,7 @@ export class FadingMap<T extends Fading> {
 
   get(key: string, now: number): T | undefined {
     const entry = this.entries.get(key);
-    if (entry?.isOver(now) !== true) return entry;
+    if (entry?.isExpired(now) !== true) return entry;
     this.entries.delete(key);
     return undefined;
   }
@@ -38,6 +38,6 @@ export class FadingMap<T extends Fading> {
   private lookAtNext(now: number): void {
     const { done, value } = this.looking.next();
     if (done === true) this.looking = this.entries.entries();
-    else if (value[1].isOver(now)) this.entries.delete(value[0]);
+    else if (value[1].isExpired(now)) this.entries.delete(value[0]);
   }
 }

@@ -1,0 +1,110 @@
+import { UNCONTENDED_BATCH_SIZE, type AcquireReply, type HeldReply } from '../lock-store.js';
+import { MAX_HOLDERS } from '../protocol.generated.js';
+import { grantWaiters } from './memory-grant-waiters.js';
+import type { MemoryHold } from './memory-holds.js';
+import { findHold, type MemoryLockState, type OwnedRequest } from './memory-lock-state.js';
+import { exceedsLimit, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
+import { retryTime } from './memory-queue.js';
+
+/** The holds of a lock: those whose leases run, and expired ones. */
+interface Holds {
+  readonly holds: MemoryHold[];
+  readonly ended: readonly MemoryHold[];
+}
+
+/**
+ * Grants a request, or gives it a place in the queue, as `lua/shared/try-acquire.lua` does. `afterRelease`: the same step
+ * has just released a hold.
+ */
+export function tryAcquire(lock: MemoryLockState, request: OwnedRequest, afterRelease = false): AcquireReply {
+  const { now } = lock.server;
+  const read = lock.holds.read(now);
+  const { holds, ended } = read;
+  const limit = lock.limit.value;
+  const mine = findHold(holds, request.id);
+  if (mine !== undefined) return complete(lock, holds, mine, request);
+  if (!lock.queue.exists(now) && !lock.tombstones.exist && lock.admits(holds, request)) {
+    return lock.grantNow(holds, request, request.uncontendedBatchSize);
+  }
+  if (lock.tombstones.has(request.id)) {
+    grantWaiters(lock, holds, ended);
+    return { outcome: 'left', time: now };
+  }
+  if (exceedsLimit(request, limit)) {
+    // The request may have a ticket from before the number of permits was lowered.
+    if (lock.queue.drop(request.id)) grantWaiters(lock, holds, ended);
+    return { outcome: 'too many', time: now, limit: limitFor(request.mode, limit) };
+  }
+  if (upgrades(holds, request)) {
+    // The request may have a ticket from before the read lock was granted to its owner.
+    if (lock.queue.drop(request.id)) grantWaiters(lock, holds, ended);
+    return { outcome: 'upgrade', time: now };
+  }
+  if (reenters(holds, request)) {
+    lock.queue.drop(request.id);
+    return lock.grantNow(holds, request);
+  }
+  return request.waits ? enqueue(lock, request, read, afterRelease) : tryOnce(lock, request, read);
+}
+
+function tryOnce(lock: MemoryLockState, request: OwnedRequest, { holds, ended }: Holds): AcquireReply {
+  const { head } = grantWaiters(lock, holds, ended);
+  if (head === undefined && lock.admits(holds, request)) {
+    lock.queue.drop(request.id); // from when its client was subscribed: the ticket of a hold would be granted again
+    return lock.grantNow(holds, request);
+  }
+  return lock.notHeld('busy', holds, retryTime(holds, 0, request, lock.server.now));
+}
+
+function enqueue(
+  lock: MemoryLockState,
+  request: OwnedRequest,
+  { holds, ended }: Holds,
+  afterRelease: boolean,
+): AcquireReply {
+  const { queue, server } = lock;
+  const { now } = server;
+  const { id, owner, mode, lease, grantTimeout, batchSize, fair } = request;
+  const arrival = request.age === undefined ? undefined : server.micros - request.age * 1_000;
+  const isNew = !queue.has(id, now);
+  const place = queue.placeFor(id, arrival, request.backedOff, now);
+  const ahead = queue.before(place);
+  const retryAt = retryTime(holds, ahead, request, now);
+  const staleAt = now + request.patience;
+  queue.write({ id, owner, mode, lease, grantTimeout, batchSize, fair, place, retryAt, staleAt }, now);
+  queue.keepFor(request.patience, now);
+  // Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
+  // are a lock that this step has released, and a place that an age has changed.
+  const changed = afterRelease || request.age !== undefined || ended.length > 0;
+  const mayGrant = changed || ahead === 0 || !isClosed(holds);
+  const granted = mayGrant ? grantWaiters(lock, holds, ended, id).batchSize : 1;
+  const mine = findHold(holds, id);
+  if (mine !== undefined) return lock.held(mine, granted);
+  if (fair) tellToYield(lock, holds);
+  // The holder has an uncontended batch, since no other client waited.
+  else if (isNew && ahead === 0 && holds.length === 1 && lock.batchSizeOf(holds[0]!) >= UNCONTENDED_BATCH_SIZE)
+    tellToYield(lock, holds);
+  return lock.notHeld('queued', holds, retryAt);
+}
+
+/**
+ * Answers a request whose acquisition holds the lock already: a request may arrive twice. A pushed grant becomes a full
+ * lease, as if it had been full from the start, so a duplicate that arrives late makes no fixed lease longer.
+ */
+function complete(
+  lock: MemoryLockState,
+  holds: readonly MemoryHold[],
+  hold: MemoryHold,
+  { lease, batchSize }: OwnedRequest,
+): HeldReply {
+  // While this hold is the only one, its batch has the last tokens.
+  const alone = holds.length === 1 && batchSize > 1 && !lock.queue.hasFair(lock.server.now);
+  hold.pushed = false;
+  hold.ends = Math.max(hold.ends, hold.since + lease);
+  lock.holds.keepAsLongAs(holds);
+  return lock.held(hold, alone ? lock.batchSizeOf(hold) : 1);
+}
+
+function tellToYield({ server }: MemoryLockState, holds: readonly MemoryHold[]): void {
+  for (const { id } of holds.slice(0, MAX_HOLDERS)) server.tell(id, (client) => client.yield(id));
+}

@@ -1,0 +1,48 @@
+import type { AcquireRequest } from '../lock-store.js';
+import type { MemberState } from './member-state.js';
+
+/** `impossible`: so many masters fail or refuse that there can be no majority, whatever others do. */
+export type QuorumDecision = 'held' | 'impossible' | 'contended';
+
+export const heldAt = (states: readonly MemberState[], now: number): MemberState[] =>
+  states.filter((state) => state.holdsAt(now));
+
+/** How many masters have said how it stands with them. */
+export const answeredAt = (states: readonly MemberState[], now: number): number =>
+  states.filter((state) => state.isAnswered || state.holdsAt(now)).length;
+
+/**
+ * What the answers so far come to; `undefined`: that depends on those that are on their way. With `last` these are not
+ * waited for.
+ */
+export function decisionOf(
+  states: readonly MemberState[],
+  quorum: number,
+  now: number,
+  last: boolean,
+): QuorumDecision | undefined {
+  const held = heldAt(states, now).length;
+  if (held >= quorum) return 'held';
+  const open = last ? 0 : states.filter((state) => state.isOpen && !state.holdsAt(now)).length;
+  if (held + open >= quorum) return undefined;
+  return states.filter((state) => state.isExcluded).length > states.length - quorum ? 'impossible' : 'contended';
+}
+
+/** Whether so many others have a majority that there is no place for this one. */
+export function hasRival(states: readonly MemberState[], quorum: number, { id, mode }: AcquireRequest): boolean {
+  const votes = new Map<string, number>();
+  for (const { isOpen, holders } of states) {
+    if (isOpen) continue;
+    for (const holder of holders) votes.set(holder, (votes.get(holder) ?? 0) + 1);
+  }
+  votes.delete(id);
+  const rivals = [...votes.values()].filter((count) => count >= quorum).length;
+  return rivals >= (mode.kind === 'permits' ? mode.limit - mode.units + 1 : 1);
+}
+
+/** Who, as far as is known, has what this one does not have. */
+export const othersIn = (states: readonly MemberState[]): string =>
+  states
+    .flatMap(({ holders }) => holders)
+    .sort()
+    .join(' ');

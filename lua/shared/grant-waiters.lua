@@ -1,0 +1,113 @@
+-- Grants the lock to the head of the queue, and to every further waiter that the holds admit. Every script that may free
+-- the lock ends here, so a lock is never free while a client waits. The script writes all grants to the state before it
+-- publishes the first message.
+--- @include "shared/keys"
+--- @include "shared/clock"
+--- @include "shared/token"
+--- @include "shared/modes"
+--- @include "shared/holds"
+--- @include "shared/messages"
+--- @include "shared/queue"
+
+-- A script looks at this many tickets at most. Its reply says where to go on.
+local MAX_TICKETS = 100
+-- A script reads this many tickets at a time: mostly it grants the first, and the second becomes the head.
+local TICKETS_PER_READ = 2
+-- If no other waiter can be granted, the script looks at this many parked tickets.
+--- @export
+local PARKED_READ = 3
+-- A head that retries within this many ms after the end of the lease that blocks it needs no message.
+--- @export
+local HEAD_RETRY_SLACK = 1000
+
+-- `asker` is known to be present, and gets its grant as the reply instead of a message. Returns the place to go on from
+-- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant.
+--
+-- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
+local function grant_waiters(holds, ended, asker, from)
+  local passed = drop_ended(ended, asker) -- clients that are passed over
+
+  local present = {}
+  local function can_take_grant(id)
+    local channel = channel_of(id)
+    if present[channel] == nil then
+      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+    end
+    return present[channel]
+  end
+
+  local granted, refused, head = {}, {}, nil -- granted: including the hold of the asker
+  local function grant_to(ticket)
+    drop_ticket(ticket.id, ticket.batch_size)
+    local pushed = ticket.id ~= asker
+    local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease
+    granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
+  end
+  local owners_may_follow = false
+  local place, looked, more = from, 0, nil -- place: of the next ticket, not counting dropped ones
+  local tickets = {}
+
+  while true do
+    if #tickets == 0 then
+      local noted
+      tickets, noted = read_tickets(place, TICKETS_PER_READ)
+      if looked == 0 and #tickets > 0 then
+        if passed ~= '' then pass_over(passed) end
+        passed = noted .. passed
+      end
+    end
+    local ticket = table.remove(tickets, 1)
+    if not ticket then break end
+    if looked == MAX_TICKETS then
+      -- The next script would not know the head, which blocks the queue. Owners that may follow retry by themselves.
+      if not head then more = place end
+      break
+    end
+    looked = looked + 1
+
+    local id = ticket.id
+    if ticket.stale_at <= now or find_hold(holds, id) then
+      drop_ticket(id, ticket.batch_size)
+    elseif exceeds_limit(ticket) then
+      drop_ticket(id, ticket.batch_size)
+      refused[#refused + 1] = id
+    elseif head and not reenters(holds, ticket) then
+      place = place + 1 -- behind the head
+    elseif not admits(holds, ticket) then
+      -- It blocks the tickets behind it, unless they could be granted and its client is absent.
+      if is_closed(holds) or can_take_grant(id) then
+        head = ticket
+        -- Another request of an owner that was just granted passes the queue: the first hold may wait for it.
+        if not owners_may_follow then break end
+      end
+      place = place + 1
+    elseif not can_take_grant(id) then
+      park(id) -- the ticket keeps its place until it is stale: after a failover every client is absent for a moment
+    else
+      grant_to(ticket)
+      owners_may_follow = owners_may_follow or ticket.owner ~= id
+    end
+  end
+  -- A client is passed over in favour of other clients only. A lock that no other client wants is granted to it.
+  if #holds == 0 and not head and not more then
+    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+    end
+  end
+  if passed ~= '' then forget_passed() end
+
+  local single_grants = #granted > 0 and fair_waits()
+  for _, hold in ipairs(granted) do
+    if single_grants then hold.batch_size = 1 end
+    if hold.id ~= asker then publish_granted(hold) end
+  end
+  -- The reply to the retry says why.
+  for _, id in ipairs(refused) do publish_retry(id, 0) end
+  local free = head and free_at(holds, head)
+  if free and head.id ~= asker and head.retry_at > free + HEAD_RETRY_SLACK then
+    head.retry_at = free + RETRY_AFTER_EXPIRY
+    write_ticket(head)
+    publish_retry(head.id, head.retry_at - now)
+  end
+  return more, head
+end

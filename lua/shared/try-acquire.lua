@@ -1,0 +1,105 @@
+-- Grants a request, or gives it a place in the queue. Clients send a request the first time, with each retry, and for the
+-- next local waiter in the script that releases.
+--- @include "shared/keys"
+--- @include "shared/reply-codes"
+--- @include "shared/clock"
+--- @include "shared/token"
+--- @include "shared/modes"
+--- @include "shared/holds"
+--- @include "shared/request"
+--- @include "shared/messages"
+--- @include "shared/queue"
+--- @include "shared/grant-waiters"
+--- @include "shared/tombstones"
+
+-- Answers a request whose acquisition holds the lock already: a command may arrive twice. A pushed grant becomes a full
+-- lease, as if it had been full from the start, so a duplicate that arrives late makes no fixed lease longer.
+local function complete(holds, hold, request)
+  -- While this hold is the only one, its batch has the last tokens.
+  local alone = #holds == 1 and request.batch_size > 1 and not fair_waits()
+  hold.batch_size = alone and last_token() - hold.token + 1 or 1
+  local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
+  if ends > hold.ends or was_pushed then
+    hold.ends, hold.pushed = ends, nil
+    set_state_ttl(holds) -- before the other write: Redis refuses only the first write of a script for lack of memory
+    write_hold(hold)
+  end
+  return held(hold, was_pushed and HELD_PUSHED)
+end
+
+-- A reply names at most this many holds.
+--- @export
+local MAX_HOLDERS = 4
+
+-- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, place to go on from or -1, ids of holds ... }
+local function not_held(code, holds, delay, more)
+  local reply = { code, now, delay, last_token(), more or -1 }
+  for i = 1, math.min(#holds, MAX_HOLDERS) do
+    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
+  end
+  return reply
+end
+
+-- One grant serves this many waiters of a client while no other client waits: enough for all of localHandoffTime.
+--- @export
+local UNCONTENDED_BATCH_SIZE = 1000
+
+-- `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than they expect.
+local function try_acquire(request, after_release)
+  local from = request.from
+  local holds, ended = read_holds()
+  local mine = find_hold(holds, request.id)
+  if mine then return complete(holds, mine, request) end
+  if admits(holds, request) and redis.call('EXISTS', QUEUE, TOMBSTONES) == 0 then
+    drop_ended(ended)
+    return held(grant(holds, request, request.lease, request.uncontended_batch_size))
+  end
+  if has_tombstone(request.id) then
+    grant_waiters(holds, ended, nil, from)
+    return { LEFT, now }
+  end
+  if exceeds_limit(request) then
+    -- The request may have a ticket from before the number of permits was lowered.
+    if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
+    return { TOO_MANY, now, limit_for(request) }
+  end
+  if upgrades(holds, request) then
+    -- The request may have a ticket from before the read lock was granted to its owner.
+    if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
+    return { UPGRADE, now }
+  end
+  if reenters(holds, request) then
+    drop_ticket(request.id)
+    return held(grant(holds, request, request.lease, request.batch_size))
+  end
+
+  if not request.waits then
+    local more, head = grant_waiters(holds, ended, nil, from)
+    if not more and not head and admits(holds, request) then
+      drop_ticket(request.id) -- from when its client was subscribed: the ticket of a hold would be granted again
+      return held(grant(holds, request, request.lease, request.batch_size))
+    end
+    return not_held(BUSY, holds, retry_time(holds, 0, request) - now, more)
+  end
+
+  local is_new, was_empty = take_place(request)
+  local place = redis.call('ZRANK', QUEUE, request.id)
+  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, place, request),
+    stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
+    batch_size = request.batch_size, owner = request.owner }
+  write_ticket(ticket)
+  keep_queue_for(request.patience, was_empty)
+  local more
+  -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
+  -- are a lock that this script has released, and a place that an age has changed.
+  local changed = after_release or request.age or #ended > 0
+  if changed or place == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
+  mine = find_hold(holds, request.id)
+  if mine then return held(mine) end
+  if request.batch_size == 0 then
+    for i = 1, math.min(#holds, MAX_HOLDERS) do publish_yield(holds[i]) end
+  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
+    publish_yield(holds[1]) -- the holder has an uncontended batch, since no other client waited
+  end
+  return not_held(is_present(request.id) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
+end
