@@ -7,7 +7,6 @@
 --
 -- The script reads everything before it writes anything. If one lock has foreign data, nothing is left in another.
 --- @include "shared/keys"
---- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/modes"
 --- @include "shared/holds"

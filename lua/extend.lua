@@ -3,7 +3,6 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 hold id, 3 lease in ms
 -- Output  ms left; -1: not held
---- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"

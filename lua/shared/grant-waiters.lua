@@ -1,9 +1,8 @@
 -- Grants the lock to the head of the queue, and to every further waiter that the holds admit. Every script that may free
 -- the lock ends here, so a lock is never free while a client waits. The script writes all grants to the state before it
 -- publishes the first message.
---- @include "shared/keys"
+--- @include "shared/client"
 --- @include "shared/clock"
---- @include "shared/token"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/messages"

@@ -97,8 +97,9 @@ end
 local function drop_ticket(id, batch_size)
   local passed
   if not batch_size then
-    local text
-    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    local text, layout
+    text, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
+    assert_layout(layout)
     batch_size = text and read_ticket(id, text).batch_size
   end
   if redis.call('HDEL', WAITERS, id) == 1 and batch_size == 0 then count_fair(-1) end

@@ -4,7 +4,7 @@ import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 
-const ROLES = ['state', 'queue', 'waiters', 'fence', 'gone'] as const;
+const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
 /** Data of somebody else, of every type. */
 const FOREIGN: Array<[string, (admin: Redis | ChainableCommander, key: string) => unknown]> = [
@@ -22,7 +22,7 @@ const OWN_TYPES: Record<(typeof ROLES)[number], string> = {
   queue: 'sorted set',
   waiters: 'hash',
   fence: '',
-  gone: 'sorted set',
+  tombstones: 'sorted set',
 };
 
 const isHandle = (value: unknown): value is LockHandle =>

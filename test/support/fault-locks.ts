@@ -107,7 +107,7 @@ export function nothingLeftBehind(redis: RedisServer, within = 3_000): Promise<v
 }
 
 /** The names under which Redis keeps a lock of the default prefix. */
-export const redisKey = (role: 'state' | 'queue' | 'waiters' | 'fence' | 'gone', key: string): string =>
+export const redisKey = (role: 'state' | 'queue' | 'waiters' | 'fence' | 'tombstones', key: string): string =>
   `lock:${role}:{${key}}`;
 
 /** The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed. */

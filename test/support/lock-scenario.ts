@@ -104,7 +104,7 @@ export async function leaveBeforeComing(redis: RedisServer, url: string): Promis
   const { error } = await timed(service.acquire(key, { waitTimeout: 30 }));
   expect(error).toMatchObject({ code: 'LOCK_STORE' });
   await left;
-  await eventually(() => redis.admin.exists(redisKey('gone', key)));
+  await eventually(() => redis.admin.exists(redisKey('tombstones', key)));
   const come = proxy.seen({ names: ['eval'] });
   proxy.heal();
   await come;

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import { outside } from '../../common/outside.js';
+import { LockConfigError } from '../../errors/index.js';
 import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '../lock-store.js';
 import { FENCE_RETENTION, MAX_RETENTION_AHEAD, MAX_TOKENS_AHEAD } from '../protocol.generated.js';
 import { ExpiringMap, type Expiring } from './expiring-map.js';
@@ -151,17 +152,33 @@ export class MemoryBackend implements MemoryServer {
 
 /**
  * Where the backends of this process are, for every copy of the package that is loaded: as ES modules and as CommonJS,
- * or twice. The number changes with the methods of `MemoryBackend`, so that copies that differ do not meet.
+ * or twice.
  */
-const SHARED = Symbol.for('nestjs-redis-locks:memory-backends:1');
+const SHARED = Symbol.for('nestjs-redis-locks:memory-backends');
 
-/** The backend that all clients of this process with this prefix share, as they would share one Redis. */
+/** Grows with each change of the methods of `MemoryBackend` that another copy of the package calls. */
+const VERSION = 1;
+
+/** The backends of a process by their prefixes, and the version of the copy that made them. */
+interface SharedBackends {
+  readonly version: number;
+  readonly byPrefix: Map<string, MemoryBackend>;
+}
+
+/**
+ * The backend that all clients of this process with this prefix share, as they would share one Redis.
+ * @throws LockConfigError if a copy of the package with another version of the backends was loaded before
+ */
 export function sharedBackend(keyPrefix: string): MemoryBackend {
-  const shared = ((globalThis as { [SHARED]?: Map<string, MemoryBackend> })[SHARED] ??= new Map<
-    string,
-    MemoryBackend
-  >());
-  let backend = shared.get(keyPrefix);
-  if (backend === undefined) shared.set(keyPrefix, (backend = new MemoryBackend()));
+  const own: SharedBackends = { version: VERSION, byPrefix: new Map() };
+  const shared = ((globalThis as { [SHARED]?: SharedBackends })[SHARED] ??= own);
+  if (shared.version !== VERSION) {
+    throw new LockConfigError(
+      `store: 'memory' found locks of version ${shared.version} in this process, and this copy of nestjs-redis-locks ` +
+        `writes version ${VERSION}: two versions of the package are loaded. Install one of them (npm ls nestjs-redis-locks).`,
+    );
+  }
+  let backend = shared.byPrefix.get(keyPrefix);
+  if (backend === undefined) shared.byPrefix.set(keyPrefix, (backend = new MemoryBackend()));
   return backend;
 }

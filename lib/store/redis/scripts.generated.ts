@@ -326,8 +326,9 @@ end
 local function drop_ticket(id, batch_size)
   local passed
   if not batch_size then
-    local text
-    text, passed = unpack(redis.call('HMGET', WAITERS, id, 'passed'))
+    local text, layout
+    text, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
+    assert_layout(layout)
     batch_size = text and read_ticket(id, text).batch_size
   end
   if redis.call('HDEL', WAITERS, id) == 1 and batch_size == 0 then count_fair(-1) end
@@ -758,7 +759,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '61e157d640f2360dc2237d9bbda9098d3dd4399e', [
+  acquire: script('acquire', '61203a6dbc052eec35fa239061baac3837fba8ab', [
     'shared/keys',
     'shared/fence-retention',
     'shared/reply-codes',
@@ -780,9 +781,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'b32980d436ffe5c420166c3491eff2dd68ef82fa', [
-    'shared/keys',
+  extend: script('extend', 'bc8867548e99b5ad31ac17c6ea7cbfa48c5e145f', [
     'shared/clock',
+    'shared/keys',
     'shared/layout',
     'shared/client',
     'shared/fence-retention',
@@ -805,7 +806,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', 'fdaa787c1f0e836cddc38b6b0543fa62e3379a38', [
+  forceRelease: script('force-release', 'b127f5e488cbbc2c5c51736c56840a4b26e45d10', [
     'shared/keys',
     'shared/clock',
     'shared/layout',
@@ -820,7 +821,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', '0cf16ef41bf43a0782019b252016d42aca0226ea', [
+  inspect: script('inspect', '412800bf510978eb9ad5e3d6269105c5f9b71804', [
     'shared/clock',
     'shared/keys',
     'shared/fence-retention',
@@ -861,7 +862,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/modes',
     'limit',
   ]),
-  reinstate: script('reinstate', 'a3e37c6c4fb384a45c8b0bca9df7c695b78844ae', [
+  reinstate: script('reinstate', '3bb4c6a7cec12fd2e714f2f419136885ada61037', [
     'shared/clock',
     'shared/keys',
     'shared/fence-retention',
@@ -874,7 +875,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '2627f5607350f4d60b1bce7aaa78b19e8d0fb5d3', [
+  release: script('release', '1971c0ba7079c998132e4d5ad35999e287b4361f', [
     'shared/keys',
     'release',
     'shared/clock',
@@ -897,7 +898,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', '58e9070f02b1d19655264b0cd27d42c27e05c698', [
+  setLimit: script('set-limit', 'c2e4a39123a7c9f3ec4c7c82f3815da015b56dd1', [
     'shared/keys',
     'shared/clock',
     'shared/modes',

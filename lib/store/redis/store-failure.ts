@@ -17,12 +17,24 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bREADONLY\b/, 'this server is a replica'],
 ];
 
+/** What a script raises when it meets data of another layout (lua/shared/layout.lua). */
+const OTHER_LAYOUT = /\bLOCKLAYOUT found (\S+), expected (\d+)/;
+
 /** An error of the client or the server, as the library's own. */
 export function storeFailure(error: unknown, key?: string): LockStoreError {
   if (error instanceof LockStoreError) return error;
   const cause = foreignError(error);
-  // A password may be any word, also one that says what is wrong: so that is looked for before it is taken out.
+  // A password may be any word, also one that says what is wrong. So the pattern is matched before the password is removed.
   const said = messageOf(error);
+  const [, found, expected] = OTHER_LAYOUT.exec(said) ?? [];
+  if (found !== undefined) {
+    return new LockStoreError(
+      `Redis holds data of layout ${found} for this key, and this client reads and writes layout ${expected}: ` +
+        'a process with another version of nestjs-redis-locks uses the same keyPrefix. ' +
+        'Stop all processes of one version, and wait until their leases have ended (docs/operations.md, "Upgrades").',
+      { key, cause },
+    );
+  }
   const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
   const why = advice === undefined ? '' : ` (${advice})`;
   return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient: TRANSIENT.test(said) });

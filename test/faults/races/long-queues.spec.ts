@@ -7,7 +7,7 @@ import { AT_ONCE, LockBench, timed } from '../../support/locks.js';
 /** More than one script looks at, twice over. */
 const MANY = 250;
 const KEY = 'a';
-const KEYS = (['state', 'queue', 'waiters', 'fence', 'gone'] as const).map((role) => redisKey(role, KEY));
+const KEYS = (['state', 'queue', 'waiters', 'fence', 'tombstones'] as const).map((role) => redisKey(role, KEY));
 
 const bench = new LockBench();
 

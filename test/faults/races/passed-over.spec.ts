@@ -84,7 +84,7 @@ describe('a client that does not take its grant', () => {
 describe('waiters that are gone, with places that are not stale', () => {
   /** Clients that took a place each and are gone. */
   async function joinAndVanish(count: number): Promise<void> {
-    const keys = (['state', 'queue', 'waiters', 'fence', 'gone'] as const).map((role) => redisKey(role, KEY));
+    const keys = (['state', 'queue', 'waiters', 'fence', 'tombstones'] as const).map((role) => redisKey(role, KEY));
     const pipeline = bench.redis.admin.pipeline();
     for (let i = 0; i < count; i++) {
       const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, '0 1 3000 60000 3000 1 '];

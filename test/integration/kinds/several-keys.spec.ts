@@ -438,7 +438,7 @@ describe('several keys in scopes', () => {
 describe('several keys and what stands in their way', () => {
   it('a foreign type at one key leaves nothing on the others', async () => {
     const service = await bench.service();
-    for (const role of ['state', 'fence', 'queue', 'gone']) {
+    for (const role of ['state', 'fence', 'queue', 'tombstones']) {
       const foreign = `lock:${role}:{b}`;
       await bench.redis.admin.del(foreign);
       await bench.redis.admin.lpush(foreign, 'foreign');

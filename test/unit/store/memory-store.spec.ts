@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireRequest, HeldReply, LockStoreListener, PushedGrant } from '../../../lib/store/lock-store.js';
-import { MemoryBackend } from '../../../lib/store/memory/memory-backend.js';
+import { MemoryBackend, sharedBackend } from '../../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../../lib/store/memory/memory-store.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
 
@@ -264,5 +264,27 @@ describe('latches of the memory store', () => {
     expect((await latches.count('l', 0, [])).left).toBe(1);
     bench.clock.advance(100);
     expect(await latches.count('l', 0, ['x'])).toEqual({ left: 0, latch: '', opened: [] });
+  });
+});
+
+describe('the backends that all copies of the package share', () => {
+  const shared = Symbol.for('nestjs-redis-locks:memory-backends');
+  const process = globalThis as { [shared]?: unknown };
+
+  it('are refused by name if another version has made them', () => {
+    const before = process[shared];
+    process[shared] = { version: 2, byPrefix: new Map() };
+    try {
+      expect(() => sharedBackend('lock')).toThrow(
+        /found locks of version 2 .*writes version 1.*npm ls nestjs-redis-locks/,
+      );
+    } finally {
+      process[shared] = before;
+    }
+  });
+
+  it('are one for each prefix', () => {
+    expect(sharedBackend('one')).toBe(sharedBackend('one'));
+    expect(sharedBackend('one')).not.toBe(sharedBackend('other'));
   });
 });

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
+import { includesOf, scriptParts, stripComments } from '../../../scripts/lib/lua-source.mjs';
+
+const LUA = join(import.meta.dirname, '../../../lua');
+const FILES = readdirSync(LUA, { recursive: true, encoding: 'utf8' })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => file.endsWith('.lua'));
+
+const WORD = /[A-Za-z_]\w*/g;
+const wordsOf = (text: string): string[] => text.match(WORD) ?? [];
+const codeOf = (file: string): string =>
+  stripComments(readFileSync(join(LUA, file), 'utf8')).replace(/'[^'\n]*'/g, "''");
+
+/** The names that a file gives to the files that include it. */
+function namesOf(file: string): string[] {
+  return codeOf(file)
+    .split('\n')
+    .flatMap((line) => {
+      const [, name, names] = /^local (?:function (\w+)|([\w, ]+?)(?: =|$))/.exec(line) ?? [];
+      return name ?? (names === undefined ? [] : wordsOf(names));
+    });
+}
+
+/** The names that a file gives itself anywhere: local variables, parameters, fields. */
+function ownNames(file: string): Set<string> {
+  const code = codeOf(file);
+  const lists = [
+    ...code.matchAll(/\blocal (?:function )?([\w, ]+)/g),
+    ...code.matchAll(/\bfunction \w*\(([\w, .]*)\)/g),
+    ...code.matchAll(/\bfor ([\w, ]+) (?:in|=)/g),
+  ].flatMap(([, list]) => wordsOf(list!));
+  return new Set(lists);
+}
+
+const PARTS = new Map(FILES.filter((file) => file.startsWith('shared/')).map((file) => [file, namesOf(file)]));
+
+describe('the Lua files', () => {
+  it.each(FILES)('%s includes the parts whose names it uses, and no other', (file) => {
+    const own = ownNames(file);
+    const used = wordsOf(codeOf(file).replace(/\.\w+/g, ''));
+    const needed = [...PARTS].flatMap(([part, names]) =>
+      part !== file && names.some((name) => !own.has(name) && used.includes(name)) ? [part.replace(/\.lua$/, '')] : [],
+    );
+    expect(includesOf(LUA, file).sort()).toEqual(needed.sort());
+  });
+
+  it('no two parts define the same name', () => {
+    const names = [...PARTS.values()].flat();
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+  });
+});
+
+describe('the generated scripts', () => {
+  it.each(Object.values(SCRIPTS))('$name is the text of its parts', ({ name, source }) => {
+    const parts = scriptParts(LUA, `${name}.lua`);
+    expect(source).toBe(parts.map(({ text }) => text).join('\n'));
+    expect(new Set(parts.map((part) => part.name)).size).toBe(parts.length);
+  });
+
+  it('the module holds each part once', () => {
+    const module = readFileSync(join(import.meta.dirname, '../../../lib/store/redis/scripts.generated.ts'), 'utf8');
+    const parts = new Map(
+      Object.values(SCRIPTS).flatMap(({ name }) =>
+        scriptParts(LUA, `${name}.lua`).map((part) => [part.name, part.text]),
+      ),
+    );
+    for (const text of parts.values()) {
+      const written = text.replace(/[\\`]|\$\{/g, '\\$&');
+      expect(module.split(written)).toHaveLength(2);
+    }
+  });
+});
