@@ -1,6 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
-import { reasonOf, type ClusterAddress } from '../../store/redis/cluster-connection.js';
+import { reasonOf } from '../../store/redis/cluster-client.js';
+import type { ClusterAddress } from '../../store/redis/cluster-connection.js';
 import { guardCredentials } from '../../store/redis/credentials.js';
 import { storeFailure } from '../../store/redis/store-failure.js';
 import { after } from './answers.js';

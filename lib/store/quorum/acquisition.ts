@@ -1,39 +1,26 @@
-import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
-import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
-import { answeredAt, hasRival, heldAt, decisionOf, type QuorumDecision } from './quorum-decision.js';
+import type { AcquireReply, AcquireRequest } from '../lock-store.js';
+import { contendedReply } from './contended-reply.js';
+import { hasRival, heldAt, minorityOf, refusalOf } from './quorum-decision.js';
 import { Contest, type Move } from './contest.js';
-import { graceAfter, minorityError } from './gather.js';
+import { memberRequest } from './member-request.js';
 import type { Member } from './member.js';
+import type { QuorumContext } from './quorum-context.js';
 import { Reinstatement } from './reinstatement.js';
 import { MemberState } from './member-state.js';
 import { SplitVotes } from './split-votes.js';
+import { VoteWaiting } from './vote-waiting.js';
+import { Votes } from './votes.js';
 import { writeToken, type Majority } from './write-token.js';
 
-/** When somebody is asked again of whom nothing is known; up to twice as many ms. */
-const ASK_AGAIN = 50;
 /** How often one attempt may go round, and how often a majority may fail to take its token. */
 const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
 
-/** What an acquisition needs from its surroundings. */
-export interface AcquisitionEnvironment {
-  readonly members: readonly Member[];
-  readonly quorum: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly commandTimeout: number;
-  /** Has the engine ask again. */
-  retry(id: string): void;
-}
-
 /** As the engine is to hear it; a hold still without the time that has gone by since it asked. */
 export type Outcome = { readonly majority: Majority } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
 
-/**
- * One acquisition over several masters: what each of them has said, and what becomes of it. Its places in the queues
- * are those of the masters; a push only says that it is worth asking.
- */
+/** One acquisition over several masters: the state of each, and the outcome. A push only says that a question pays off. */
 export class Acquisition {
   majority: Majority | undefined;
   readonly states: readonly MemberState[];
@@ -41,29 +28,30 @@ export class Acquisition {
   private readonly splits: SplitVotes;
   readonly reinstatement: Reinstatement;
   private readonly contest: Contest;
+  private readonly votes: Votes;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
   private again = false;
   private ended: 'released' | 'dropped' | undefined;
-  private wake: (() => void) | undefined;
+  private readonly waiting: VoteWaiting;
 
   constructor(
-    private readonly environment: AcquisitionEnvironment,
+    private readonly context: QuorumContext,
     private request: AcquireRequest,
+    /** Has the engine retry. */
+    private readonly retry: () => void,
   ) {
-    this.since = environment.clock.now();
-    this.splits = new SplitVotes(environment.random);
+    this.since = context.clock.now();
+    this.splits = new SplitVotes(context.random);
     this.contest = new Contest(request.id, this.since);
-    this.reinstatement = new Reinstatement(environment.clock, () =>
+    this.votes = new Votes(request.key, request.id, context.clock);
+    this.reinstatement = new Reinstatement(context.clock, () =>
       this.majority === undefined || this.ended !== undefined
         ? undefined
         : { request: this.request, majority: this.majority },
     );
-    this.states = environment.members.map((member) => new MemberState(member));
-  }
-
-  get key(): string {
-    return this.request.key;
+    this.states = context.members.map((member) => new MemberState(member));
+    this.waiting = new VoteWaiting(this.states, context, () => this.isWanted);
   }
 
   /**
@@ -87,25 +75,14 @@ export class Acquisition {
     return this.last ?? this.attempt();
   }
 
-  /** What the next master is asked. The age puts it at the same place in every queue, whatever clocks say. */
+  /** The request for one master. */
   requestFor({ store }: Member): AcquireRequest {
-    const { request } = this;
     const { ageBackoff } = this.splits;
-    const age = Math.max(0, this.environment.clock.now() - this.since - ageBackoff);
-    // Whether it may have turns is for the masters to say. Their tokens are reserved when a majority has the first of them.
-    const batchSize = Math.min(request.batchSize, 2);
-    return {
-      ...request,
-      waits: request.waits && store.listening,
-      batchSize,
-      uncontendedBatchSize: batchSize,
-      age,
-      backedOff: ageBackoff > 0,
-    };
+    return memberRequest(this.request, store, this.context.clock.now() - this.since, ageBackoff);
   }
 
   /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
-  expect(state: MemberState, question: () => Promise<AcquireReply>, sent = this.environment.clock.now()): void {
+  expect(state: MemberState, question: () => Promise<AcquireReply>, sent = this.context.clock.now()): void {
     const { epoch, unreachable } = state.member.store;
     state.wasSent ||= unreachable === undefined;
     state.asking += 1;
@@ -124,10 +101,10 @@ export class Acquisition {
   /** A master says that it has granted this acquisition. */
   pushed(member: Member): void {
     const state = this.stateOf(member);
-    const { clock } = this.environment;
+    const { clock } = this.context;
     if (this.ended !== undefined || state.holdsAt(clock.now())) return;
-    if (state.isSpoiled) return this.giveBack(state);
-    if (this.majority !== undefined) return this.widen(state, this.majority);
+    if (state.isSpoiled) return this.votes.release(state);
+    if (this.majority !== undefined) return this.votes.widen(state, this.majority);
     state.pushed = true;
     // The answer to a question that is on its way may be the grant itself.
     if (!state.isOpen) this.ask(state);
@@ -138,19 +115,19 @@ export class Acquisition {
   revoked(member: Member): boolean {
     const state = this.stateOf(member);
     state.clear();
-    state.countsFrom = this.environment.clock.now();
+    state.countsFrom = this.context.clock.now();
     this.reinstatement.revoked();
     if (this.majority === undefined) {
       if (this.ended === undefined) this.stir();
       return false;
     }
-    return this.states.filter(({ standing }) => standing === 'held').length < this.environment.quorum;
+    return this.states.filter(({ standing }) => standing === 'held').length < this.context.quorum;
   }
 
   /** It is being given back everywhere: what comes now does not concern it. */
   release(): void {
     this.ended = 'released';
-    this.wake?.();
+    this.waiting.wake();
   }
 
   private stateOf(member: Member): MemberState {
@@ -158,11 +135,11 @@ export class Acquisition {
   }
 
   private get held(): MemberState[] {
-    return heldAt(this.states, this.environment.clock.now());
+    return heldAt(this.states, this.context.clock.now());
   }
 
   private async run(): Promise<Outcome> {
-    const { quorum, clock } = this.environment;
+    const { quorum, clock } = this.context;
     let unwritten = 0;
     let yields = false;
     if (this.majority !== undefined && this.majority.until > clock.now()) return { majority: this.majority };
@@ -170,10 +147,10 @@ export class Acquisition {
       this.again = false;
       if (this.held.length < quorum) this.askAll(yields);
       yields = false;
-      const decision = await this.verdict();
+      const decision = await this.waiting.decision();
       if (decision === 'over') break;
       if (decision === 'held') {
-        const majority = await writeToken(this.environment, this.request, this.states, () => this.isWanted);
+        const majority = await writeToken(this.context, this.request, this.states, () => this.isWanted);
         if (majority !== undefined && this.isWanted) return this.win(majority);
         unwritten += 1;
         if (unwritten > MOST_UNWRITTEN) break;
@@ -186,18 +163,18 @@ export class Acquisition {
       if (held.length === 0) return this.contended();
       const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
-        for (const state of held) this.giveBack(state);
+        for (const state of held) this.votes.release(state);
         return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
       }
-      if (!move.keeps) for (const state of held) this.giveBack(state);
-      await this.majorityWithin(move.pause);
+      if (!move.keeps) for (const state of held) this.votes.release(state);
+      await this.waiting.majorityWithin(move.pause);
       // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
       yields = this.request.waits;
     }
     if (this.isWanted) {
-      for (const state of this.held) this.giveBack(state);
-      throw new LockStoreError(`the masters did not come to a decision about '${this.key}'`, {
-        key: this.key,
+      for (const state of this.held) this.votes.release(state);
+      throw new LockStoreError(`the masters did not come to a decision about '${this.request.key}'`, {
+        key: this.request.key,
         transient: true,
       });
     }
@@ -206,7 +183,7 @@ export class Acquisition {
 
   /** What to do about a split vote; `undefined`: give everything back. */
   private nextMove(): Move | undefined {
-    const { clock, quorum } = this.environment;
+    const { clock, quorum } = this.context;
     if (!this.request.waits) return this.contest.move(this.states, quorum, clock.now());
     const pause = this.splits.pause(this.states);
     return pause === undefined ? undefined : { keeps: true, pause };
@@ -218,7 +195,7 @@ export class Acquisition {
 
   /** Asks every master that is neither held nor asked already; with `yields` those that are held give it to their queue. */
   private askAll(yields: boolean): void {
-    const now = this.environment.clock.now();
+    const now = this.context.clock.now();
     for (const state of this.states) {
       if (state.holdsAt(now)) {
         if (yields) this.yield(state);
@@ -245,32 +222,22 @@ export class Acquisition {
     });
   }
 
-  /** Gives a grant back, and keeps no place. */
-  private giveBack(state: MemberState, tombstoneFor = 0): void {
-    const { key, id } = this.request;
-    state.clear();
-    if (!state.wasSent) return;
-    // Where that fails the grant ends with its lease.
-    const release = state.member.tell((store) => store.release({ key, id, tombstoneFor, keep: 0, next: undefined }));
-    state.givesBack(release).catch(() => undefined);
-  }
-
   private answered(state: MemberState, reply: AcquireReply, sent: number, epoch: number): void {
     if (this.ended === 'released') return;
     if (this.ended === 'dropped') {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(state);
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.votes.release(state);
       return;
     }
     if (state.isSpoiled) {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.giveBack(state);
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.votes.release(state);
       return this.changed(state);
     }
-    const now = this.environment.clock.now();
+    const now = this.context.clock.now();
     state.roundTrip = now - sent;
     state.member.noteTime(reply.time, sent);
     if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
-      this.giveBack(state);
+      this.votes.release(state);
       state.fail(new LockStoreError('the answer came so late that the lease was over by then', { transient: true }));
     }
     if (state.pushed && !state.isOpen) this.ask(state);
@@ -279,7 +246,7 @@ export class Acquisition {
 
   private failed(state: MemberState, error: Error): void {
     const isOpen = !(error instanceof LockStoreError) || error.transient;
-    if (this.ended === 'dropped' && isOpen) this.giveBack(state, 2 * this.environment.commandTimeout);
+    if (this.ended === 'dropped' && isOpen) this.votes.release(state, 2 * this.context.commandTimeout);
     if (this.ended !== undefined) return;
     state.fail(error);
     this.changed(state);
@@ -287,68 +254,34 @@ export class Acquisition {
 
   /** A master has answered. What comes when nothing is under way any more may still change something. */
   private changed(state: MemberState): void {
-    if (this.running !== undefined) this.wake?.();
+    if (this.running !== undefined) this.waiting.wake();
     else if (this.majority !== undefined) {
-      if (state.isAnswered) this.raise(state, this.majority);
-    } else if (state.holdsAt(this.environment.clock.now())) this.environment.retry(this.request.id);
+      if (state.isAnswered) this.votes.raise(state, this.majority);
+    } else if (state.holdsAt(this.context.clock.now())) this.retry();
   }
 
   /** Something has happened that is worth asking about. */
   private stir(): void {
-    if (this.running !== undefined) this.wake?.();
-    else this.environment.retry(this.request.id);
-  }
-
-  /** Waits until it is clear what becomes of this round. */
-  private async verdict(): Promise<QuorumDecision | 'over'> {
-    const { clock, quorum } = this.environment;
-    const since = clock.now();
-    let patience = Infinity;
-    while (this.isWanted) {
-      const now = clock.now();
-      const verdict = decisionOf(this.states, quorum, now, now >= patience);
-      if (verdict !== undefined) return verdict;
-      if (patience === Infinity && answeredAt(this.states, now) >= quorum) {
-        patience = now + graceAfter(now - since);
-      }
-      await this.woken(patience);
-    }
-    return 'over';
+    if (this.running !== undefined) this.waiting.wake();
+    else this.retry();
   }
 
   /** So many masters fail, or refuse, that there can be no majority. */
   private refuse(): Outcome {
-    const { quorum, clock } = this.environment;
+    const { quorum, clock } = this.context;
     const { key, waits } = this.request;
-    const excluded = this.states.filter((state) => state.isExcluded);
-    const answered = answeredAt(this.states, clock.now());
-    for (const state of this.held) this.giveBack(state);
-    for (const outcome of ['upgrade', 'left'] as const) {
-      if (excluded.filter(({ standing }) => standing === outcome).length <= this.states.length - quorum) continue;
-      this.drop();
-      return { reply: { outcome, time: clock.now() } };
-    }
-    if (!waits) this.drop();
-    const errors = excluded.flatMap(({ error, standing }) =>
-      standing === 'failed' && error !== undefined ? [error] : [],
-    );
-    throw minorityError(this.states.length, answered, errors, quorum, key);
+    const refusal = refusalOf(this.states, quorum);
+    const failure = minorityOf(this.states, clock.now(), quorum, key);
+    for (const state of this.held) this.votes.release(state);
+    if (refusal !== undefined || !waits) this.drop();
+    if (refusal !== undefined) return { reply: { outcome: refusal, time: clock.now() } };
+    throw failure;
   }
 
   private contended(atMost = Infinity): Outcome {
-    const { clock, random } = this.environment;
+    const { clock, random } = this.context;
     const { waits } = this.request;
-    const now = clock.now();
-    // A question on its way is asked already: when its master was to be asked is over, and no reason to hurry.
-    const next = Math.min(...this.states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
-    const askIn = Math.min(next - now, atMost);
-    const reply: ContendedReply = {
-      outcome: waits ? 'queued' : 'busy',
-      time: now,
-      retryAfter: Math.max(2, Number.isFinite(askIn) ? askIn : ASK_AGAIN * (1 + random())),
-      lastToken: Math.max(...this.states.map(({ lastToken }) => lastToken)),
-      holders: [...new Set(this.states.flatMap(({ holders }) => holders))],
-    };
+    const reply = contendedReply(this.states, { waits, now: clock.now(), atMost, random });
     if (!waits) this.drop();
     return { reply };
   }
@@ -361,47 +294,7 @@ export class Acquisition {
   private win(majority: Majority): Outcome {
     this.majority = majority;
     for (const state of this.states)
-      if (state.isAnswered && !state.hasToken(majority.token)) this.raise(state, majority);
+      if (state.isAnswered && !state.hasToken(majority.token)) this.votes.raise(state, majority);
     return { majority };
-  }
-
-  /**
-   * A master that is not needed for the majority is to know the token, too, whether it has granted the lock or not: it may be
-   * the only one that remembers, when another one loses its data.
-   */
-  private raise(state: MemberState, { token }: Majority): void {
-    const { key, id, batchSize } = this.request;
-    state.member.ask((store) => store.fence({ key, id, token, batchSize })).catch(() => undefined);
-  }
-
-  /** A master has granted what a majority holds already: it gets the full lease there, too. */
-  private widen(state: MemberState, majority: Majority): void {
-    const { key, id } = this.request;
-    const lease = Math.ceil(majority.until - this.environment.clock.now());
-    if (lease <= 0) return;
-    state.standing = 'held';
-    state.member.ask((store) => store.renew([{ key, id, lease }])).catch(() => undefined);
-    this.raise(state, majority);
-  }
-
-  /** Resolves when a majority holds it, or after `ms`. */
-  private async majorityWithin(ms: number): Promise<void> {
-    const { clock, quorum } = this.environment;
-    const end = clock.now() + ms;
-    while (this.isWanted && this.held.length < quorum && clock.now() < end) await this.woken(end);
-  }
-
-  /** Resolves when something has happened, or at `at`. */
-  private woken(at: number): Promise<void> {
-    const { clock } = this.environment;
-    return new Promise((resolve) => {
-      const timer =
-        at === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(at - clock.now())), () => this.wake?.());
-      this.wake = () => {
-        clock.clearTimer(timer);
-        this.wake = undefined;
-        resolve();
-      };
-    });
   }
 }

@@ -1,7 +1,6 @@
-import type { Clock } from '../../common/clock.js';
 import type { ForceReleaseReply } from '../lock-store.js';
 import { gather, refuseMinority, valuesOf, type Answers } from './gather.js';
-import type { Member } from './member.js';
+import type { QuorumContext } from './quorum-context.js';
 
 /**
  * For so many ms at least no vote of a hold that was ended by force is taken again: its client hears of the end within
@@ -9,19 +8,13 @@ import type { Member } from './member.js';
  */
 const REVOKED_MEMORY = 60_000;
 
-export interface ForceReleaseEnvironment {
-  readonly members: readonly Member[];
-  readonly quorum: number;
-  readonly clock: Clock;
-}
-
 /**
  * Ends on each master the holds that it has now. A master that tells its holds only after the others have decided ends
  * those alone that the others have named: all others may have been granted since.
  * @throws LockStoreError when so many masters fail that those left are no majority
  */
 export async function forceReleaseEverywhere(
-  { members, quorum, clock }: ForceReleaseEnvironment,
+  { members, quorum, clock }: QuorumContext,
   key: string,
 ): Promise<ForceReleaseReply> {
   const looks = members.map((member) => member.ask(async (store) => (await store.inspect(key)).holds));

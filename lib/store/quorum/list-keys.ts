@@ -2,11 +2,7 @@ import { LockConfigError } from '../../errors/index.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { gather, refuseMinority, valuesOf } from './gather.js';
-import type { Member } from './member.js';
-
-interface Masters extends Pick<Parameters<typeof gather>[1], 'quorum' | 'clock'> {
-  readonly members: readonly Member[];
-}
+import type { QuorumContext } from './quorum-context.js';
 
 /** Where each master is to go on; `null`: it has told all. */
 type Cursors = ReadonlyArray<string | null>;
@@ -16,7 +12,7 @@ type Cursors = ReadonlyArray<string | null>;
  * a majority holds, another one knows, too.
  * @throws LockStoreError when no majority answers
  */
-export async function listKeys(masters: Masters, { cursor, budget }: ListRequest): Promise<ListReply> {
+export async function listKeys(masters: QuorumContext, { cursor, budget }: ListRequest): Promise<ListReply> {
   const { members, quorum } = masters;
   const cursors = cursor === '' ? members.map(() => '') : (JSON.parse(cursor) as Cursors);
   const asks = members.map(async (member, i): Promise<ListReply | undefined> => {

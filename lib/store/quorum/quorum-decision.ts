@@ -1,4 +1,6 @@
+import type { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
+import { minorityError } from './gather.js';
 import type { MemberState } from './member-state.js';
 
 /** `impossible`: so many masters fail or refuse that there can be no majority, whatever others do. */
@@ -46,3 +48,20 @@ export const othersIn = (states: readonly MemberState[]): string =>
     .flatMap(({ holders }) => holders)
     .sort()
     .join(' ');
+
+/** The answer of so many masters that there can be no majority, if they refuse for a reason of the request. */
+export function refusalOf(states: readonly MemberState[], quorum: number): 'upgrade' | 'left' | undefined {
+  const most = states.length - quorum;
+  const excluded = states.filter(({ isExcluded }) => isExcluded);
+  return (['upgrade', 'left'] as const).find(
+    (outcome) => excluded.filter(({ standing }) => standing === outcome).length > most,
+  );
+}
+
+/** Says how many masters answered, and why the others did not. */
+export function minorityOf(states: readonly MemberState[], now: number, quorum: number, key: string): LockStoreError {
+  const errors = states.flatMap(({ isExcluded, standing, error }) =>
+    isExcluded && standing === 'failed' && error !== undefined ? [error] : [],
+  );
+  return minorityError(states.length, answeredAt(states, now), errors, quorum, key);
+}

@@ -16,25 +16,23 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
-import { Acquisition, type AcquisitionEnvironment, type Outcome } from './acquisition.js';
+import { AcquisitionRegistry } from './acquisition-registry.js';
+import { Acquisition, type Outcome } from './acquisition.js';
 import { longestTry } from './contest.js';
 import { forceReleaseEverywhere } from './force-release.js';
-import { gather, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
+import { gather, minorityError, refuseMinority, valuesOf } from './gather.js';
 import { listKeys } from './list-keys.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
+import type { QuorumContext } from './quorum-context.js';
 import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
+import { startMasters } from './start-masters.js';
 import { tallyRelease } from './tally.js';
 
-/** For how many ms after a majority is there those behind it may still turn out not to be independent at the start. */
-const START_GRACE = 250;
 /** For how many ms a release that is done waits for the next one's answer, which then need not be asked for. */
 const NEXT_GRACE = 10;
 /** By how much clocks may part, and a little. */
 const DRIFT = 0.011;
-/** From so many acquisitions on those are looked for whose leases have ended and that nobody has given back. */
-const SWEEP_AT = 1_000;
-
 export interface QuorumStoreOptions {
   /** One for each master; they share one client id. */
   readonly members: readonly QuorumMember[];
@@ -45,64 +43,58 @@ export interface QuorumStoreOptions {
   readonly random?: () => number;
 }
 
-/**
- * Locks over several independent masters (Redlock): what a majority of them holds is held. They are asked all at once,
- * and nobody waits for more of them than it takes to decide.
- */
-export class QuorumStore implements LockStore, AcquisitionEnvironment {
+/** Locks over several independent masters (Redlock): a majority of them decides who holds a lock. All are asked at once. */
+export class QuorumStore implements LockStore {
   readonly clientId: string;
   readonly keepsPermits = false;
   readonly latches = undefined;
-  readonly members: readonly Member[];
-  readonly quorum: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly commandTimeout: number;
+  private readonly context: QuorumContext;
   private readonly membership: Membership;
-  private readonly acquisitions = new Map<string, Acquisition>();
-  private sweepAt = SWEEP_AT;
+  private readonly acquisitions = new AcquisitionRegistry();
   private listener: LockStoreListener | undefined;
 
   constructor({ members, commandTimeout, logger, clock = systemClock, random = Math.random }: QuorumStoreOptions) {
     this.clientId = members[0]!.clientId;
     this.membership = new Membership(members, logger, clock);
-    this.members = this.membership.members;
-    this.quorum = Math.floor(members.length / 2) + 1;
-    this.commandTimeout = commandTimeout;
-    this.clock = clock;
-    this.random = random;
-    for (const member of this.members) this.listenTo(member);
+    const quorum = Math.floor(members.length / 2) + 1;
+    this.context = { members: this.membership.members, quorum, clock, random, commandTimeout };
+    for (const member of this.context.members) this.listenTo(member);
   }
 
   /** Whether a majority would hear a grant that is pushed now. */
   get listening(): boolean {
-    return this.members.filter(({ store }) => store.listening).length >= this.quorum;
+    return this.context.members.filter(({ store }) => store.listening).length >= this.context.quorum;
   }
 
   get hearsAll(): boolean {
-    return this.members.filter(({ store }) => store.hearsAll ?? store.listening).length >= this.quorum;
+    return this.context.members.filter(({ store }) => store.hearsAll ?? store.listening).length >= this.context.quorum;
   }
 
   get epoch(): number {
-    return this.members.reduce((sum, { store }) => sum + store.epoch, 0);
+    return this.context.members.reduce((sum, { store }) => sum + store.epoch, 0);
   }
 
   get answerTime(): number {
-    return longestTry(Math.max(...this.members.map(({ roundTrip }) => roundTrip)));
+    return longestTry(Math.max(...this.context.members.map(({ roundTrip }) => roundTrip)));
   }
 
   get unreachable(): LockStoreError | undefined {
-    return this.minority(this.members.flatMap(({ store }) => store.unreachable ?? []));
+    return this.minority(this.context.members.flatMap(({ store }) => store.unreachable ?? []));
   }
 
   get outage(): LockStoreError | undefined {
-    return this.minority(this.members.flatMap(({ store }) => store.outage ?? []));
+    return this.minority(this.context.members.flatMap(({ store }) => store.outage ?? []));
   }
 
   /** So many masters fail that the others are no majority. */
   private minority(errors: readonly LockStoreError[]): LockStoreError | undefined {
-    if (errors.length <= this.members.length - this.quorum) return undefined;
-    return minorityError(this.members.length, this.members.length - errors.length, errors, this.quorum);
+    if (errors.length <= this.context.members.length - this.context.quorum) return undefined;
+    return minorityError(
+      this.context.members.length,
+      this.context.members.length - errors.length,
+      errors,
+      this.context.quorum,
+    );
   }
 
   listen(listener: LockStoreListener): void {
@@ -111,23 +103,16 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   /** @throws LockConfigError for masters that are none of their own; LockStoreError when no majority can be reached */
   async start(): Promise<void> {
-    const starts = this.members.map(async (member) => {
-      await member.store.start();
-      await member.admit();
-    });
-    await gather(starts, this, (answers, last) => this.decideStart(answers, last));
-    await this.settledWithin(starts, START_GRACE);
-    if (this.membership.refusal !== undefined) throw this.membership.refusal;
+    await startMasters(this.membership, this.context);
   }
 
   async close(): Promise<void> {
-    for (const acquisition of this.acquisitions.values()) acquisition.release();
-    this.acquisitions.clear();
-    await Promise.all(this.members.map(({ store }) => store.close()));
+    this.acquisitions.releaseAll();
+    await Promise.all(this.context.members.map(({ store }) => store.close()));
   }
 
   async acquire(wanted: AcquireRequest): Promise<AcquireReply> {
-    const called = this.clock.now();
+    const called = this.context.clock.now();
     const request = this.waitingIfListening(wanted);
     const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
     try {
@@ -138,16 +123,16 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   }
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
-    const called = this.clock.now();
+    const called = this.context.clock.now();
     const { key, id, keep } = request;
     const given = this.acquisitions.get(id);
     given?.release();
     this.acquisitions.delete(id);
     const next = request.next === undefined ? undefined : this.open(this.waitingIfListening(request.next));
 
-    const replies = this.members.map((member, i) => {
+    const replies = this.context.members.map((member, i) => {
       // An answer that was not waited for may come behind the release.
-      const open = given?.states[i]?.mayAnswer === true ? 2 * this.commandTimeout : 0;
+      const open = given?.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
       const release = { key, id, tombstoneFor: Math.max(request.tombstoneFor, open), keep, next: undefined };
       if (member.store.unreachable !== undefined && given?.states[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
@@ -159,16 +144,18 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     });
     next?.attempt().catch(() => undefined);
 
-    const released = await gather(replies, this, (answers, last) => tallyRelease(answers, this.quorum, last));
+    const released = await gather(replies, this.context, (answers, last) =>
+      tallyRelease(answers, this.context.quorum, last),
+    );
     const nextReply = next === undefined ? undefined : await this.nextReply(request.next!.id, next, called);
     return { released: released === 'released', next: nextReply };
   }
 
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     if (requests.length === 0) return [];
-    const sent = this.clock.now();
-    const round = askRenewals(this, requests);
-    const replies = await renewByMajority(this, requests, round);
+    const sent = this.context.clock.now();
+    const round = askRenewals(this.context, requests);
+    const replies = await renewByMajority(this.context, requests, round);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
       const majority = this.acquisitions.get(id)?.majority;
@@ -179,10 +166,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   }
 
   async extend(request: RenewRequest): Promise<RenewReply> {
-    const sent = this.clock.now();
+    const sent = this.context.clock.now();
     const acquisition = this.acquisitions.get(request.id);
-    const reply = await (acquisition?.reinstatement.pausedFor(() => extendByMajority(this, request)) ??
-      extendByMajority(this, request));
+    const reply = await (acquisition?.reinstatement.pausedFor(() => extendByMajority(this.context, request)) ??
+      extendByMajority(this.context, request));
     const majority = this.acquisitions.get(request.id)?.majority;
     if (majority !== undefined && typeof reply === 'number') majority.until = sent + reply;
     return reply;
@@ -205,20 +192,16 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   }
 
   forceRelease(key: string): Promise<ForceReleaseReply> {
-    return forceReleaseEverywhere(this, key);
+    return forceReleaseEverywhere(this.context, key);
   }
 
   async inspect(key: string): Promise<StoredLock> {
     const replies = await this.askMajority((store) => store.inspect(key));
-    return mergeInspections(replies, this.quorum, this.members.length);
+    return mergeInspections(replies, this.context.quorum, this.context.members.length);
   }
 
   list(request: ListRequest): Promise<ListReply> {
-    return listKeys(this, request);
-  }
-
-  retry(id: string): void {
-    this.listener?.retryAfter(id, 0);
+    return listKeys(this.context, request);
   }
 
   /** Holds that a majority has confirmed take their votes again where a master does not know them. Never rejects. */
@@ -240,27 +223,11 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
 
   /** Asks all masters; answers what those have answered who did in time. */
   private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
-    const asks = this.members.map((member) => member.ask(question));
-    return gather(asks, this, (answers, last) => {
-      refuseMinority(answers, this.quorum);
+    const asks = this.context.members.map((member) => member.ask(question));
+    return gather(asks, this.context, (answers, last) => {
+      refuseMinority(answers, this.context.quorum);
       return last ? valuesOf(answers) : undefined;
     });
-  }
-
-  private decideStart(answers: Answers<void>, last: boolean): true | undefined {
-    const { refusal } = this.membership;
-    if (refusal !== undefined) throw refusal;
-    refuseMinority(answers, this.quorum);
-    return last || valuesOf(answers).length >= this.quorum ? true : undefined;
-  }
-
-  private async settledWithin(work: ReadonlyArray<Promise<unknown>>, ms: number): Promise<void> {
-    let timer: unknown;
-    const limit = new Promise<void>((resolve) => {
-      timer = this.clock.setTimer(ms, resolve);
-    });
-    await Promise.race([Promise.allSettled(work), limit]);
-    this.clock.clearTimer(timer);
   }
 
   /** Whoever would not hear its grants from a majority waits in no queue; everybody asks again when it does. */
@@ -269,19 +236,10 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
   }
 
   private open(request: AcquireRequest): Acquisition {
-    if (this.acquisitions.size >= this.sweepAt) this.sweep();
-    const acquisition = new Acquisition(this, request);
-    this.acquisitions.set(request.id, acquisition);
+    const { id } = request;
+    const acquisition = new Acquisition(this.context, request, () => this.listener?.retryAfter(id, 0));
+    this.acquisitions.set(id, acquisition, this.context.clock.now());
     return acquisition;
-  }
-
-  /** Holds that ended with their leases are never given back. */
-  private sweep(): void {
-    const now = this.clock.now();
-    for (const [id, { majority }] of this.acquisitions) {
-      if (majority !== undefined && majority.until < now) this.acquisitions.delete(id);
-    }
-    this.sweepAt = Math.max(SWEEP_AT, 2 * this.acquisitions.size);
   }
 
   /** The engine counts a lease from when it asked, and the masters from when they were asked. */
@@ -294,23 +252,23 @@ export class QuorumStore implements LockStore, AcquisitionEnvironment {
     const { token, batchSize, until, from } = outcome.majority;
     // What has gone by before counts for the drift of the clocks as well.
     const drift = Math.max(0, called - from) * DRIFT;
-    return { outcome: 'held', time: this.clock.now(), token, lease: until - called - drift, batchSize };
+    return { outcome: 'held', time: this.context.clock.now(), token, lease: until - called - drift, batchSize };
   }
 
   /** What a release answers about the next one, which may take longer than the release does. */
   private async nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
-    const time = this.clock.now();
+    const time = this.context.clock.now();
     const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
     let timer: unknown;
     const limit = new Promise<AcquireReply>((resolve) => {
-      timer = this.clock.setTimer(NEXT_GRACE, () => resolve(later));
+      timer = this.context.clock.setTimer(NEXT_GRACE, () => resolve(later));
     });
     const reply = next.outcome.then(
       (known) => this.replyOf(id, next, known, called),
       () => later,
     );
     const answer = await Promise.race([reply, limit]);
-    this.clock.clearTimer(timer);
+    this.context.clock.clearTimer(timer);
     return answer;
   }
 

@@ -1,19 +1,11 @@
-import type { Clock } from '../../common/clock.js';
 import type { RenewReply, RenewRequest } from '../lock-store.js';
 import { gather, graceAfter } from './gather.js';
-import type { Member } from './member.js';
+import type { QuorumContext } from './quorum-context.js';
 import { tallyRenewal } from './tally.js';
-
-/** What a renewal takes. */
-export interface RenewalEnvironment {
-  readonly members: readonly Member[];
-  readonly quorum: number;
-  readonly clock: Clock;
-}
 
 /** Asks all masters to renew leases. */
 export const askRenewals = (
-  { members }: RenewalEnvironment,
+  { members }: QuorumContext,
   requests: readonly RenewRequest[],
 ): Array<Promise<readonly RenewReply[]>> => members.map((member) => member.ask((store) => store.renew(requests)));
 
@@ -23,7 +15,7 @@ export const askRenewals = (
  * Those that are decided do not wait for that; what is not decided yet is an error then, and is asked for again by itself.
  */
 export function renewByMajority(
-  { quorum, clock }: RenewalEnvironment,
+  { quorum, clock }: QuorumContext,
   requests: readonly RenewRequest[],
   asks: ReadonlyArray<Promise<readonly RenewReply[]>>,
 ): Promise<RenewReply[]> {
@@ -38,7 +30,7 @@ export function renewByMajority(
 
 /** Sets a lease anew at all masters; waits for a slow one as a renewal does. */
 export function extendByMajority(
-  { members, quorum, clock }: RenewalEnvironment,
+  { members, quorum, clock }: QuorumContext,
   request: RenewRequest,
 ): Promise<RenewReply> {
   const asks = members.map((member) => member.ask(async (store) => [await store.extend(request)]));

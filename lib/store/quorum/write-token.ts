@@ -1,10 +1,10 @@
-import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
 import { heldAt } from './quorum-decision.js';
 import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
 import type { MemberState } from './member-state.js';
+import type { QuorumContext } from './quorum-context.js';
 
 /** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
 const MOST_RAISES = 6;
@@ -21,25 +21,18 @@ export interface Majority {
   readonly from: number;
 }
 
-/** What writing a token takes. */
-export interface TokenEnvironment {
-  readonly quorum: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
-
 /**
  * Writes the largest token that any master has told of to a majority. Two majorities have a master in common, so a later holder's token is
  * larger, whatever the masters' clocks say. `undefined`: there was no majority for it.
  * @throws LockStoreError when others who share the lock were faster all the time
  */
 export async function writeToken(
-  environment: TokenEnvironment,
+  context: QuorumContext,
   { key, id, batchSize: reserved }: AcquireRequest,
   states: readonly MemberState[],
   isWanted: () => boolean,
 ): Promise<Majority | undefined> {
-  const { quorum, clock, random } = environment;
+  const { quorum, clock, random } = context;
   // Also of those that did not grant it: what they remember may be forgotten where it counts.
   let token = Math.max(
     ...heldAt(states, clock.now()).map((state) => state.token),
@@ -49,8 +42,8 @@ export async function writeToken(
     const held = heldAt(states, clock.now());
     if (held.length < quorum || !isWanted()) return undefined;
     const batchSize = held.every((state) => state.takesTurns) ? reserved : 1;
-    const decided = await write(environment, { key, id, token, batchSize: reserved }, held, states);
-    if (decided === 'written') return counted(environment, states, { token, batchSize });
+    const decided = await write(context, { key, id, token, batchSize: reserved }, held, states);
+    if (decided === 'written') return counted(context, states, { token, batchSize });
     if (decided === 'failed') return undefined;
     if (decided === 'changed') continue;
     // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
@@ -61,7 +54,7 @@ export async function writeToken(
 }
 
 async function write(
-  { quorum, clock }: TokenEnvironment,
+  { quorum, clock }: QuorumContext,
   request: FenceRequest,
   held: readonly MemberState[],
   states: readonly MemberState[],
@@ -95,7 +88,7 @@ async function write(
 function changeOf(
   states: readonly MemberState[],
   asked: readonly MemberState[],
-  { quorum, clock }: Pick<TokenEnvironment, 'quorum' | 'clock'>,
+  { quorum, clock }: Pick<QuorumContext, 'quorum' | 'clock'>,
 ): { readonly happened: Promise<'changed'>; expect(after: number): void; stop(): void } {
   let timer: unknown;
   let isOver = false;
@@ -120,7 +113,7 @@ function changeOf(
 
 /** Until when those hold it that have the token; the validity is looked at once more. */
 function counted(
-  { quorum, clock }: TokenEnvironment,
+  { quorum, clock }: QuorumContext,
   states: readonly MemberState[],
   { token, batchSize }: Pick<Majority, 'token' | 'batchSize'>,
 ): Majority | undefined {

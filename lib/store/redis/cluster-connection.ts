@@ -1,12 +1,13 @@
-import { lookup } from 'node:dns';
-import { Cluster, type ClusterNode, type ClusterOptions, type Redis } from 'ioredis';
+import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
+import { ClientEvents } from './client-events.js';
+import { connectCluster, handleAsking, isCluster, reasonOf } from './cluster-client.js';
 import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ConnectionLog } from './connection-log.js';
-import { DOUBT_AGAIN, KEEP_ALIVE, LINGER, retryDelay, silenceLimit } from './connection-options.js';
+import { DOUBT_AGAIN } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import type { Subscription } from './subscription.js';
 
@@ -49,7 +50,7 @@ export class ClusterConnection implements Connection {
   private downSince: number | undefined;
   private lost = false;
   private closed = false;
-  private readonly watch: Array<() => void> = [];
+  private readonly events = new ClientEvents();
 
   constructor(
     private readonly options: ClusterConnectionOptions,
@@ -60,7 +61,9 @@ export class ClusterConnection implements Connection {
     this.log = new ConnectionLog(logger);
     this.owned = !isCluster(connection);
     if (!isCluster(connection)) this.startup.push(...connection.cluster);
-    this.commands = isCluster(connection) ? connection : connect(this.startup, connection.options, commandTimeout);
+    this.commands = isCluster(connection)
+      ? connection
+      : connectCluster(this.startup, connection.options, commandTimeout);
     this.nodes = new ClusterNodes(this.commands);
     this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
     this.listener = new ClusterListener(this.nodes, busChannel(keyPrefix, clientId), {
@@ -105,7 +108,7 @@ export class ClusterConnection implements Connection {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (const stop of this.watch) stop();
+    this.events.stop();
     for (const stop of this.watched.values()) stop();
     this.listener.close();
     this.replicas.close();
@@ -159,27 +162,27 @@ export class ClusterConnection implements Connection {
   }
 
   private watchCommands(): void {
-    this.on('close', () => {
+    this.events.on(this.commands, 'close', () => {
       this.downSince ??= performance.now();
       this.interrupted();
     });
-    this.on('ready', () => {
+    this.events.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.listener.open();
       this.resumed(ALL);
     });
-    this.on('refresh', () => {
+    this.events.on(this.commands, 'refresh', () => {
       this.listener.follow();
       this.forgetGone();
       this.replicas.follow();
       this.rememberNodes();
     });
-    this.on('+node', (node: Redis) => this.watchNode(node));
-    this.on('-node', (node: Redis) => this.unwatchNode(node));
+    this.events.on(this.commands, '+node', (node: Redis) => this.watchNode(node));
+    this.events.on(this.commands, '-node', (node: Redis) => this.unwatchNode(node));
     for (const node of this.commands.nodes()) this.watchNode(node);
     if (this.owned) {
-      this.on('error', (error: Error) => this.failed(reasonOf(error), ALL));
-      this.on('node error', (error: Error, address: string) => this.failed(error, address));
+      this.events.on(this.commands, 'error', (error: Error) => this.failed(reasonOf(error), ALL));
+      this.events.on(this.commands, 'node error', (error: Error, address: string) => this.failed(error, address));
     }
   }
 
@@ -241,62 +244,6 @@ export class ClusterConnection implements Connection {
     const listed = connection.cluster.length;
     if (known.length >= this.startup.length - listed) this.startup.splice(listed, Infinity, ...known);
   }
-
-  private on(event: string, listener: (...args: any[]) => void): void {
-    this.commands.on(event, listener);
-    this.watch.push(() => {
-      this.commands.off(event, listener);
-      // A socket that fails while it is being closed is nobody's concern.
-      if (event === 'error') this.commands.on('error', () => undefined);
-    });
-  }
-}
-
-/**
- * For a slot on its way ioredis sends ASKING before the command, and looks at the command only: when the connection breaks
- * off, the other one would be a rejection that nobody handles, and Node ends a process for that.
- */
-function handleAsking(node: Redis): void {
-  const asking = node.asking.bind(node);
-  node.asking = () => {
-    const asked = asking();
-    asked.catch(() => undefined);
-    return asked;
-  };
 }
 
 const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
-
-/** Whether a connection is a Cluster, by whatever copy of ioredis. */
-export const isCluster = (connection: object): connection is Cluster =>
-  'isCluster' in connection && connection.isCluster === true;
-
-/** `startup`: where a client begins to look for the nodes, each time; ioredis reads the list when it needs it. */
-function connect(startup: ClusterNode[], options: ClusterOptions = {}, commandTimeout: number): Cluster {
-  return new Cluster(startup, {
-    clusterRetryStrategy: retryDelay,
-    // It counts as a redirection what it tries again every 100 ms while a master is away: how long is commandTimeout's business.
-    maxRedirections: 16 + Math.ceil(commandTimeout / 100),
-    dnsLookup: lookUp,
-    // It would ask one of the masters whether all is well, which may be the one that is frozen, and wait for its answer.
-    enableReadyCheck: false,
-    ...options,
-    redisOptions: {
-      maxRetriesPerRequest: null,
-      disconnectTimeout: LINGER,
-      keepAlive: KEEP_ALIVE,
-      socketTimeout: silenceLimit(commandTimeout),
-      ...options.redisOptions,
-    },
-    lazyConnect: true,
-  });
-}
-
-/** A name that is not known fails when its node is asked; ioredis would not ask the others either. */
-const lookUp: NonNullable<ClusterOptions['dnsLookup']> = (name, answer) =>
-  lookup(name, (error, address, family) => answer(null, error ? name : address, family));
-
-/** ioredis says that no node could be asked, and keeps why to itself. */
-export function reasonOf(error: Error & { lastNodeError?: Error }): Error {
-  return error.lastNodeError ?? error;
-}

@@ -1,6 +1,7 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { ClusterConnection, isCluster, type ClusterAddress } from './cluster-connection.js';
+import { isCluster } from './cluster-client.js';
+import { ClusterConnection, type ClusterAddress } from './cluster-connection.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { RedisConnection } from './redis-connection.js';
 

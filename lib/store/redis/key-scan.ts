@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../key-list.js';
-import { isCluster } from './cluster-connection.js';
+import { isCluster } from './cluster-client.js';
 import { storeFailure } from './store-failure.js';
 
 /** How many names one SCAN looks at, about: few enough that others are served in between. */

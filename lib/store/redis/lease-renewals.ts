@@ -35,7 +35,7 @@ export class LeaseRenewals {
     const states = namedKeys(requests.map(({ key }) => redisKeys(this.keyPrefix, key).state));
     const args = requests.flatMap(({ id, lease }) => [id, lease]);
     try {
-      const leases = (await this.scripts.runWithAddress('renew', states, args)) as unknown[];
+      const leases = (await this.scripts.run('renew', states, args)) as unknown[];
       requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
     } catch (error) {
       const { message } = error as Error;

@@ -1,15 +1,13 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
+import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
 import {
   DOUBT_AGAIN,
   keepAliveLike,
-  OWN_OPTIONS,
   REPLICATION_OPTIONS,
   retryDelay,
-  SENTINEL_OPTIONS,
-  silenceLimit,
   SUBSCRIBER_OPTIONS,
 } from './connection-options.js';
 import type { Connection, ConnectionObserver, ReplicaConfirmation } from './connection.js';
@@ -17,9 +15,10 @@ import { hushSentinels } from './failover-detector.js';
 import { Heartbeat } from './heartbeat.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
-import { connectorTo, leadsElsewhere } from './sentinel-connector.js';
+import { createClient, isClient, peerOf, reconnectAfterEnd, sentinelsOf } from './redis-client.js';
+import { leadsElsewhere } from './sentinel-connector.js';
 import { SentinelWatch } from './sentinel-watch.js';
-import { Sentinels } from './sentinels.js';
+import type { Sentinels } from './sentinels.js';
 import { isReplica } from './server-role.js';
 import { Doubts, type Subscription } from './subscription.js';
 
@@ -65,7 +64,7 @@ export class RedisConnection implements Connection {
   private doubted = -Infinity;
   private readonly log: ConnectionLog;
   private closed = false;
-  private readonly watch: Array<() => void> = [];
+  private readonly events = new ClientEvents();
 
   constructor(
     private readonly options: RedisConnectionOptions,
@@ -75,9 +74,9 @@ export class RedisConnection implements Connection {
     const { connection, commandTimeout } = options;
     this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
-    this.sentinels = isClient(connection) ? undefined : this.sentinelsOf(connection);
+    this.sentinels = isClient(connection) ? undefined : sentinelsOf(connection, () => this.leaveOldMaster());
     if (this.sentinels?.options.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels);
-    this.commands = isClient(connection) ? connection : connect(connection, commandTimeout, this.sentinels);
+    this.commands = isClient(connection) ? connection : createClient(connection, commandTimeout, this.sentinels);
     const keepAlive = keepAliveLike(this.commands);
     this.subscriber = this.commands.duplicate({ ...SUBSCRIBER_OPTIONS, keepAlive });
     this.heartbeat = new Heartbeat(
@@ -92,8 +91,8 @@ export class RedisConnection implements Connection {
     );
     this.watchCommands();
     this.watchSubscriber();
-    if (this.ownsCommands) this.beginAgain(this.commands);
-    this.beginAgain(this.subscriber);
+    if (this.ownsCommands) reconnectAfterEnd(this.commands, this.events);
+    reconnectAfterEnd(this.subscriber, this.events);
   }
 
   get listening(): boolean {
@@ -129,7 +128,7 @@ export class RedisConnection implements Connection {
     this.closed = true;
     this.unconfirm();
     this.heartbeat.stop();
-    for (const stop of this.watch) stop();
+    this.events.stop();
     this.sentinelWatch?.close();
     this.sentinels?.close();
     this.subscriber.disconnect();
@@ -174,15 +173,15 @@ export class RedisConnection implements Connection {
 
   private watchCommands(): void {
     let lost = false;
-    this.on(this.commands, 'close', () => {
+    this.events.on(this.commands, 'close', () => {
       lost = true;
       this.isSubscriberOlder = true;
       this.downSince ??= performance.now();
       this.epoch += 1;
     });
     // They are asked to tell from then on.
-    this.on(this.commands, 'connect', () => hushSentinels(this.commands));
-    this.on(this.commands, 'ready', () => {
+    this.events.on(this.commands, 'connect', () => hushSentinels(this.commands));
+    this.events.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
       this.sentinelWatch?.follow();
@@ -190,19 +189,19 @@ export class RedisConnection implements Connection {
       if (lost) this.observer.reconnected();
       lost = false;
     });
-    this.on(this.commands, 'end', () => (this.downSince ??= performance.now()));
-    if (this.ownsCommands) this.on(this.commands, 'error', (error: Error) => this.log.failed(error));
+    this.events.on(this.commands, 'end', () => (this.downSince ??= performance.now()));
+    if (this.ownsCommands) this.events.on(this.commands, 'error', (error: Error) => this.log.failed(error));
   }
 
   private watchSubscriber(): void {
-    this.on(this.subscriber, 'connect', () => (this.isSubscriberOlder = false));
-    this.on(this.subscriber, 'ready', () => void this.subscribe());
-    this.on(this.subscriber, 'close', () => {
+    this.events.on(this.subscriber, 'connect', () => (this.isSubscriberOlder = false));
+    this.events.on(this.subscriber, 'ready', () => void this.subscribe());
+    this.events.on(this.subscriber, 'close', () => {
       this.unconfirm();
       this.epoch += 1;
     });
-    this.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
-    this.on(this.subscriber, 'message', (_channel: string, message: string) => this.observer.message(message));
+    this.events.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
+    this.events.on(this.subscriber, 'message', (_channel: string, message: string) => this.observer.message(message));
   }
 
   /**
@@ -218,14 +217,6 @@ export class RedisConnection implements Connection {
     }
     // Whatever it is connected to behind an address, it was before.
     this.acknowledgement.leave(sentinels ? isElsewhere : () => true);
-  }
-
-  /** The options of a client behind Sentinels, with ours. ioredis itself says what is missing in them. */
-  private sentinelsOf(connection: string | RedisOptions): Sentinels | undefined {
-    if (typeof connection === 'string' || connection.Connector !== undefined) return undefined;
-    const { sentinels, name, role = 'master' } = connection;
-    if (!sentinels?.length || !name || role !== 'master') return undefined;
-    return new Sentinels({ ...SENTINEL_OPTIONS, ...connection }, () => this.leaveOldMaster());
   }
 
   /** Whatever leads to another server than the master is connected anew, also what is about to connect there. */
@@ -247,19 +238,6 @@ export class RedisConnection implements Connection {
       this.doubt();
       this.doubtUntilListening();
     }, DOUBT_AGAIN).unref();
-  }
-
-  /**
-   * ioredis gives up for good when a failover is told (`failoverDetector`) in the moment in which it asks the Sentinels for the
-   * master, as after the death of the old one.
-   */
-  private beginAgain(client: Redis): void {
-    this.on(client, 'end', () => {
-      if (this.closed || !client.options.sentinels) return;
-      setTimeout(() => {
-        if (!this.closed && client.status === 'end') client.connect().catch(() => undefined);
-      }, retryDelay(1)).unref();
-    });
   }
 
   private async subscribe(): Promise<void> {
@@ -319,29 +297,4 @@ export class RedisConnection implements Connection {
   private recovered(): void {
     if (this.commands.status === 'ready' && this.listening) this.log.recovered();
   }
-
-  private on(client: Redis, event: string, listener: (...args: any[]) => void): void {
-    client.on(event, listener);
-    this.watch.push(() => {
-      client.off(event, listener);
-      // A socket that fails while it is being closed is nobody's concern.
-      if (event === 'error') client.on('error', () => undefined);
-    });
-  }
-}
-
-const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
-  typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
-
-const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
-
-function connect(connection: string | RedisOptions, commandTimeout: number, sentinels: Sentinels | undefined): Redis {
-  const options: RedisOptions = {
-    ...OWN_OPTIONS,
-    socketTimeout: silenceLimit(commandTimeout),
-    ...(sentinels && { Connector: connectorTo(sentinels) }),
-  };
-  return typeof connection === 'string'
-    ? new Redis(connection, { ...options, lazyConnect: true })
-    : new Redis({ ...options, ...(connection.sentinels && SENTINEL_OPTIONS), ...connection, lazyConnect: true });
 }

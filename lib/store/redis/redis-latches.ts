@@ -39,26 +39,17 @@ export class RedisLatches implements LatchStore {
   }
 
   async setCount({ key, id, count, lifetime }: SetCountRequest): Promise<boolean> {
-    return (
-      Number(await this.#scripts.runWithAddress('latchSet', this.keysOf(key), [id, count, lifetime, this.memory])) === 1
-    );
+    return Number(await this.#scripts.run('latchSet', this.keysOf(key), [id, count, lifetime, this.memory])) === 1;
   }
 
   async countDown(key: string, id: string): Promise<CountDownReply> {
     const args = [address(this.channels(key), key), id, this.memory];
-    const [left, counted] = (await this.#scripts.runWithAddress('latchCountDown', this.keysOf(key), args)) as [
-      number,
-      number,
-    ];
+    const [left, counted] = (await this.#scripts.run('latchCountDown', this.keysOf(key), args)) as [number, number];
     return { left: Number(left), counted: Number(counted) === 1 };
   }
 
   async count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
-    const reply = await this.#scripts.runWithAddress('latchCount', this.keysOf(key), [
-      this.clientId,
-      patience,
-      ...seen,
-    ]);
+    const reply = await this.#scripts.run('latchCount', this.keysOf(key), [this.clientId, patience, ...seen]);
     const [left, latch, ...opened] = reply as [number, string, ...string[]];
     return { left: Number(left), latch, opened };
   }

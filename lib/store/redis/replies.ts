@@ -1,4 +1,4 @@
-import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply } from '../lock-store.js';
+import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply, StoredLock } from '../lock-store.js';
 import { REPLY_CODES } from '../protocol.generated.js';
 import type { SubscriptionSign } from './subscription-evidence.js';
 
@@ -120,4 +120,26 @@ export function readMessage(message: string): ClientMessage | undefined {
     return { word: 'opened', latch: found[1] as string, key: found[2] as string };
   }
   return undefined;
+}
+
+/** What `lua/inspect.lua` replies. */
+export function readInspectReply(reply: unknown): StoredLock {
+  const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
+  return {
+    lastToken: Number(lastToken),
+    limit: Number(limit) < 0 ? undefined : Number(limit),
+    holds: holds.map(([id, owner, mode, token, ttl, since]) => ({
+      id: id as string,
+      owner: owner as string,
+      ...readMode(mode as string),
+      token: Number(token),
+      ttl: Number(ttl),
+      since: Number(since),
+    })),
+    waiters: waiters.map(([id, owner, mode]) => ({
+      id: id as string,
+      owner: owner as string,
+      mode: readMode(mode as string).mode,
+    })),
+  };
 }

@@ -42,7 +42,7 @@ export class ScriptRunner {
    * @throws LockStoreError when the server refuses, or has not answered within `commandTimeout`. The script may have
    * been executed all the same, or may be yet.
    */
-  runWithAddress(script: ScriptName, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
+  run(script: ScriptName, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
     const { sha1, source } = SCRIPTS[script];
     this.gather();
     return new Promise((resolve, reject) => {

@@ -1,0 +1,50 @@
+import { lookup } from 'node:dns';
+import { Cluster, type ClusterNode, type ClusterOptions, type Redis } from 'ioredis';
+import { KEEP_ALIVE, LINGER, retryDelay, silenceLimit } from './connection-options.js';
+
+/**
+ * Handles the rejections of ASKING. While a slot migrates, ioredis sends ASKING before the command and handles the reply to
+ * the command only. If the connection breaks, the reply to ASKING would be an unhandled rejection, and end the process.
+ */
+export function handleAsking(node: Redis): void {
+  const asking = node.asking.bind(node);
+  node.asking = () => {
+    const asked = asking();
+    asked.catch(() => undefined);
+    return asked;
+  };
+}
+
+/** Whether a connection is a Cluster, of any copy of ioredis. */
+export const isCluster = (connection: object): connection is Cluster =>
+  'isCluster' in connection && connection.isCluster === true;
+
+/** Creates a client of our own. `startup`: where it looks for nodes whenever it connects; ioredis reads the list each time. */
+export function connectCluster(startup: ClusterNode[], options: ClusterOptions = {}, commandTimeout: number): Cluster {
+  return new Cluster(startup, {
+    clusterRetryStrategy: retryDelay,
+    // ioredis counts a retry every 100 ms while a master is away as a redirection. commandTimeout limits the time.
+    maxRedirections: 16 + Math.ceil(commandTimeout / 100),
+    dnsLookup: lookUp,
+    // The ready check asks one master and waits for its answer; that master may be frozen.
+    enableReadyCheck: false,
+    ...options,
+    redisOptions: {
+      maxRetriesPerRequest: null,
+      disconnectTimeout: LINGER,
+      keepAlive: KEEP_ALIVE,
+      socketTimeout: silenceLimit(commandTimeout),
+      ...options.redisOptions,
+    },
+    lazyConnect: true,
+  });
+}
+
+/** Lets an unknown host name fail with its own node only: ioredis would not ask the other nodes either. */
+const lookUp: NonNullable<ClusterOptions['dnsLookup']> = (name, answer) =>
+  lookup(name, (error, address, family) => answer(null, error ? name : address, family));
+
+/** The reason why no node could be asked: ioredis hides it in the error. */
+export function reasonOf(error: Error & { lastNodeError?: Error }): Error {
+  return error.lastNodeError ?? error;
+}
