@@ -50,7 +50,8 @@ describe.each([
       const key = `a ${step}`;
       await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
       await worker.acquire('mine', key, options);
-      return worker.viewAfterResume('mine', () => isFree(key), step);
+      const view = await worker.viewAfterResume('mine', () => isFree(key), step);
+      return view;
     });
     expect(await Promise.all(views)).toEqual([LOST, LOST]);
   });
