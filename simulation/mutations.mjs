@@ -270,13 +270,6 @@ export const MUTATIONS = [
     to: 'return counts && this.until > now;',
   },
   {
-    name: 'spoiled-vote',
-    what: 'Redlock: a vote counts though it may be given back at any time',
-    file: `${QUORUM}/seat.ts`,
-    from: 'this.isSpoiled = true;',
-    to: '',
-  },
-  {
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts that one master has confirmed',
     file: `${QUORUM}/tally.ts`,

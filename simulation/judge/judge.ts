@@ -55,7 +55,9 @@ export class Judge {
     this.excuses = new Excuses(servers, () => world.now);
     this.exclusion = new Exclusion(this.excuses);
     this.tokens = new Tokens(this.excuses);
-    this.tries = new TriesRule(world, this.isCalm, (key) => this.exclusion.of(key).size > 0, fail);
+    // What has been taken of several keys is told to nobody before the rest is.
+    const someTakeSets = visits.some(({ keys }) => keys.length > 1);
+    this.tries = new TriesRule(world, this.isCalm && !someTakeSets, (key) => this.exclusion.of(key).size > 0, fail);
     this.revocations = new Revocations(world);
     this.elections = new ElectionRules(this.excuses, this.tokens, this.isCalm);
     this.truth = new Truth(servers, this.exclusion, this.excuses);
