@@ -1,4 +1,4 @@
-const BELIEF = 'lib/engine/belief.ts';
+const BELIEF = 'lib/engine/lease-view.ts';
 const CLOCK = 'lib/common/suspension-detector.ts';
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
 const SEAT = 'lib/store/quorum/seat.ts';
@@ -42,7 +42,7 @@ export const MUTATIONS = [
   {
     name: 'extend-from-arrival',
     what: 'Redlock: what `extend` has set counts from the arrival of the answer',
-    ...{ file: 'lib/engine/hold-keeper.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
+    ...{ file: 'lib/engine/hold-registry.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
     from: 'else this.heard(hold, question, left);',
     to: 'else this.heard(hold, { ...question, sent: this.environment.clock.now() }, left);',
   },

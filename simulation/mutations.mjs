@@ -1,11 +1,11 @@
 /** In this variable a process is told which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
-const BELIEF = 'lib/engine/belief.ts';
+const BELIEF = 'lib/engine/lease-view.ts';
 const ENGINE = 'lib/engine/lock-engine.ts';
 const HOLD = 'lib/engine/hold.ts';
-const QUEUE = 'lib/engine/local-queue.ts';
-const ROOM = 'lib/engine/waiting-room.ts';
+const QUEUE = 'lib/engine/acquire-queue.ts';
+const ROOM = 'lib/engine/acquire-queues.ts';
 const SET = 'lib/engine/lock-set.ts';
 const TICKET = 'lib/engine/ticket.ts';
 const VALIDITY = 'lib/engine/validity.ts';

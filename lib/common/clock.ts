@@ -15,7 +15,7 @@ export interface Clock {
   setTimer(delay: number, callback: () => void): unknown;
   clearTimer(timer: unknown): void;
   /** Keeps the process alive, for somebody who waits, until what it answers is called. */
-  stayAwake(): () => void;
+  keepAlive(): () => void;
 }
 
 /** How many want the process to stay alive, and the timer that does it. */
@@ -23,7 +23,7 @@ let awake = 0;
 let keeper: NodeJS.Timeout | undefined;
 const LONG = 2 ** 30;
 
-function stayAwake(): () => void {
+function keepAlive(): () => void {
   awake += 1;
   keeper ??= outside(() => setInterval(() => undefined, LONG));
   let over = false;
@@ -53,5 +53,5 @@ export const systemClock: Clock = {
   now: () => elapsed.now(),
   setTimer: (delay, callback) => elapsed.setTimer(delay, callback),
   clearTimer: (timer) => elapsed.clearTimer(timer),
-  stayAwake,
+  keepAlive,
 };

@@ -1,14 +1,14 @@
 import type { Clock } from '../common/clock.js';
 import { outside } from '../common/outside.js';
-import type { Appointment } from '../common/agenda.js';
+import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
-import { Belief, type BeliefGrant, type LooseExtension, type Question, type Verdict } from './belief.js';
+import { LeaseView, type LeaseGrant, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
 export type { LockMode };
 
 /** A grant as the engine believes in it: `from` is before the moment at which the store counts `lease` from. */
-export interface Grant extends BeliefGrant {
+export interface Grant extends LeaseGrant {
   readonly id: string;
   readonly token: number;
   /** How many may have it in turn, with the tokens from `token` on. */
@@ -77,7 +77,7 @@ export class Hold {
   /** Nobody can release it any more: it is not renewed, and ends with its lease. */
   abandoned = false;
   /** The watchdog's entry. */
-  appointment: Appointment | undefined;
+  appointment: TimerEntry | undefined;
   private listeners: Set<LossListener> | undefined;
   /** Its release, once that is under way. */
   release: Promise<boolean> | undefined;
@@ -94,7 +94,7 @@ export class Hold {
     grant: Grant,
     private readonly clock: Clock,
     private readonly observer: HoldObserver,
-    private readonly belief = new Belief(grant, terms.lease),
+    private readonly belief = new LeaseView(grant, terms.lease),
   ) {
     this.id = grant.id;
     this.token = grant.token;

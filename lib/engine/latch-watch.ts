@@ -1,4 +1,4 @@
-import type { Agenda, Appointment } from '../common/agenda.js';
+import type { TimerQueue, TimerEntry } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
@@ -8,7 +8,7 @@ import type { LockStore } from '../store/lock-store.js';
 export interface LatchEnvironment {
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly timers: TimerQueue;
   readonly random: () => number;
   /** ms */
   readonly commandTimeout: number;
@@ -59,7 +59,7 @@ export class LatchWatch {
   private asking = false;
   /** Something has happened since the question under way was sent that its answer may not know. */
   private outdated = false;
-  private askAgain: Appointment | undefined;
+  private askAgain: TimerEntry | undefined;
   private failingSince: number | undefined;
   private lastError: LockStoreError | undefined;
 
@@ -80,7 +80,7 @@ export class LatchWatch {
   /** A waiter gives up. */
   quit(waiter: LatchWaiter): void {
     if (!this.waiters.delete(waiter) || this.waiters.size > 0) return;
-    this.environment.agenda.cancel(this.askAgain);
+    this.environment.timers.cancel(this.askAgain);
     this.emptied();
   }
 
@@ -117,8 +117,8 @@ export class LatchWatch {
       this.outdated = true;
       return;
     }
-    const { agenda, clock, store, commandTimeout, random } = this.environment;
-    agenda.cancel(this.askAgain);
+    const { timers, clock, store, commandTimeout, random } = this.environment;
+    timers.cancel(this.askAgain);
     const sent = clock.now();
     const period = Math.ceil(PERIOD * (1 + random() / 3));
     const question = ++this.questions;
@@ -193,9 +193,9 @@ export class LatchWatch {
   }
 
   private askAt(at: number): void {
-    const { agenda } = this.environment;
-    if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
-    else agenda.move(this.askAgain, at);
+    const { timers } = this.environment;
+    if (this.askAgain === undefined) this.askAgain = timers.add(at, () => this.ask());
+    else timers.move(this.askAgain, at);
   }
 }
 

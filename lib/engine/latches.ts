@@ -1,5 +1,5 @@
 import { listenToAbort } from '../common/abort.js';
-import { READING_TIME, type Appointment } from '../common/agenda.js';
+import { READING_TIME, type TimerEntry } from '../common/timer-queue.js';
 import { LockStoreError } from '../errors/index.js';
 import type { LatchStore } from '../store/latch-store.js';
 import type { ReplicaTerms } from './hold.js';
@@ -48,34 +48,34 @@ export class Latches {
     if (this.closing !== undefined) throw this.closing;
     this.refuseUnreachable();
     signal?.throwIfAborted();
-    const { agenda, clock } = this.environment;
+    const { timers, clock } = this.environment;
     const waiter = new LatchWaiter();
     const watch = waitTimeout > 0 ? this.watchOf(key) : undefined;
     const stopListening = signal && listenToAbort(signal, () => waiter.refused(signal.reason));
     const since = clock.now();
     const due = answerDue(since, waitTimeout, this.environment.commandTimeout);
     const isOver = (): void => timedOut(waiter, watch === undefined ? unanswered(key) : watch.troubleOf(waiter));
-    const deadline: Appointment =
+    const deadline: TimerEntry =
       waitTimeout > 0
-        ? agenda.add(since + waitTimeout, () => {
+        ? timers.add(since + waitTimeout, () => {
             // The first answer is waited for, however short the wait is.
-            if (watch?.awaitsAnswer(waiter)) agenda.move(deadline, Math.max(due, clock.now() + READING_TIME));
+            if (watch?.awaitsAnswer(waiter)) timers.move(deadline, Math.max(due, clock.now() + READING_TIME));
             else isOver();
           })
-        : agenda.addLimit(due, isOver);
+        : timers.addLimit(due, isOver);
     if (watch !== undefined) watch.join(waiter);
     else
       this.count(key).then(
         (left) => waiter.answered(left === 0),
         (error: unknown) => waiter.refused(error),
       );
-    const sleep = clock.stayAwake();
+    const sleep = clock.keepAlive();
     try {
       return await waiter.promise;
     } finally {
       sleep();
       stopListening?.();
-      agenda.cancel(deadline);
+      timers.cancel(deadline);
       watch?.quit(waiter);
     }
   }

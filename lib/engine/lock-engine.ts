@@ -1,5 +1,5 @@
 import { orAborted } from '../common/abort.js';
-import { Agenda } from '../common/agenda.js';
+import { TimerQueue } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TransientMap } from '../common/transient.js';
@@ -14,15 +14,15 @@ import type {
   ReleaseRequest,
   StoredLock,
 } from '../store/lock-store.js';
-import { Announcer, type EventSink } from './announcer.js';
+import { EventPublisher, type EventSink } from './event-publisher.js';
 import type { Grant, Hold, HoldTerms, ReplicaTerms } from './hold.js';
-import { HoldKeeper } from './hold-keeper.js';
+import { HoldRegistry } from './hold-registry.js';
 import { Latches } from './latches.js';
-import type { LocalQueue, LocalTurns } from './local-queue.js';
+import type { AcquireQueue, BatchLimits } from './acquire-queue.js';
 import { acquireSet, type LockSetEnvironment } from './lock-set.js';
 import { Releases } from './releases.js';
 import type { WaitTerms } from './waiter.js';
-import { WaitingRoom, type WaitingRoomEnvironment } from './waiting-room.js';
+import { AcquireQueues, type AcquireQueuesEnvironment } from './acquire-queues.js';
 
 export type { ListReply, ListRequest, StoredLock };
 
@@ -37,35 +37,35 @@ export interface LockEngineParts {
   readonly commandTimeout: number;
   /** ms */
   readonly grantTimeout: number;
-  readonly localTurns: LocalTurns;
+  readonly localTurns: BatchLimits;
 }
 
 /**
  * The engine: acquisitions in, holds out. It knows who waits and who holds in this client, and hands what the store
  * pushes to whom it concerns.
  */
-export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, LockStoreListener {
+export class LockEngine implements AcquireQueuesEnvironment, LockSetEnvironment, LockStoreListener {
   readonly store: LockStore;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: LockLogger;
   readonly commandTimeout: number;
   readonly grantTimeout: number;
-  readonly localTurns: LocalTurns;
-  readonly agenda: Agenda;
-  readonly announcer: Announcer;
+  readonly localTurns: BatchLimits;
+  readonly timers: TimerQueue;
+  readonly publisher: EventPublisher;
   /** Whether the store can count permits. */
   readonly keepsPermits: boolean;
   /** `undefined`: the store keeps none. */
   readonly latches: Latches | undefined;
 
-  readonly holds: HoldKeeper<LocalQueue>;
+  readonly holds: HoldRegistry<AcquireQueue>;
   readonly askedAtOnce = new Set<string>();
 
   private readonly releases: Releases;
   /** Releases that have been sent and are not answered yet, by the acquisitions that they give back. */
   private readonly givingBack = new TransientMap<string, Promise<ReleaseReply>>();
-  private readonly waiting: WaitingRoom;
+  private readonly waiting: AcquireQueues;
   private lastId = 0;
   private closing: LockStoreError | undefined;
   private readonly closed = new AbortController();
@@ -78,11 +78,11 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     this.commandTimeout = times.commandTimeout;
     this.grantTimeout = times.grantTimeout;
     this.localTurns = times.localTurns;
-    this.agenda = new Agenda(clock);
-    this.announcer = new Announcer(events, clock, logger);
-    this.releases = new Releases(store, clock, this.agenda, logger);
-    this.holds = new HoldKeeper(this);
-    this.waiting = new WaitingRoom(this);
+    this.timers = new TimerQueue(clock);
+    this.publisher = new EventPublisher(events, clock, logger);
+    this.releases = new Releases(store, clock, this.timers, logger);
+    this.holds = new HoldRegistry(this);
+    this.waiting = new AcquireQueues(this);
     this.keepsPermits = store.keepsPermits;
     this.latches = store.latches && new Latches(store.latches, this);
     store.listen(this);
@@ -201,7 +201,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       this.send({ key, id, remember: 0, keep: this.keepOf(hold), next: undefined });
     }
     await this.releases.settled(Math.min(this.commandTimeout, 1_000));
-    this.agenda.clear();
+    this.timers.clear();
     await this.store.close();
   }
 
@@ -277,7 +277,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
 
   adopt(terms: HoldTerms, grant: Grant): Hold {
     const hold = this.holds.add(undefined, terms, grant);
-    this.announcer.acquired(hold, grant.from);
+    this.publisher.acquired(hold, grant.from);
     return hold;
   }
 
@@ -335,7 +335,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     try {
       reply = await answer;
     } catch (error) {
-      this.announcer.unreleased(hold, (error as Error).message);
+      this.publisher.unreleased(hold, (error as Error).message);
       throw error;
     } finally {
       this.givingBack.delete(id);
@@ -345,7 +345,7 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
       hold.lose('Redis did not know it any more when it was released');
       return false;
     }
-    this.announcer.released(hold);
+    this.publisher.released(hold);
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { listenToAbort } from '../common/abort.js';
-import type { Agenda } from '../common/agenda.js';
+import type { TimerQueue } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import { isLockStoreError, LockLostError, LockStoreError, LockTimeoutError } from '../errors/index.js';
 import type { HeldReply, LockStore } from '../store/lock-store.js';
@@ -12,7 +12,7 @@ import { answerDue, type WaitTerms } from './waiter.js';
 export interface LockSetEnvironment extends RequestEnvironment {
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly timers: TimerQueue;
   /** Aborts when nobody is given a lock any more. */
   readonly closingSignal: AbortSignal;
   /** Acquisitions that have been asked for in one step: whoever finds one of them among the holders leaves it alone. */
@@ -98,11 +98,11 @@ const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({ .
 const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 
 /** Resolves when `work` has settled, or at `time`; tells which. */
-function settledBy({ agenda }: LockSetEnvironment, work: Promise<unknown>, time: number): Promise<boolean> {
+function settledBy({ timers }: LockSetEnvironment, work: Promise<unknown>, time: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const limit = agenda.addLimit(time, () => resolve(false));
+    const limit = timers.addLimit(time, () => resolve(false));
     const settled = (): void => {
-      agenda.cancel(limit);
+      timers.cancel(limit);
       resolve(true);
     };
     work.then(settled, settled);
@@ -134,7 +134,7 @@ function takeAtOnce(
   { signal }: WaitTerms,
   answerBy: number,
 ): Promise<Hold[] | undefined> {
-  const { store, clock, agenda } = environment;
+  const { store, clock, timers } = environment;
   return new Promise((resolve, reject) => {
     let over = false;
     const ids = set.map(() => environment.nextId());
@@ -148,7 +148,7 @@ function takeAtOnce(
       over = true;
       for (const id of ids) environment.askedAtOnce.delete(id);
       for (const stop of stopListening) stop();
-      agenda.cancel(deadline);
+      timers.cancel(deadline);
       tell();
     };
     const leaveAll = (remember: number): void => set.forEach(({ key }, i) => environment.leave(key, ids[i]!, remember));
@@ -162,7 +162,7 @@ function takeAtOnce(
       listenToAbort(each, () => giveUp(() => reject(each.reason as Error))),
     );
     // It waits for nobody, so all that it may lack at that time is the answer.
-    const deadline = agenda.addLimit(answerBy, () => giveUp(() => reject(unanswered(set))));
+    const deadline = timers.addLimit(answerBy, () => giveUp(() => reject(unanswered(set))));
 
     const answered = (replies: readonly HeldReply[] | undefined): void => {
       if (replies === undefined) return finish(() => resolve(undefined));

@@ -1,4 +1,4 @@
-import type { Agenda } from '../common/agenda.js';
+import type { TimerQueue } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TransientSet } from '../common/transient.js';
@@ -16,7 +16,7 @@ export class Releases {
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-    private readonly agenda: Agenda,
+    private readonly timers: TimerQueue,
     private readonly logger: LockLogger,
   ) {}
 
@@ -53,7 +53,7 @@ export class Releases {
     this.logger.debug(`could not tell Redis that '${request.key}' is not wanted any more: ${error.message}`);
     const now = this.clock.now();
     if (!error.transient || this.closing || now > until) return;
-    this.agenda.add(now + AGAIN, () => {
+    this.timers.add(now + AGAIN, () => {
       this.send(request, until).catch(() => undefined);
     });
   }

@@ -1,4 +1,4 @@
-import type { Agenda, Appointment } from '../common/agenda.js';
+import type { TimerQueue, TimerEntry } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
@@ -14,7 +14,7 @@ const RETRY = 50;
 /** What a ticket needs from its surroundings. */
 export interface TicketEnvironment extends RequestEnvironment {
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly timers: TimerQueue;
   /** An id that nobody has had. */
   nextId(): string;
   /** The ticket is to hear of pushes for its id, until `forget`. */
@@ -61,7 +61,7 @@ export class Ticket {
   private base: Base | undefined;
   /** A push that came before the answer by which it could be measured. */
   private early: PushedGrant | undefined;
-  private askAgain: Appointment | undefined;
+  private askAgain: TimerEntry | undefined;
   private failingSince: number | undefined;
   private told = false;
   private yields = false;
@@ -249,14 +249,14 @@ export class Ticket {
   }
 
   private askAt(at: number): void {
-    const { agenda } = this.environment;
-    if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
-    else agenda.move(this.askAgain, at);
+    const { timers } = this.environment;
+    if (this.askAgain === undefined) this.askAgain = timers.add(at, () => this.ask());
+    else timers.move(this.askAgain, at);
   }
 
   private finish(): void {
     this.over = true;
-    this.environment.agenda.cancel(this.askAgain);
+    this.environment.timers.cancel(this.askAgain);
     this.environment.forget(this);
   }
 }

@@ -1,5 +1,5 @@
 import { listenToAbort } from '../common/abort.js';
-import type { Appointment } from '../common/agenda.js';
+import type { TimerEntry } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import type { Linked } from '../common/linked-list.js';
 import type { Hold, HoldTerms } from './hold.js';
@@ -27,7 +27,7 @@ export interface WaitTerms {
 /** One caller who waits for a hold. */
 export class Waiter implements Linked<Waiter> {
   readonly promise: Promise<Hold>;
-  deadline: Appointment | undefined;
+  deadline: TimerEntry | undefined;
   /** Its time is over, and it is told so with the first answer of the store. */
   overdue = false;
   /** Where it waits, between whom. */
@@ -59,8 +59,8 @@ export class Waiter implements Linked<Waiter> {
   }
 
   /** Keeps the process alive until it is served or refused: nothing else may, where no connection does. */
-  stayAwake(clock: Clock): void {
-    this.sleep ??= clock.stayAwake();
+  keepAlive(clock: Clock): void {
+    this.sleep ??= clock.keepAlive();
   }
 
   served(hold: Hold): void {

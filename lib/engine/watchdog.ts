@@ -1,8 +1,8 @@
-import type { Agenda } from '../common/agenda.js';
+import type { TimerQueue } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import type { LockStore, RenewReply, RenewRequest } from '../store/lock-store.js';
-import type { Question } from './belief.js';
+import type { Question } from './lease-view.js';
 import type { Hold } from './hold.js';
 
 /** A lease is renewed when a third of it has gone by. */
@@ -49,19 +49,19 @@ export class Watchdog {
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-    private readonly agenda: Agenda,
+    private readonly timers: TimerQueue,
     private readonly logger: LockLogger,
     private readonly observer: WatchdogObserver,
   ) {}
 
   watch(hold: Hold): void {
-    hold.appointment = this.agenda.add(this.nextLook(hold), () => this.look(hold));
+    hold.appointment = this.timers.add(this.nextLook(hold), () => this.look(hold));
   }
 
   /** Stops renewing, whatever is under way. */
   forget(hold: Hold): void {
     this.asked.delete(hold);
-    this.agenda.cancel(hold.appointment);
+    this.timers.cancel(hold.appointment);
     hold.appointment = undefined;
   }
 
@@ -102,14 +102,14 @@ export class Watchdog {
 
   /** The lease of a hold has been set anew. */
   reschedule(hold: Hold): void {
-    if (hold.appointment !== undefined) this.agenda.move(hold.appointment, this.nextLook(hold));
+    if (hold.appointment !== undefined) this.timers.move(hold.appointment, this.nextLook(hold));
   }
 
   private look(hold: Hold): void {
     if (!hold.isHeld) return;
     if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);
     // Whatever becomes of the renewal, the end of the belief is not missed.
-    this.agenda.move(hold.appointment!, hold.validUntil);
+    this.timers.move(hold.appointment!, hold.validUntil);
   }
 
   private enqueue(hold: Hold, early: boolean): void {
@@ -153,7 +153,7 @@ export class Watchdog {
     if (hold.appointment === undefined || !hold.isHeld) return;
     const now = this.clock.now();
     const at = now + Math.max(EARLIEST_RETRY, (hold.validUntil - now) * RETRY_AFTER);
-    this.agenda.move(hold.appointment, Math.min(at, hold.validUntil));
+    this.timers.move(hold.appointment, Math.min(at, hold.validUntil));
   }
 
   private count(hold: Hold, question: Question): void {

@@ -178,9 +178,9 @@ export class LockService {
    * @throws LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   getLeaderElection(key: string, options: LeaderElectionOptions = {}): LeaderElection {
-    const { clock, agenda, random, logger, commandTimeout } = this.engine;
+    const { clock, timers, random, logger, commandTimeout } = this.engine;
     const environment: ElectionEnvironment = {
-      ...{ clock, agenda, random, logger, commandTimeout },
+      ...{ clock, timers, random, logger, commandTimeout },
       acquire: (name, terms) => this.acquire(name, terms),
       begun: (election) => this.elections.begun(election),
       ended: (election) => this.elections.ended(election),

@@ -28,7 +28,7 @@ export class Candidate {
     const { engine, clock, random, elections } = visitor.process;
     this.election = new DefaultLeaderElection(
       {
-        ...{ clock, random, agenda: engine.agenda, logger: SILENT, commandTimeout: TIMES.commandTimeout },
+        ...{ clock, random, timers: engine.timers, logger: SILENT, commandTimeout: TIMES.commandTimeout },
         acquire: (_, { signal }) => this.acquire(signal!),
         begun: (election) => elections.begun(election),
         ended: (election) => elections.ended(election),

@@ -22,7 +22,7 @@ export function nothingIsRemembered({ engine, name }: Process): void {
     tickets: sizeOf(waiting, 'tickets'),
     sharedQueues: sizeOf(waiting, 'sharedQueues'),
     ownQueues: sizeOf(waiting, 'ownQueues'),
-    appointments: (Reflect.get(engine.agenda, 'heap') as unknown[]).length,
+    appointments: (Reflect.get(engine.timers, 'heap') as unknown[]).length,
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;

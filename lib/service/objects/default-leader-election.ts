@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { inspect, type InspectOptions } from 'node:util';
 import { listenToAbort } from '../../common/abort.js';
-import type { Agenda } from '../../common/agenda.js';
+import type { TimerQueue } from '../../common/timer-queue.js';
 import type { Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { outside } from '../../common/outside.js';
@@ -28,7 +28,7 @@ const FINISH = 30_000;
 /** What an election needs from its surroundings. */
 export interface ElectionEnvironment {
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly timers: TimerQueue;
   readonly random: () => number;
   readonly logger: LockLogger;
   /** ms */
@@ -288,12 +288,12 @@ export class DefaultLeaderElection implements LeaderElection {
   /** Resolves after `ms`, when `signal` aborts, or when there is nothing more to wait for. */
   private async pause(ms: number, signal: AbortSignal, work?: Promise<unknown>): Promise<void> {
     if (signal.aborted) return;
-    const { agenda, clock } = this.environment;
+    const { timers, clock } = this.environment;
     await new Promise<void>((resolve) => {
-      const appointment = agenda.add(clock.now() + ms, () => done());
+      const appointment = timers.add(clock.now() + ms, () => done());
       const stopListening = listenToAbort(signal, () => done());
       const done = (): void => {
-        agenda.cancel(appointment);
+        timers.cancel(appointment);
         stopListening();
         resolve();
       };

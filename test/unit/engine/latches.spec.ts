@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Agenda } from '../../../lib/common/agenda.js';
+import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { Latches } from '../../../lib/engine/latches.js';
 import { LockStoreError } from '../../../lib/errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
@@ -45,11 +45,11 @@ const COMMAND_TIMEOUT = 1_000;
 function setUp() {
   const clock = new FakeClock();
   const store = new FakeStore();
-  const agenda = new Agenda(clock);
+  const timers = new TimerQueue(clock);
   const fake = new FakeLatches();
   let lastId = 0;
   const environment = {
-    ...{ store, clock, agenda, random: () => 0, commandTimeout: COMMAND_TIMEOUT },
+    ...{ store, clock, timers, random: () => 0, commandTimeout: COMMAND_TIMEOUT },
     nextId: () => `me:${++lastId}`,
   };
   const latches = new Latches(fake, environment);

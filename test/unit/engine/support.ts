@@ -1,4 +1,4 @@
-import { Agenda } from '../../../lib/common/agenda.js';
+import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import type { Grant, HoldObserver, HoldTerms } from '../../../lib/engine/hold.js';
 import { Hold } from '../../../lib/engine/hold.js';
 import type { LockLostError } from '../../../lib/errors/index.js';
@@ -149,7 +149,7 @@ export class Observer implements HoldObserver {
 
 export class Time {
   readonly clock = new FakeClock();
-  readonly agenda = new Agenda(this.clock);
+  readonly timers = new TimerQueue(this.clock);
 }
 
 export function holdOf(

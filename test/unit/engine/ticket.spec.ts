@@ -18,14 +18,14 @@ const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
 });
 
 function setUp({ waits = true, owner = undefined as string | undefined, lease = 30_000 } = {}) {
-  const { clock, agenda } = new Time();
+  const { clock, timers } = new Time();
   const store = new FakeStore();
   const told: string[] = [];
   const grants: Grant[] = [];
   const environment: TicketEnvironment = {
     store,
     clock,
-    agenda,
+    timers,
     random: () => 0,
     commandTimeout: 5_000,
     grantTimeout: 3_000,

@@ -6,7 +6,7 @@ import { settled } from '../../support/fake-clock.js';
 import { FakeStore, holdOf, Observer, passing, Time } from './support.js';
 
 function setUp() {
-  const { clock, agenda } = new Time();
+  const { clock, timers } = new Time();
   const store = new FakeStore();
   const warnings: string[] = [];
   const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
@@ -16,7 +16,7 @@ function setUp() {
     gone: (hold) => void told.push(`gone ${hold.key}`),
     holderOf: (hold) => hold,
   };
-  const watchdog = new Watchdog(store, clock, agenda, logger, observer);
+  const watchdog = new Watchdog(store, clock, timers, logger, observer);
   const holds = new Observer();
   let last = 0;
   const watch = (terms: object = {}, grant: object = {}): Hold => {

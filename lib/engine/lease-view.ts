@@ -18,7 +18,7 @@ export interface LooseExtension {
 }
 
 /** What a belief begins with. */
-export interface BeliefGrant {
+export interface LeaseGrant {
   /** ms that the store has given, counted from `from` or later. */
   readonly lease: number;
   readonly from: number;
@@ -35,7 +35,7 @@ export interface BeliefGrant {
 export type Verdict = 'confirmed' | 'lowered' | 'unclear' | 'ignored';
 
 /** Until when a client may believe in a hold, by its own clock, and what the answers of the store make of that. */
-export class Belief {
+export class LeaseView {
   private end: number;
   /** Until when the store may keep the hold, whatever comes of what was asked. */
   private mayLast: number;
@@ -51,7 +51,7 @@ export class Belief {
   private looseExtensions: readonly LooseExtension[] = [];
   private doubt = false;
 
-  constructor(grant: BeliefGrant, lease: number) {
+  constructor(grant: LeaseGrant, lease: number) {
     this.end = validUntil(grant.from, Math.min(grant.lease, lease));
     this.mayLast = grant.from + grant.longest;
     this.promised = lease;
@@ -158,8 +158,8 @@ export class Belief {
   }
 
   /** The belief of the next one in turn, under the same grant: its lease has begun already. */
-  passTo(now: number, lease: number): Belief {
-    const next = new Belief({ from: now, lease, longest: lease, restsOn: this.epoch }, lease);
+  passTo(now: number, lease: number): LeaseView {
+    const next = new LeaseView({ from: now, lease, longest: lease, restsOn: this.epoch }, lease);
     next.end = Math.min(next.end, this.end);
     next.mayLast = this.mayLast;
     // Answers to what was asked for those before it count for the next one.

@@ -2,14 +2,14 @@ import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
 import { TURNS_ALONE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
-import type { Announcer } from './announcer.js';
+import type { EventPublisher } from './event-publisher.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { Ticket, type TicketEnvironment, type TicketHolder } from './ticket.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
 
 /** How long a client may keep a key among its own before it goes on to others. */
-export interface LocalTurns {
+export interface BatchLimits {
   /** How many of them have it in turn; 1: each asks the store. */
   readonly most: number;
   /** ms */
@@ -17,21 +17,21 @@ export interface LocalTurns {
 }
 
 /** What a local queue needs from its surroundings. */
-export interface LocalQueueEnvironment extends TicketEnvironment {
-  readonly localTurns: LocalTurns;
-  readonly announcer: Announcer;
+export interface AcquireQueueEnvironment extends TicketEnvironment {
+  readonly localTurns: BatchLimits;
+  readonly publisher: EventPublisher;
   /** Makes the hold of a grant and watches over it. */
-  hold(queue: LocalQueue, waiter: Waiter, grant: Grant): Hold;
+  hold(queue: AcquireQueue, waiter: Waiter, grant: Grant): Hold;
   /** Makes the hold of a waiter that has it in turn after another one. */
-  succeed(queue: LocalQueue, previous: Hold, waiter: Waiter): Hold;
+  succeed(queue: AcquireQueue, previous: Hold, waiter: Waiter): Hold;
   /** Somebody has to wait, or (with `waitTimeout: 0`) cannot. */
-  contended(queue: LocalQueue, waiter: Waiter): void;
+  contended(queue: AcquireQueue, waiter: Waiter): void;
   /** The waiter is not in the queue any more. */
   dismiss(waiter: Waiter, reason: unknown): void;
   /** For how many ms it is to be remembered that a grant has been given back. */
   memoryFor(grant: Grant): number;
   /** There is nobody in the queue and nothing held through it. */
-  emptied(queue: LocalQueue): void;
+  emptied(queue: AcquireQueue): void;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface LocalQueueEnvironment extends TicketEnvironment {
  * turn, each with a token of its own, for as long as the grant's turns and `localTurns` allow; then a release gives it on
  * and takes a place for the next of them in the same step (cohort locking: Dice, Marathe, Shavit).
  */
-export class LocalQueue implements TicketHolder {
+export class AcquireQueue implements TicketHolder {
   private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
   private holding: Hold | undefined;
@@ -55,7 +55,7 @@ export class LocalQueue implements TicketHolder {
 
   constructor(
     readonly key: string,
-    private readonly environment: LocalQueueEnvironment,
+    private readonly environment: AcquireQueueEnvironment,
     /** Whether those who come wait; `false`: one try. */
     readonly waits: boolean,
     /** Whether several may come. */
@@ -132,8 +132,8 @@ export class LocalQueue implements TicketHolder {
     const next = this.environment.succeed(this, hold, first);
     this.serve(first, next);
     // Observers may do anything, so all is in order before they hear of it.
-    this.environment.announcer.released(hold);
-    this.environment.announcer.acquired(next, first.since);
+    this.environment.publisher.released(hold);
+    this.environment.publisher.acquired(next, first.since);
     return true;
   }
 
@@ -162,7 +162,7 @@ export class LocalQueue implements TicketHolder {
     this.turnsEnd = this.environment.clock.now() + this.environment.localTurns.time;
     const hold = this.environment.hold(this, first, grant);
     this.serve(first, hold);
-    this.environment.announcer.acquired(hold, first.since);
+    this.environment.publisher.acquired(hold, first.since);
   }
 
   contended(): void {
@@ -194,12 +194,12 @@ export class LocalQueue implements TicketHolder {
   }
 
   private seenTaken(): void {
-    const { clock, agenda } = this.environment;
+    const { clock, timers } = this.environment;
     this.lastTaken = clock.now();
     if (this.overdue.length === 0) return;
     // Not here: their callers and observers may do anything, and this is in the middle of something.
     for (const { deadline } of this.overdue.splice(0)) {
-      if (deadline !== undefined && deadline.place >= 0) agenda.move(deadline, this.lastTaken);
+      if (deadline !== undefined && deadline.place >= 0) timers.move(deadline, this.lastTaken);
     }
   }
 

@@ -1,21 +1,21 @@
-import type { Agenda } from '../common/agenda.js';
+import type { TimerQueue } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TransientMap } from '../common/transient.js';
 import { LockStoreError, type LockLostError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
-import type { Announcer } from './announcer.js';
-import type { Question } from './belief.js';
+import type { EventPublisher } from './event-publisher.js';
+import type { Question } from './lease-view.js';
 import { Hold, type Grant, type HoldObserver, type HoldTerms, type LossListener, type ReplicaTerms } from './hold.js';
 import { Watchdog, type WatchdogObserver } from './watchdog.js';
 
 /** What a keeper needs from its surroundings. */
-export interface HoldKeeperEnvironment {
+export interface HoldRegistryEnvironment {
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
+  readonly timers: TimerQueue;
   readonly logger: LockLogger;
-  readonly announcer: Announcer;
+  readonly publisher: EventPublisher;
   /** ms */
   readonly commandTimeout: number;
   /** Sends what nobody waits for: a leave. */
@@ -30,16 +30,16 @@ export interface HoldOrigin {
 }
 
 /** Keeps the holds of a client: has them renewed, asks the store about them, and sees to their end. */
-export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, WatchdogObserver {
+export class HoldRegistry<Origin extends HoldOrigin> implements HoldObserver, WatchdogObserver {
   private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly origin: Origin | undefined }>();
   /** How many holds there are of each key. */
   private readonly counts = new TransientMap<string, number>();
   private readonly watchdog: Watchdog;
   private onIdle: (() => void) | undefined;
 
-  constructor(private readonly environment: HoldKeeperEnvironment) {
-    const { store, clock, agenda, logger } = environment;
-    this.watchdog = new Watchdog(store, clock, agenda, logger, this);
+  constructor(private readonly environment: HoldRegistryEnvironment) {
+    const { store, clock, timers, logger } = environment;
+    this.watchdog = new Watchdog(store, clock, timers, logger, this);
   }
 
   /** Makes the hold of a grant, and watches over it; `origin`: who is to take it over after this hold. */
@@ -176,12 +176,12 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   /** Resolves when nothing is held, or after `timeout` ms. */
   idle(timeout: number): Promise<void> {
     if (this.holds.size === 0) return Promise.resolve();
-    const { agenda, clock } = this.environment;
-    const sleep = clock.stayAwake();
+    const { timers, clock } = this.environment;
+    const sleep = clock.keepAlive();
     return new Promise<void>((resolve) => {
-      const limit = agenda.add(clock.now() + timeout, resolve);
+      const limit = timers.add(clock.now() + timeout, resolve);
       this.onIdle = () => {
-        agenda.cancel(limit);
+        timers.cancel(limit);
         resolve();
       };
     }).finally(sleep);
@@ -190,7 +190,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   lost(hold: Hold, error: LockLostError): void {
     const origin = this.remove(hold);
     this.environment.logger.warn(error.message);
-    this.environment.announcer.lost(hold, error.message);
+    this.environment.publisher.lost(hold, error.message);
     origin?.lost(hold);
   }
 
@@ -208,7 +208,7 @@ export class HoldKeeper<Origin extends HoldOrigin> implements HoldObserver, Watc
   }
 
   renewed(hold: Hold): void {
-    this.environment.announcer.renewed(hold);
+    this.environment.publisher.renewed(hold);
   }
 
   gone({ id }: Hold): void {

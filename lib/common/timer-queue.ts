@@ -4,7 +4,7 @@ import type { Clock } from './clock.js';
 export const READING_TIME = 2;
 
 /** Something to be done at a time; given to `Agenda.cancel` and `Agenda.move`. */
-export interface Appointment {
+export interface TimerEntry {
   at: number;
   readonly run: () => void;
   /** Place in the heap; -1: not in it. */
@@ -15,22 +15,22 @@ export interface Appointment {
  * Everything that is to be done later, over one timer: a binary heap of appointments. A waiter, a hold and a question
  * to be asked again each cost an entry here instead of a timer of their own.
  */
-export class Agenda {
-  private readonly heap: Appointment[] = [];
+export class TimerQueue {
+  private readonly heap: TimerEntry[] = [];
   private timer: unknown;
   private timerAt = Infinity;
 
   constructor(private readonly clock: Clock) {}
 
-  /** Has `run` called at `at`, on the agenda's clock. An endless `at` is never reached. */
-  add(at: number, run: () => void): Appointment {
-    const appointment: Appointment = { at, run, place: -1 };
+  /** Has `run` called at `at`, on the timers's clock. An endless `at` is never reached. */
+  add(at: number, run: () => void): TimerEntry {
+    const appointment: TimerEntry = { at, run, place: -1 };
     this.insert(appointment);
     return appointment;
   }
 
   /** As `add`, for a limit on an answer: an answer that has arrived by `at` is read first, also after a stall. */
-  addLimit(at: number, run: () => void): Appointment {
+  addLimit(at: number, run: () => void): TimerEntry {
     let looked = false;
     const limit = this.add(at, () => {
       if (looked) return run();
@@ -41,16 +41,16 @@ export class Agenda {
   }
 
   /** Gives an appointment another time, whether or not it has been kept or cancelled. */
-  move(appointment: Appointment, at: number): void {
+  move(appointment: TimerEntry, at: number): void {
     this.cancel(appointment);
     appointment.at = at;
     this.insert(appointment);
   }
 
-  cancel(appointment: Appointment | undefined): void {
+  cancel(appointment: TimerEntry | undefined): void {
     if (appointment === undefined || appointment.place < 0) return;
     const { place } = appointment;
-    const last = this.heap.pop() as Appointment;
+    const last = this.heap.pop() as TimerEntry;
     appointment.place = -1;
     if (last === appointment) return;
     this.put(last, place);
@@ -66,7 +66,7 @@ export class Agenda {
     this.timerAt = Infinity;
   }
 
-  private insert(appointment: Appointment): void {
+  private insert(appointment: TimerEntry): void {
     if (appointment.at === Infinity) return;
     this.put(appointment, this.heap.length);
     this.rise(appointment);
@@ -78,10 +78,10 @@ export class Agenda {
     this.clock.clearTimer(this.timer);
     this.timerAt = at;
     const delay = Math.max(Math.ceil(at - this.clock.now()), 1);
-    this.timer = this.clock.setTimer(delay, () => this.keepAppointments());
+    this.timer = this.clock.setTimer(delay, () => this.runDue());
   }
 
-  private keepAppointments(): void {
+  private runDue(): void {
     this.timerAt = Infinity;
     const now = this.clock.now();
     try {
@@ -95,22 +95,22 @@ export class Agenda {
     }
   }
 
-  private put(appointment: Appointment, place: number): void {
+  private put(appointment: TimerEntry, place: number): void {
     this.heap[place] = appointment;
     appointment.place = place;
   }
 
-  private rise(appointment: Appointment): void {
+  private rise(appointment: TimerEntry): void {
     while (appointment.place > 0) {
       const place = appointment.place;
-      const parent = this.heap[(place - 1) >> 1] as Appointment;
+      const parent = this.heap[(place - 1) >> 1] as TimerEntry;
       if (parent.at <= appointment.at) return;
       this.put(appointment, parent.place);
       this.put(parent, place);
     }
   }
 
-  private sink(appointment: Appointment): void {
+  private sink(appointment: TimerEntry): void {
     for (;;) {
       const place = appointment.place;
       const left = this.heap[2 * place + 1];

@@ -1,24 +1,24 @@
-import { READING_TIME, type Agenda } from '../common/agenda.js';
+import { READING_TIME, type TimerQueue } from '../common/timer-queue.js';
 import type { Clock } from '../common/clock.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError } from '../errors/index.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { RequestEnvironment } from './acquire-request.js';
-import type { Announcer } from './announcer.js';
+import type { EventPublisher } from './event-publisher.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
-import type { HoldKeeper } from './hold-keeper.js';
-import { LocalQueue, type LocalQueueEnvironment, type LocalTurns } from './local-queue.js';
+import type { HoldRegistry } from './hold-registry.js';
+import { AcquireQueue, type AcquireQueueEnvironment, type BatchLimits } from './acquire-queue.js';
 import type { Ticket } from './ticket.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** What the waiting room needs from its surroundings. */
-export interface WaitingRoomEnvironment extends RequestEnvironment {
-  readonly localTurns: LocalTurns;
+export interface AcquireQueuesEnvironment extends RequestEnvironment {
+  readonly localTurns: BatchLimits;
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
-  readonly announcer: Announcer;
-  readonly holds: HoldKeeper<LocalQueue>;
+  readonly timers: TimerQueue;
+  readonly publisher: EventPublisher;
+  readonly holds: HoldRegistry<AcquireQueue>;
   nextId(): string;
   disown(key: string, ids: readonly string[]): void;
   disownHolders(key: string, holders: readonly string[]): void;
@@ -27,27 +27,27 @@ export interface WaitingRoomEnvironment extends RequestEnvironment {
 }
 
 /** Those of this client who wait for a lock: which queue they stand in, for how long, and what they are told in the end. */
-export class WaitingRoom implements LocalQueueEnvironment {
+export class AcquireQueues implements AcquireQueueEnvironment {
   readonly store: LockStore;
   readonly clock: Clock;
-  readonly agenda: Agenda;
-  readonly announcer: Announcer;
+  readonly timers: TimerQueue;
+  readonly publisher: EventPublisher;
   readonly random: () => number;
   readonly commandTimeout: number;
   readonly grantTimeout: number;
-  readonly localTurns: LocalTurns;
+  readonly localTurns: BatchLimits;
 
-  private readonly holds: HoldKeeper<LocalQueue>;
+  private readonly holds: HoldRegistry<AcquireQueue>;
   private readonly tickets = new TransientMap<string, Ticket>();
   /** Queues that acquisitions of a key share; those with an owner of their own, or one try, each have their own. */
-  private readonly sharedQueues = new TransientMap<string, LocalQueue>();
-  private readonly ownQueues = new TransientSet<LocalQueue>();
+  private readonly sharedQueues = new TransientMap<string, AcquireQueue>();
+  private readonly ownQueues = new TransientSet<AcquireQueue>();
 
-  constructor(private readonly environment: WaitingRoomEnvironment) {
+  constructor(private readonly environment: AcquireQueuesEnvironment) {
     this.store = environment.store;
     this.clock = environment.clock;
-    this.agenda = environment.agenda;
-    this.announcer = environment.announcer;
+    this.timers = environment.timers;
+    this.publisher = environment.publisher;
     this.random = environment.random;
     this.commandTimeout = environment.commandTimeout;
     this.grantTimeout = environment.grantTimeout;
@@ -64,7 +64,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
     if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(queue, waiter, signal.reason));
     // One try has nothing to wait for but the answer.
     const deadline = waitTimeout > 0 ? since + waitTimeout : due;
-    waiter.deadline = this.agenda.add(deadline, () => this.timedOut(queue, waiter));
+    waiter.deadline = this.timers.add(deadline, () => this.timedOut(queue, waiter));
     queue.join(waiter);
     return waiter.promise;
   }
@@ -119,59 +119,59 @@ export class WaitingRoom implements LocalQueueEnvironment {
     this.tickets.delete(ticket.id);
   }
 
-  hold(queue: LocalQueue, waiter: Waiter, grant: Grant): Hold {
-    this.agenda.cancel(waiter.deadline);
+  hold(queue: AcquireQueue, waiter: Waiter, grant: Grant): Hold {
+    this.timers.cancel(waiter.deadline);
     return this.holds.add(queue, waiter.terms, grant);
   }
 
-  succeed(queue: LocalQueue, previous: Hold, waiter: Waiter): Hold {
-    this.agenda.cancel(waiter.deadline);
+  succeed(queue: AcquireQueue, previous: Hold, waiter: Waiter): Hold {
+    this.timers.cancel(waiter.deadline);
     return this.holds.succeed(queue, previous, waiter.terms);
   }
 
-  contended(queue: LocalQueue, waiter: Waiter): void {
+  contended(queue: AcquireQueue, waiter: Waiter): void {
     // Before an observer hears of it, who may have it served at once.
-    if (queue.waits) waiter.stayAwake(this.clock);
-    this.announcer.contended(waiter);
+    if (queue.waits) waiter.keepAlive(this.clock);
+    this.publisher.contended(waiter);
     if (!queue.waits) this.timedOut(queue, waiter);
   }
 
   dismiss(waiter: Waiter, reason: unknown): void {
-    this.agenda.cancel(waiter.deadline);
+    this.timers.cancel(waiter.deadline);
     waiter.refused(reason);
   }
 
-  emptied(queue: LocalQueue): void {
+  emptied(queue: AcquireQueue): void {
     if (this.sharedQueues.get(queue.key) === queue) this.sharedQueues.delete(queue.key);
     else this.ownQueues.delete(queue);
   }
 
-  private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
+  private queueFor(terms: HoldTerms, waits: boolean): AcquireQueue {
     const shares = waits && terms.owner === undefined && terms.mode.kind === 'exclusive' && !terms.fair;
     if (terms.fair) this.endTurns(terms.key);
     const known = shares ? this.sharedQueues.get(terms.key) : undefined;
     if (known !== undefined) return known;
-    const queue = new LocalQueue(terms.key, this, waits, shares);
+    const queue = new AcquireQueue(terms.key, this, waits, shares);
     if (shares) this.sharedQueues.set(terms.key, queue);
     else this.ownQueues.add(queue);
     return queue;
   }
 
-  private giveUp(queue: LocalQueue, waiter: Waiter, reason: unknown): void {
+  private giveUp(queue: AcquireQueue, waiter: Waiter, reason: unknown): void {
     queue.quit(waiter);
     this.dismiss(waiter, reason);
   }
 
-  private timedOut(queue: LocalQueue, waiter: Waiter): void {
+  private timedOut(queue: AcquireQueue, waiter: Waiter): void {
     const { key } = waiter.terms;
     const unanswered = queue.isUnanswered(waiter);
     if (unanswered && !waiter.overdue) {
       queue.awaitAnswer(waiter);
-      this.agenda.move(waiter.deadline!, Math.max(waiter.answerBy, this.clock.now() + READING_TIME));
+      this.timers.move(waiter.deadline!, Math.max(waiter.answerBy, this.clock.now() + READING_TIME));
       return;
     }
     const trouble = unanswered ? this.unanswered(waiter) : queue.trouble;
-    if (trouble === undefined) this.announcer.timeout(waiter);
+    if (trouble === undefined) this.publisher.timeout(waiter);
     this.giveUp(queue, waiter, trouble ?? new LockTimeoutError(this.whyTimedOut(queue, waiter), { key }));
   }
 
@@ -182,7 +182,7 @@ export class WaitingRoom implements LocalQueueEnvironment {
     return new LockStoreError(message, { key, cause, transient: true });
   }
 
-  private whyTimedOut(queue: LocalQueue, { terms: { key }, waitTimeout }: Waiter): string {
+  private whyTimedOut(queue: AcquireQueue, { terms: { key }, waitTimeout }: Waiter): string {
     const message = queue.waits
       ? `'${key}' was held by others for the whole of its waitTimeout of ${waitTimeout} ms`
       : `'${key}' is held by others`;

@@ -12,7 +12,7 @@ export interface EventSink {
 }
 
 /** Tells observers what happens to locks; nothing is built for an event that nobody observes. */
-export class Announcer {
+export class EventPublisher {
   /** Acquisitions that were told to be contended. */
   private readonly contending = new WeakSet<HoldTerms>();
 
