@@ -1,19 +1,25 @@
 import type { Clock } from './clock.js';
 
-/** ms after which a limit is over for good: the clock has what has arrived read before its timers, also after a stall. */
+/**
+ * ms that a limit on an answer leaves, once it is due, for reading an answer that has arrived. The clock reads what has
+ * arrived before it runs timers, also after a stall.
+ */
 export const READING_TIME = 2;
 
-/** Something to be done at a time; given to `Agenda.cancel` and `Agenda.move`. */
+/** A callback that is due at a time. `TimerQueue.cancel` and `TimerQueue.move` take it. */
 export interface TimerEntry {
   at: number;
   readonly run: () => void;
-  /** Place in the heap; -1: not in it. */
-  place: number;
+  /** Index in the heap; -1: the entry is not in the queue. */
+  index: number;
 }
 
+/** Whether an entry is still due. */
+export const isScheduled = (entry: TimerEntry | undefined): boolean => entry !== undefined && entry.index >= 0;
+
 /**
- * Everything that is to be done later, over one timer: a binary heap of appointments. A waiter, a hold and a question
- * to be asked again each cost an entry here instead of a timer of their own.
+ * All callbacks that are due later, on one timer of the clock: a binary heap of entries. Each waiter, each hold and each
+ * question that is asked again costs one entry here instead of a timer of its own.
  */
 export class TimerQueue {
   private readonly heap: TimerEntry[] = [];
@@ -22,55 +28,55 @@ export class TimerQueue {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Has `run` called at `at`, on the timers's clock. An endless `at` is never reached. */
+  /** Calls `run` at `at`, by the clock of the queue. If `at` is `Infinity`, the call never happens. */
   add(at: number, run: () => void): TimerEntry {
-    const appointment: TimerEntry = { at, run, place: -1 };
-    this.insert(appointment);
-    return appointment;
+    const entry: TimerEntry = { at, run, index: -1 };
+    this.insert(entry);
+    return entry;
   }
 
-  /** As `add`, for a limit on an answer: an answer that has arrived by `at` is read first, also after a stall. */
+  /** Like `add`, for a limit on an answer: reads an answer that has arrived by `at` before it calls `run`. */
   addLimit(at: number, run: () => void): TimerEntry {
-    let looked = false;
+    let isDue = false;
     const limit = this.add(at, () => {
-      if (looked) return run();
-      looked = true;
+      if (isDue) return run();
+      isDue = true;
       this.move(limit, this.clock.now() + READING_TIME);
     });
     return limit;
   }
 
-  /** Gives an appointment another time, whether or not it has been kept or cancelled. */
-  move(appointment: TimerEntry, at: number): void {
-    this.cancel(appointment);
-    appointment.at = at;
-    this.insert(appointment);
+  /** Sets another time for an entry, also for one that has run or was cancelled. */
+  move(entry: TimerEntry, at: number): void {
+    this.cancel(entry);
+    entry.at = at;
+    this.insert(entry);
   }
 
-  cancel(appointment: TimerEntry | undefined): void {
-    if (appointment === undefined || appointment.place < 0) return;
-    const { place } = appointment;
+  cancel(entry: TimerEntry | undefined): void {
+    if (entry === undefined || entry.index < 0) return;
+    const { index } = entry;
     const last = this.heap.pop() as TimerEntry;
-    appointment.place = -1;
-    if (last === appointment) return;
-    this.put(last, place);
+    entry.index = -1;
+    if (last === entry) return;
+    this.put(last, index);
     this.rise(last);
     this.sink(last);
   }
 
-  /** Forgets everything. */
+  /** Removes all entries. */
   clear(): void {
-    for (const appointment of this.heap) appointment.place = -1;
+    for (const entry of this.heap) entry.index = -1;
     this.heap.length = 0;
     this.clock.clearTimer(this.timer);
     this.timerAt = Infinity;
   }
 
-  private insert(appointment: TimerEntry): void {
-    if (appointment.at === Infinity) return;
-    this.put(appointment, this.heap.length);
-    this.rise(appointment);
-    if (appointment.place === 0) this.wakeAt(appointment.at);
+  private insert(entry: TimerEntry): void {
+    if (entry.at === Infinity) return;
+    this.put(entry, this.heap.length);
+    this.rise(entry);
+    if (entry.index === 0) this.wakeAt(entry.at);
   }
 
   private wakeAt(at: number): void {
@@ -95,30 +101,30 @@ export class TimerQueue {
     }
   }
 
-  private put(appointment: TimerEntry, place: number): void {
-    this.heap[place] = appointment;
-    appointment.place = place;
+  private put(entry: TimerEntry, index: number): void {
+    this.heap[index] = entry;
+    entry.index = index;
   }
 
-  private rise(appointment: TimerEntry): void {
-    while (appointment.place > 0) {
-      const place = appointment.place;
-      const parent = this.heap[(place - 1) >> 1] as TimerEntry;
-      if (parent.at <= appointment.at) return;
-      this.put(appointment, parent.place);
-      this.put(parent, place);
+  private rise(entry: TimerEntry): void {
+    while (entry.index > 0) {
+      const { index } = entry;
+      const parent = this.heap[(index - 1) >> 1] as TimerEntry;
+      if (parent.at <= entry.at) return;
+      this.put(entry, parent.index);
+      this.put(parent, index);
     }
   }
 
-  private sink(appointment: TimerEntry): void {
+  private sink(entry: TimerEntry): void {
     for (;;) {
-      const place = appointment.place;
-      const left = this.heap[2 * place + 1];
-      const right = this.heap[2 * place + 2];
+      const { index } = entry;
+      const left = this.heap[2 * index + 1];
+      const right = this.heap[2 * index + 2];
       const child = right !== undefined && left !== undefined && right.at < left.at ? right : left;
-      if (child === undefined || child.at >= appointment.at) return;
-      this.put(appointment, child.place);
-      this.put(child, place);
+      if (child === undefined || child.at >= entry.at) return;
+      this.put(entry, child.index);
+      this.put(child, index);
     }
   }
 }

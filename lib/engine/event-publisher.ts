@@ -1,9 +1,8 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
-import type { Hold, HoldTerms } from './hold.js';
+import type { HoldTerms } from './hold-terms.js';
 import type { LockEvent } from './lock-event.js';
-import type { Waiter } from './waiter.js';
 
 /** Where events go. */
 export interface EventSink {
@@ -11,9 +10,24 @@ export interface EventSink {
   next(event: LockEvent): void;
 }
 
-/** Tells observers what happens to locks; nothing is built for an event that nobody observes. */
+/** What an event tells about a caller that waits. */
+export interface PublishedRequest {
+  readonly terms: HoldTerms;
+  readonly since: number;
+}
+
+/** What an event tells about a hold. */
+export interface PublishedHold {
+  readonly terms: HoldTerms;
+  readonly owner: string;
+  readonly token: number;
+  readonly acquiredAt: number;
+  readonly renewals: number;
+}
+
+/** Publishes what happens to locks. Without observers it builds no event. */
 export class EventPublisher {
-  /** Acquisitions that were told to be contended. */
+  /** Acquisitions for which a `contended` event was published. */
   private readonly contending = new WeakSet<HoldTerms>();
 
   constructor(
@@ -22,42 +36,42 @@ export class EventPublisher {
     private readonly logger: LockLogger,
   ) {}
 
-  contended({ terms }: Waiter): void {
-    this.tell(() => {
+  contended({ terms }: PublishedRequest): void {
+    this.publish(() => {
       this.contending.add(terms);
-      return { type: 'contended', ...wishOf(terms) };
+      return { type: 'contended', ...requestFields(terms) };
     });
   }
 
-  timeout({ terms, since }: Waiter): void {
-    this.tell(() => ({ type: 'timeout', ...wishOf(terms), waited: this.clock.now() - since }));
+  timeout({ terms, since }: PublishedRequest): void {
+    this.publish(() => ({ type: 'timeout', ...requestFields(terms), waited: this.clock.now() - since }));
   }
 
-  acquired(hold: Hold, since: number): void {
-    this.tell(() => {
+  acquired(hold: PublishedHold, since: number): void {
+    this.publish(() => {
       const contended = this.contending.has(hold.terms);
-      return { type: 'acquired', ...factsOf(hold), waited: hold.acquiredAt - since, contended };
+      return { type: 'acquired', ...holdFields(hold), waited: hold.acquiredAt - since, contended };
     });
   }
 
-  renewed(hold: Hold): void {
-    this.tell(() => ({ type: 'renewed', ...factsOf(hold), renewals: hold.renewals }));
+  renewed(hold: PublishedHold): void {
+    this.publish(() => ({ type: 'renewed', ...holdFields(hold), renewals: hold.renewals }));
   }
 
-  released(hold: Hold): void {
-    this.tell(() => ({ type: 'released', ...factsOf(hold), held: this.clock.now() - hold.acquiredAt }));
+  released(hold: PublishedHold): void {
+    this.publish(() => ({ type: 'released', ...holdFields(hold), held: this.clock.now() - hold.acquiredAt }));
   }
 
-  unreleased(hold: Hold, reason: string): void {
-    this.tell(() => ({ type: 'unreleased', ...factsOf(hold), held: this.clock.now() - hold.acquiredAt, reason }));
+  unreleased(hold: PublishedHold, reason: string): void {
+    this.publish(() => ({ type: 'unreleased', ...holdFields(hold), held: this.clock.now() - hold.acquiredAt, reason }));
   }
 
-  lost(hold: Hold, reason: string): void {
-    this.tell(() => ({ type: 'lost', ...factsOf(hold), held: this.clock.now() - hold.acquiredAt, reason }));
+  lost(hold: PublishedHold, reason: string): void {
+    this.publish(() => ({ type: 'lost', ...holdFields(hold), held: this.clock.now() - hold.acquiredAt, reason }));
   }
 
   /** An observer that throws does not disturb the engine. */
-  private tell(event: () => LockEvent): void {
+  private publish(event: () => LockEvent): void {
     if (!this.sink.observed) return;
     try {
       outside(() => this.sink.next(event()));
@@ -67,6 +81,10 @@ export class EventPublisher {
   }
 }
 
-/** While it is waited for, only an owner that the caller named is known. */
-const wishOf = ({ key, owner, mode, pattern }: HoldTerms) => ({ key, owner, lockType: mode.kind, pattern });
-const factsOf = ({ owner, token, terms }: Hold) => ({ ...wishOf(terms), owner, fencingToken: token });
+/** While a caller waits, the owner is known only if the caller named one. */
+const requestFields = ({ key, owner, mode, pattern }: HoldTerms) => ({ key, owner, lockType: mode.kind, pattern });
+const holdFields = ({ owner, token, terms }: PublishedHold) => ({
+  ...requestFields(terms),
+  owner,
+  fencingToken: token,
+});

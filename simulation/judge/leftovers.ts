@@ -14,15 +14,15 @@ export function nothingIsStored(server: Server): void {
 }
 
 /** Nothing is left in an engine that nobody uses any more, before it is closed. */
-export function nothingIsRemembered({ engine, name }: Process): void {
-  const waiting = Reflect.get(engine, 'waiting') as object;
+export function nothingIsRemembered({ engine, context, name }: Process): void {
+  const pending = Reflect.get(engine, 'pending') as object;
   const sizes = {
-    holds: engine.holds.all().length,
-    askedAtOnce: engine.askedAtOnce.size,
-    tickets: sizeOf(waiting, 'tickets'),
-    sharedQueues: sizeOf(waiting, 'sharedQueues'),
-    ownQueues: sizeOf(waiting, 'ownQueues'),
-    appointments: (Reflect.get(engine.timers, 'heap') as unknown[]).length,
+    holds: engine.currentHolds.length,
+    setIds: sizeOf(pending, 'setIds'),
+    tickets: sizeOf(pending, 'tickets'),
+    sharedQueues: sizeOf(pending, 'sharedQueues'),
+    separateQueues: sizeOf(pending, 'separateQueues'),
+    timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;

@@ -98,13 +98,14 @@ export class WaitingRule {
     // Somebody may have had it between two looks.
     if (holds.length === 0) lasts(`'${key}' is free behind token ${lastToken}`, this.service.free);
     for (const { engine, name } of processes) {
-      const waiting = Reflect.get(engine, 'waiting') as { ticket(id: string): unknown };
+      const { tickets } = Reflect.get(engine, 'pending') as { tickets: { has(id: string): boolean } };
+      const known = Reflect.get(engine, 'holds') as { has(id: string): boolean };
       for (const { id } of waiters) {
-        const hasLeft = id.startsWith(`${name}:`) && waiting.ticket(id) === undefined;
+        const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id);
         if (hasLeft) lasts(`${id} has left the queue of '${key}' and stands in it`, this.service.left);
       }
       for (const { id, kept } of holds) {
-        const isUnknown = id.startsWith(`${name}:`) && !kept && engine.holds.get(id) === undefined;
+        const isUnknown = id.startsWith(`${name}:`) && !kept && !known.has(id);
         if (isUnknown) lasts(`${name} has '${key}' and does not know (${id})`, this.service.granted);
       }
     }

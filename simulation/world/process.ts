@@ -1,3 +1,4 @@
+import { createEngineContext, type EngineContext } from '../../lib/engine/engine-context.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { Elections } from '../../lib/service/objects/elections.js';
 import { noise, type Random } from '../schedule/noise.js';
@@ -26,6 +27,7 @@ export interface ProcessParts {
 export class Process {
   readonly name: string;
   readonly machine: Machine;
+  readonly context: EngineContext;
   readonly engine: LockEngine;
   readonly store: SimulatedStore;
   /** In which its callers stand. */
@@ -50,10 +52,11 @@ export class Process {
     this.store = new SimulatedStore(this.name, { server, machine, clock, random, weather, commandTimeout, trace });
     this.store.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? this.clock.says);
     this.callersClock = new MachineClock(machine);
-    this.engine = new LockEngine({
-      ...{ store: this.store, clock: this.clock, random, logger: SILENT, events: UNOBSERVED },
-      ...{ commandTimeout, grantTimeout, localTurns: turns },
+    this.context = createEngineContext({
+      ...{ store: this.store, clock: this.clock, random, logger: SILENT, sink: UNOBSERVED },
+      limits: { commandTimeout, grantTimeout, batch: { size: turns.most, time: turns.time } },
     });
+    this.engine = new LockEngine(this.context);
   }
 
   get isAlive(): boolean {

@@ -8,7 +8,6 @@ import {
 } from '../../../lib/observation/diagnostics/index.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
-import { Waiter } from '../../../lib/engine/waiter.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
 
@@ -30,7 +29,7 @@ function setUp() {
   const now = jest.spyOn(clock, 'now');
   const events = new EventPublisher(channels, clock, { debug() {}, log() {}, warn() {}, error() {} });
   const hold = holdOf(clock);
-  const waiter = new Waiter(TERMS, 0, 1_000, 1_000);
+  const waiter = { terms: TERMS, since: 0 };
   now.mockClear();
   const tellAll = () => {
     events.contended(waiter);

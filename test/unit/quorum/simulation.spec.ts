@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { createEngineContext } from '../../../lib/engine/engine-context.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { isLockStoreError, isLockTimeoutError } from '../../../lib/errors/index.js';
 import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
@@ -38,15 +39,15 @@ async function run(
   const clock = new FakeClock();
   const masters = Array.from({ length: count }, () => new SimulatedMaster(clock, Math.floor(random() * 1e6)));
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
-  const localTurns = { most: 4, time: 50 };
+  const limits = { commandTimeout, grantTimeout: 300, batch: { size: 4, time: 50 } };
   const stores: QuorumStore[] = [];
   const engines = Array.from({ length: clients }, (_, i) => {
     const surroundings = { clock, random, weather, commandTimeout };
     const members = masters.map((master) => new SimulatedMember(master, `client${i}`, surroundings));
     const store = new QuorumStore({ members, commandTimeout, logger, clock, random });
     stores.push(store);
-    const events = { observed: false, next() {} };
-    return new LockEngine({ store, clock, random, logger, events, commandTimeout, grantTimeout: 300, localTurns });
+    const sink = { observed: false, next() {} };
+    return new LockEngine(createEngineContext({ store, clock, random, logger, sink, limits }));
   });
   await Promise.all(engines.map((engine) => engine.start()));
 
