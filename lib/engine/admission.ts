@@ -28,7 +28,7 @@ export class Admission {
   }
 
   /**
-   * For commands that need no admission but a reachable store: they would pile up and run when nobody expects them.
+   * Refuses a command while the store is unreachable: it would run later, when the caller has given up.
    * @throws LockStoreError
    */
   assertReachable(): void {

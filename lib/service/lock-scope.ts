@@ -60,7 +60,7 @@ export class LockScope {
   /** Stops the renewal of what `Lock` objects have acquired here and not unlocked. */
   end(): void {
     if (this.taken === undefined || this.ended !== undefined) return;
-    this.ended = `was taken through a Lock object and not unlocked before its ${this.request ? 'request' : 'scope'} ended`;
+    this.ended = `was acquired through a Lock object and not unlocked before its ${this.request ? 'request' : 'scope'} ended`;
     for (const taken of this.taken.values()) taken.end(this.ended);
   }
 
