@@ -3,8 +3,8 @@ import { timed } from '../../support/locks.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);
-/** Short, so that what is given up does not make the tests slow. */
-const commandTimeout = 400;
+/** Short, so that what is given up does not make the tests slow; long enough to connect in on a busy machine. */
+const commandTimeout = 1_000;
 
 describe('five masters', () => {
   it('are all asked, and give back what was held', async () => {
@@ -36,12 +36,11 @@ describe('five masters', () => {
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
     const { value: released, ran } = await timed(() => lock.release());
     expect(released).toBe(true);
-    expect(ran).toBeLessThan(200);
-    const since = performance.now();
-    const second = await next;
-    expect(performance.now() - since).toBeLessThan(200);
-    expect(second.fencingToken).toBeGreaterThan(lock.fencingToken);
-    expect(await second.release()).toBe(true);
+    expect(ran).toBeLessThan(commandTimeout / 2);
+    const { value: second, ran: passing } = await timed(() => next);
+    expect(passing).toBeLessThan(commandTimeout / 2);
+    expect(second!.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await second!.release()).toBe(true);
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 
