@@ -1,12 +1,14 @@
 /** In this variable a process is told which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
-const BELIEF = 'lib/engine/belief.ts';
-const ENGINE = 'lib/engine/lock-engine.ts';
+const LEASE = 'lib/engine/lease-view.ts';
+const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
-const QUEUE = 'lib/engine/local-queue.ts';
-const ROOM = 'lib/engine/waiting-room.ts';
-const SET = 'lib/engine/lock-set.ts';
+const QUEUE = 'lib/engine/acquire-queue.ts';
+const BATCH = 'lib/engine/local-batch.ts';
+const POLL = 'lib/engine/store-poll.ts';
+const WAITER = 'lib/engine/waiter.ts';
+const SET = 'lib/engine/acquire-set.ts';
 const TICKET = 'lib/engine/ticket.ts';
 const QUORUM = 'lib/store/quorum';
 const VALIDITY = 'lib/engine/validity.ts';
@@ -46,7 +48,7 @@ export const MUTATIONS = [
     name: 'push-from-arrival',
     what: 'a pushed grant is believed in from its arrival on',
     file: TICKET,
-    from: 'Math.min(elapsedSince(base.sent, grant.time - base.time), now)',
+    from: 'Math.min(elapsedSince(reference.sent, grant.time - reference.time), now)',
     to: 'now',
   },
   {
@@ -66,35 +68,35 @@ export const MUTATIONS = [
   {
     name: 'yield',
     what: 'a word to yield to a holder is dropped',
-    file: ENGINE,
-    from: 'this.holds.originOf(id)?.endTurns();',
+    file: MESSAGES,
+    from: 'holds.queueOf(id)?.endBatch();',
     to: '',
   },
   {
     name: 'endless-turns',
     what: 'turns are not counted',
-    file: QUEUE,
-    from: 'this.turnsLeft -= 1;',
+    file: BATCH,
+    from: 'this.left -= 1;',
     to: '',
   },
   {
     name: 'endless-time',
     what: 'the time for turns does not end',
-    file: QUEUE,
-    from: 'clock.now() >= this.turnsEnd',
+    file: BATCH,
+    from: 'clock.now() >= this.until',
     to: 'false',
   },
   {
     name: 'known-owner',
     what: 'a lock goes on in turn, although somebody knows its owner',
-    file: QUEUE,
+    file: BATCH,
     from: ' || hold.ownerIsKnown) return false;',
     to: ') return false;',
   },
   {
     name: 'turn-outlives-lease',
     what: 'who has it in turn believes in a lease that has not begun with it',
-    file: BELIEF,
+    file: LEASE,
     from: 'next.end = Math.min(next.end, this.end);',
     to: '',
   },
@@ -102,51 +104,51 @@ export const MUTATIONS = [
     name: 'no-poll',
     what: 'who waits does not ask again',
     file: TICKET,
-    from: 'this.askAt(this.environment.clock.now() + reply.askIn);',
+    from: 'this.poll.askAt(clock.now() + reply.askIn);',
     to: '',
   },
   {
     name: 'no-retry',
     what: 'nor after a question that failed',
-    file: TICKET,
-    from: 'this.askAt(now + RETRY * (1 + random()));',
+    file: POLL,
+    from: 'this.askAt(now + RETRY * (1 + this.context.random()));',
     to: '',
   },
   {
     name: 'no-leave',
     what: 'who gives up does not say so',
     file: TICKET,
-    from: 'environment.leave(terms.key, this.id, unanswered ? 2 * environment.commandTimeout : 0);',
+    from: 'this.parts.releases.leave(this.terms.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);',
     to: '',
   },
   {
     name: 'deaf-ticket',
     what: 'the next local waiter does not ask after a loss',
     file: QUEUE,
-    from: 'this.releasing(hold)?.ask();',
-    to: 'this.releasing(hold);',
+    from: 'void => this.releasing(hold)?.tryAcquireOrEnqueue();',
+    to: 'void => void this.releasing(hold);',
   },
   {
     name: 'extend-before-belief',
     what: 'belief does not shrink when a shorter lease is asked for',
-    file: BELIEF,
+    file: LEASE,
     from: 'this.end = Math.min(this.end, validUntil(sent, lease));',
     to: '',
   },
   {
     name: 'old-answers',
     what: 'answers to questions from before that count',
-    file: BELIEF,
+    file: LEASE,
     // What is believed of an answer to a question from behind the extension would hide it.
     from: `if (number < this.countsFrom) return 'ignored';
-    // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
+    // An extension that is still under way runs behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);`,
     to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
     name: 'belief-never-shrinks',
     what: 'the answer of a server that took over may only raise belief',
-    file: BELIEF,
+    file: LEASE,
     from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
     to: 'this.end = Math.max(this.end, certain);',
   },
@@ -173,16 +175,16 @@ export const MUTATIONS = [
   },
   {
     name: 'kept-deadline',
-    what: 'the end of a wait stays in the agenda',
-    file: ROOM,
-    from: 'this.agenda.cancel(waiter.deadline);\n    return this.holds.add(',
-    to: 'return this.holds.add(',
+    what: 'the end of a wait stays in the timer queue',
+    file: WAITER,
+    from: 'this.context.timers.cancel(this.deadline);',
+    to: '',
   },
   {
     name: 'no-sleep',
     what: 'who has been served keeps the process alive',
-    file: 'lib/engine/waiter.ts',
-    from: 'this.sleep?.();',
+    file: WAITER,
+    from: 'this.letProcessExit?.();',
     to: '',
   },
   {
@@ -196,14 +198,14 @@ export const MUTATIONS = [
     name: 'kept-part',
     what: 'what was taken of several keys is kept when the rest cannot be had',
     file: SET,
-    from: 'environment.release(hold)));',
+    from: 'releases.release(hold)));',
     to: 'Promise.resolve(hold)));',
   },
   {
     name: 'not-at-least',
     what: 'a key is not kept for its holdAtLeast',
-    file: ENGINE,
-    from: 'return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.clock.now()));',
+    file: 'lib/engine/hold-releases.ts',
+    from: 'return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.context.clock.now()));',
     to: 'return 0 * (acquiredAt + terms.holdAtLeast);',
   },
   {
@@ -238,8 +240,8 @@ export const MUTATIONS = [
     name: 'unhandled',
     what: 'what follows a release that fails rejects where nobody hears it',
     file: 'lib/engine/releases.ts',
-    from: 'answer.then(',
-    to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(',
+    from: 'answer.then(\n',
+    to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(\n',
   },
   {
     name: 'minority',

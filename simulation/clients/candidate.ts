@@ -25,13 +25,12 @@ export class Candidate {
     private readonly visitor: Visitor,
     private readonly candidacy: Candidacy,
   ) {
-    const { engine, clock, random, elections } = visitor.process;
+    const { context, clock, elections } = visitor.process;
     this.election = new DefaultLeaderElection(
       {
-        ...{ clock, random, agenda: engine.agenda, logger: SILENT, commandTimeout: TIMES.commandTimeout },
+        context: { ...context, clock, logger: SILENT },
+        elections,
         acquire: (_, { signal }) => this.acquire(signal!),
-        begun: (election) => elections.begun(election),
-        ended: (election) => elections.ended(election),
       },
       KEY,
       {

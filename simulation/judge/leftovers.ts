@@ -19,16 +19,16 @@ function nothingIsStoredOf(server: Server, key: string): void {
 
 /** Nothing is left in an engine that nobody uses any more, before it is closed. */
 export function nothingIsRemembered(process: Process, someForget: boolean): void {
-  const { engine, name } = process;
-  const waiting = Reflect.get(engine, 'waiting') as object;
+  const { engine, context, name } = process;
+  const pending = Reflect.get(engine, 'pending') as object;
   const sizes = {
     acquisitions: process.acquisitions(someForget),
-    holds: engine.holds.all().length,
-    askedAtOnce: engine.askedAtOnce.size,
-    tickets: sizeOf(waiting, 'tickets'),
-    sharedQueues: sizeOf(waiting, 'sharedQueues'),
-    ownQueues: sizeOf(waiting, 'ownQueues'),
-    appointments: (Reflect.get(engine.agenda, 'heap') as unknown[]).length,
+    holds: engine.currentHolds.length,
+    setIds: sizeOf(pending, 'setIds'),
+    tickets: sizeOf(pending, 'tickets'),
+    sharedQueues: sizeOf(pending, 'sharedQueues'),
+    separateQueues: sizeOf(pending, 'separateQueues'),
+    timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;

@@ -101,21 +101,22 @@ export class WaitingRule {
     // Somebody may have had it between two looks.
     if (held.length === 0) lasts(`'${key}' is free behind token ${this.lastToken(key)}`, this.service.free);
     for (const { engine, name } of processes) {
-      const waiting = Reflect.get(engine, 'waiting') as { ticket(id: string): unknown };
+      const { tickets } = Reflect.get(engine, 'pending') as { tickets: { has(id: string): boolean } };
+      const known = Reflect.get(engine, 'holds') as { has(id: string): boolean };
       const isUnknown = ({ id, kept }: StoredHold): boolean =>
-        id.startsWith(`${name}:`) && !kept && engine.holds.get(id) === undefined;
+        id.startsWith(`${name}:`) && !kept && !known.has(id);
       for (const hold of held) {
         if (isUnknown(hold)) lasts(`${name} has '${key}' and does not know (${hold.id})`, this.service.granted);
       }
       for (const server of this.servers.all) {
         const { holds, waiters } = server.inspect(key);
         for (const { id } of waiters) {
-          const hasLeft = id.startsWith(`${name}:`) && waiting.ticket(id) === undefined;
+          const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id);
           if (hasLeft)
             lasts(`${id} has left the queue of '${key}' and stands in it (${server.name})`, this.service.left);
         }
         for (const hold of holds) {
-          const isForgotten = isUnknown(hold) && waiting.ticket(hold.id) === undefined;
+          const isForgotten = isUnknown(hold) && !tickets.has(hold.id);
           if (isForgotten)
             lasts(`${name} has a vote for '${key}' and does not know (${hold.id})`, this.service.granted);
         }

@@ -1,3 +1,4 @@
+import { createEngineContext, type EngineContext } from '../../lib/engine/engine-context.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { Elections } from '../../lib/service/objects/elections.js';
 import type { LockStore } from '../../lib/store/lock-store.js';
@@ -28,6 +29,7 @@ export interface ProcessParts {
 export class Process {
   readonly name: string;
   readonly machine: Machine;
+  readonly context: EngineContext;
   readonly engine: LockEngine;
   readonly store: LockStore;
   /** Those to each server. */
@@ -68,10 +70,11 @@ export class Process {
     this.quorum = servers.isQuorum ? new SimulatedQuorum(quorum) : undefined;
     this.store = this.quorum ?? members[0]!;
     this.callersClock = new MachineClock(machine);
-    this.engine = new LockEngine({
-      ...{ store: this.store, clock: this.clock, random, logger: SILENT, events: UNOBSERVED },
-      ...{ commandTimeout, grantTimeout, localTurns: turns },
+    this.context = createEngineContext({
+      ...{ store: this.store, clock: this.clock, random, logger: SILENT, sink: UNOBSERVED },
+      limits: { commandTimeout, grantTimeout, batch: { size: turns.most, time: turns.time } },
     });
+    this.engine = new LockEngine(this.context);
   }
 
   /** Has `answered` told which lives of the servers have answered a question about a grant. */
