@@ -31,13 +31,13 @@ function namesOf<Role extends string>(roles: readonly Role[], prefix: string, ke
   return names;
 }
 
-/** How a key stands in all names that are made of it. */
+/** The form of a key in all names that contain it. */
 export const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
 
-/** Matches the names of the states of all locks, for SCAN. */
+/** The pattern of the state keys of all locks, for SCAN. */
 export const statePattern = (prefix: string): string => `${prefix}:state:*`;
 
-/** The key whose state has this name; `undefined`: none. */
+/** The key of the lock whose state has this name; `undefined`: the name is none of a state. */
 export function keyOfState(prefix: string, name: string): string | undefined {
   const start = `${prefix}:state:`;
   if (!name.startsWith(start)) return undefined;
@@ -48,18 +48,18 @@ export function keyOfState(prefix: string, name: string): string | undefined {
   );
 }
 
-/** The channel on which a client hears of its grants. */
+/** The channel on which a client receives its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
 
-/** The channel of a client in a Redis Cluster that reaches it wherever it listens. */
+/** The channel on which a client of a Redis Cluster receives messages from every node. */
 export const busChannel = (prefix: string, clientId: string): string => `${prefix}:client:bus:${clientId}`;
 
-/** The channel of a client in the slot of a key; with `''` for the client what stands before its id. */
+/** The channel of a client in the slot of a key; with `''` as the client, the part before its id. */
 export const shardChannel = (prefix: string, key: string, clientId: string): string =>
   `${prefix}:client:{${hashTag(tagged(key))}}:${clientId}`;
 
 /**
- * Checks what stands before every key and channel, and gives it back. No braces: they would choose the slot.
+ * Checks the prefix of every key and channel, and returns it. No braces: they would choose the slot.
  * @throws LockConfigError unless it is 1 to 64 letters, digits, `_`, `-`, `.` and `:`
  */
 export function assertKeyPrefix(prefix: unknown): string {

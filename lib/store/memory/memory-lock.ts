@@ -9,7 +9,7 @@ import type {
   RenewReply,
   StoredLock,
 } from '../lock-store.js';
-import type { ReinstateReply, ReinstateRequest } from '../quorum-member.js';
+import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { Expiring } from './expiring-map.js';
 import { grantWaiters } from './memory-grant-waiters.js';
 import type { MemoryHold } from './memory-holds.js';
@@ -113,6 +113,23 @@ export class MemoryLock implements Expiring {
     this.state.holds.keepAsLongAs(holds);
     grantWaiters(this.state, holds, ended);
     return hold.ends - now;
+  }
+
+  fence({ id, token, batchSize }: FenceRequest): FenceReply {
+    const { key, server } = this;
+    const lastOfAll = token + batchSize - 1;
+    const hold = findHold(this.state.holds.read(server.now).holds, id);
+    const last = server.lastToken(key);
+    if (hold === undefined || hold.kept) {
+      if (last < lastOfAll) server.rememberToken(key, lastOfAll, 0);
+      return { outcome: 'gone' };
+    }
+    const lease = hold.ends - server.now;
+    const isWritten = hold.token === token && last <= lastOfAll;
+    if (last >= token && !isWritten) return { outcome: 'refused', lease, lastToken: last };
+    server.rememberToken(key, lastOfAll, lease);
+    this.state.holds.write({ ...hold, token });
+    return { outcome: 'written', lease };
   }
 
   reinstate({ id, owner, mode, lease, latest, token, batchSize }: ReinstateRequest): ReinstateReply {

@@ -16,6 +16,10 @@ export class AcquisitionRegistry {
     return this.acquisitions.get(id);
   }
 
+  values(): Iterable<Acquisition> {
+    return this.acquisitions.values();
+  }
+
   set(id: string, acquisition: Acquisition, now: number): void {
     if (this.acquisitions.size >= this.sweepAt) this.sweep(now);
     this.acquisitions.set(id, acquisition);

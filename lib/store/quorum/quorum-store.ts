@@ -48,7 +48,7 @@ export class QuorumStore implements LockStore {
   readonly clientId: string;
   readonly keepsPermits = false;
   readonly latches = undefined;
-  private readonly context: QuorumContext;
+  protected readonly context: QuorumContext;
   private readonly membership: Membership;
   private readonly acquisitions = new AcquisitionRegistry();
   private listener: LockStoreListener | undefined;
