@@ -321,8 +321,8 @@ export const BREAKAGES = [
     name: 'throwing-server',
     what: 'the server cannot execute a release',
     file: 'lib/store/memory/memory-lock.ts',
-    from: 'const released = this.holds.delete(id, now);',
-    to: "if (keep >= 0) throw new Error('a script failed');\n    const released = this.holds.delete(id, now);",
+    from: 'const released = stored.delete(id, now);',
+    to: "if (keep >= 0) throw new Error('a script failed');\n    const released = stored.delete(id, now);",
   },
   {
     name: 'throwing-step',

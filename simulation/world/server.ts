@@ -1,12 +1,11 @@
 import type { HoldName, LockStoreListener, StoredHold, StoredLock } from '../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
-import type { MemoryQueue } from '../../lib/store/memory/memory-queue.js';
+import type { MemoryLockState } from '../../lib/store/memory/memory-lock-state.js';
+import { PARKED_READ } from '../../lib/store/protocol.generated.js';
 import { KEYS } from '../schedule/schedule.js';
 import { copyOf } from './copy.js';
 import { type Machine, MachineClock, WALL } from './machine.js';
 
-/** So many parked tickets are looked at when nobody else can be granted; the others have their turn when their clients ask. */
-const PARKED_READ = 3;
 
 /** A message that a server pushes. */
 export type Push = (listener: LockStoreListener) => void;
@@ -169,7 +168,7 @@ export class Server {
   /** Those who wait for a key and whom a script looks at, in turn. Of clients that were away it looks at the first few only. */
   grantable(key: string): string[] {
     const { backend } = this;
-    const queue = backend.withLock(key, (lock) => Reflect.get(lock, 'queue') as MemoryQueue);
+    const queue = backend.withLock(key, (lock) => (Reflect.get(lock, 'state') as MemoryLockState).queue);
     const all = [...queue.read(backend.now), ...queue.readParked(PARKED_READ)];
     return all.filter(({ staleAt }) => staleAt > backend.now).map(({ id }) => id);
   }
