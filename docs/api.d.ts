@@ -691,7 +691,7 @@ export interface Clock {
     now(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
-    stayAwake(): () => void;
+    keepAlive(): () => void;
 }
 
 export interface LockLogger {

@@ -12,14 +12,14 @@ import {
 } from '../../options/option-readers.js';
 import { readReplicas } from '../../options/resolve-acquire-options.js';
 
-/** For how long a latch stays closed when nobody counts it down, in ms. */
+/** For how long a latch stays closed without a count-down, in ms. */
 const LIFETIME = 86_400_000;
 
 const OPTIONS = ['expire', 'replicas'] satisfies Array<keyof LatchOptions>;
 const COUNT_OPTIONS = ['replicas'] satisfies Array<keyof LatchCountOptions>;
 const WAIT_OPTIONS = ['waitTimeout', 'signal'] satisfies Array<keyof LatchWaitOptions>;
 
-/** The count-down latch of a key, over the engine's. */
+/** The default implementation of a count-down latch, on the latches of the engine. */
 export class DefaultCountDownLatch implements CountDownLatch {
   constructor(
     private readonly latches: Latches,

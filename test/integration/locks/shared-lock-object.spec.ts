@@ -91,7 +91,7 @@ describe('a shared Lock object outside of any context', () => {
       expect((await timed(() => second(lock))).error).toBeDefined();
       await handle.verify();
       expect(notRenewed()).toEqual([
-        expect.stringContaining("'a' was taken through a Lock object that overlapping calls share"),
+        expect.stringContaining("'a' was acquired through a Lock object that overlapping calls share"),
       ]);
       await untilFree(service);
       expect(await aborted(handle.signal)).toMatchObject({ code: 'LOCK_LOST' });
@@ -281,7 +281,7 @@ describe('a shared Lock object in scopes', () => {
     const handle = await service.run('scope', () => lock.lock());
     expect(handle.isHeld).toBe(true);
     expect(notRenewed()).toEqual([
-      expect.stringContaining("'a' was taken through a Lock object and not unlocked before its scope ended"),
+      expect.stringContaining("'a' was acquired through a Lock object and not unlocked before its scope ended"),
     ]);
     await untilFree(service);
     await service.run('scope', () => careless(lock, () => lock.lock()));
