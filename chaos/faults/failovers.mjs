@@ -60,7 +60,7 @@ export const failoversBy = (force) => [
     heal: (pair) => pair.resume(),
   }),
   failover({
-    name: 'replication cut, then failover',
+    name: 'replication cut before a failover',
     breaks: LOST,
     plan: planned(100, 700),
     strike: (pair) => pair.cutReplication(),
