@@ -18,7 +18,9 @@ const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1
 const failover = ({ strike, force, heal, ...kind }) => ({
   strikes: 'server',
   async ready({ topology, servers }, { server }) {
-    await topology.untilWhole();
+    await topology.untilWhole().catch(async (error) => {
+      throw new Error(`${error.message}: ${await topology.state()}`);
+    });
     await servers[server].recognise();
   },
   ...kind,

@@ -15,12 +15,12 @@ const OUT_OF_SIGHT = ['client suspended', 'subscribers mute', 'subscribers deaf'
 );
 
 it.each<[string, number, string[] | undefined]>([
-  ['single', 306, undefined],
+  ['single', 317, undefined],
   ['single', 307, OUT_OF_SIGHT],
-  ['redlock', 351, undefined],
+  ['redlock', 358, undefined],
   ['redlock-5', 352, [...AMONG_MASTERS, ...OUT_OF_SIGHT]],
-  ['sentinel', 545, undefined],
-  ['cluster', 868, undefined],
+  ['sentinel', 555, undefined],
+  ['cluster', 869, undefined],
 ])(
   'a short chaos run on %s (seed %d) ends without a violation',
   async (topology, seed, only) => {
