@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { OPERATOR } from '../topologies/networks.mjs';
 
 const target = ({ random, keys, servers }) => ({ server: random.between(0, servers - 1), key: random.among(keys) });
@@ -20,15 +19,13 @@ export async function patiently(call) {
 
 /** What a server answers when it was told to end holds: how many that were, how many heard of it, where to go on. */
 const isForced = (chunk) => /^\*3\r\n:\d+\r\n:\d+\r\n:-?\d+\r\n/m.test(chunk.toString('latin1'));
-/** ms: with a key that nobody holds nothing is sent that could be sent again. */
-const SENT = 500;
-
 /** The answer to a force release is lost. So the client sends it again when its connection is cut: others hold the key by then. */
 async function forceReleaseTwice({ topology, operator }, { key }) {
   const proxies = topology.networkOf(OPERATOR).flat();
   const lost = Promise.race(proxies.map((proxy) => proxy.loseReply(isForced)));
   const done = patiently(operator.call('forceReleaseFar', key));
-  await Promise.race([lost, done, sleep(SENT)]);
+  // With a key that nobody holds nothing is sent that could be sent again.
+  await Promise.race([lost, done]);
   return async () => {
     await Promise.all(proxies.map((proxy) => proxy.heal()));
     await done;

@@ -412,6 +412,16 @@ describe('latches', () => {
     return story;
   }
 
+  it.each([
+    ['has ended before the latch was set', 990, ['latches']],
+    ['was under way when the latch was set', 1_050, []],
+  ])('a call that %s counts down what was set if it can have', (_, end, rules) => {
+    const story = latch(1);
+    story.event(950, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
+    story.event(end, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 1 });
+    expect(broken(story)).toEqual(rules);
+  });
+
   const lost = (story: ChaosStory, begin: number): ChaosStory => {
     story.fault('all deleted', { begin, breaks: 'data deleted' });
     return story;

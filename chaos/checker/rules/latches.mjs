@@ -43,8 +43,9 @@ export function latches(model) {
 const lastSetBefore = (all, at) =>
   all.filter(({ what, outcome, end }) => what === 'set' && outcome === true && end <= at).at(-1);
 
+/** A call that was under way when the latch was set may have counted down the new one. */
 const countsBetween = (all, from, to) =>
-  all.filter(({ what, begin }) => what === 'count' && begin >= from && begin <= to).length;
+  all.filter(({ what, begin, end = Infinity }) => what === 'count' && end > from && begin <= to).length;
 
 /** For how long its process did not run while it waited. */
 const stalledFrom = ({ client, begin, end }, { stall }) =>
