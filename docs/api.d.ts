@@ -85,10 +85,9 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[]> ext
 
 export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'> {
+export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
     key: LockKey<Args>;
     onContended?: OnContended;
-    onLost?: OnLost;
     condition?: (...args: Args) => boolean;
     connection?: string;
 }
@@ -234,7 +233,7 @@ export interface Lock {
     remainTimeToLive(): Promise<number>;
 }
 
-export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
+export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 export interface LockObjectOptions {
     owner?: string;
@@ -257,7 +256,7 @@ export interface Semaphore {
     setPermits(permits: number): Promise<void>;
 }
 
-export type SemaphoreCallOptions = Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'>;
+export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 
 export interface SemaphoreOptions {
     permits: number;
@@ -306,12 +305,10 @@ export interface LeaderElection extends AsyncDisposable {
     onDeposed(listener: DeposedListener): () => void;
 }
 
-export interface LeaderElectionOptions {
+export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
     finishTimeout?: Duration;
-    replicas?: ReplicaOptions;
-    pattern?: string;
 }
 
 export interface LockHealth {

@@ -1,22 +1,12 @@
 import { refuseHoles } from '../options/own-options.js';
-import { refuseUrls } from '../common/refuse-urls.js';
-import type { RunOptions } from '../options/acquire-options.js';
+import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
-import { readPattern, readReplicas, readType } from '../options/resolve-acquire-options.js';
-import {
-  readChoice,
-  readCount,
-  readDuration,
-  readExpire,
-  readFlag,
-  readTimes,
-  readWaitTimeout,
-  refuseUnknownOptions,
-} from '../options/option-readers.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
+import { optionNames, readOptions } from '../options/option-table.js';
+import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
-import type { OnContended } from '../options/acquire-options.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /** The method that is to be locked. */
@@ -48,23 +38,6 @@ export interface LockDeclaration {
   applies(call: LockedCall): boolean;
 }
 
-const LOCK_OPTIONS = [
-  'key',
-  'expire',
-  'maxRenewTimes',
-  'waitTimeout',
-  'holdAtLeast',
-  'type',
-  'permits',
-  'fair',
-  'replicas',
-  'pattern',
-  'onContended',
-  'onLost',
-  'condition',
-  'connection',
-] satisfies Array<keyof LockMethodOptions>;
-
 /**
  * @param moreOptions names of options that the decorator reads itself
  * @throws LockConfigError for an option, LockKeyError for a template that cannot be used: the application does not start
@@ -75,71 +48,31 @@ export function declareLock(
   moreOptions: readonly string[] = [],
 ): LockDeclaration {
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
-  refuseUnknownOptions(label, written, [...LOCK_OPTIONS, ...moreOptions]);
-  const { onContended, onLost, condition, connection = DEFAULT_INSTANCE } = written;
-  if (onContended !== undefined) readChoice(`${label}: onContended`, onContended, ['throw', 'skip']);
-  if (onLost !== undefined) readChoice(`${label}: onLost`, onLost, ['throw', 'ignore']);
-  if (condition !== undefined && typeof condition !== 'function') {
-    throw new LockConfigError(`${label}: condition must be a function of the arguments that returns true to lock.`);
-  }
-  if (typeof connection !== 'string' || connection === '') {
-    throw new LockConfigError(`${label}: connection must be the name of a RedisLockModule, such as 'jobs'.`);
-  }
-  refuseUrls(`${label}: connection`, connection);
+  refuseUnknownOptions(label, written, [...optionNames('decorator'), ...moreOptions]);
+  const read = readOptions('decorator', written, `${label}: `);
+  refuseContradictions(read, read.expire ?? 0, `${label}: `);
+  const { key: _, condition, connection = DEFAULT_INSTANCE, onContended, ...options } = read;
   const keyOf = compileKey(label, site, written.key);
+  const { key, waitTimeout, pattern = patternOf(key) } = written;
   return {
     site: label,
     connection,
     onContended,
     options: Object.freeze({
       __proto__: null,
-      ...readTimings(label, written),
-      ...readKind(label, written),
-      ...readLabel(label, written),
-      ...(onLost === undefined ? {} : { onLost }),
+      ...options,
+      // As it was written: a number may be a mistake for seconds, a text with a unit is none.
+      ...(waitTimeout === undefined ? {} : { waitTimeout }),
+      ...(pattern === undefined ? {} : { pattern }),
     }),
     keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
 }
 
-function readTimings(label: string, written: LockMethodOptions): LockDeclaration['options'] {
-  const timings: LockDeclaration['options'] = {};
-  const { expire, maxRenewTimes, waitTimeout, holdAtLeast } = written;
-  if (expire !== undefined) timings.expire = readExpire(`${label}: expire`, expire);
-  if (maxRenewTimes !== undefined) timings.maxRenewTimes = readTimes(`${label}: maxRenewTimes`, maxRenewTimes);
-  if (waitTimeout !== undefined) {
-    readWaitTimeout(`${label}: waitTimeout`, waitTimeout);
-    // As it was written: a number may be meant otherwise than a text with a unit.
-    timings.waitTimeout = waitTimeout;
-  }
-  if (holdAtLeast !== undefined) timings.holdAtLeast = readDuration(`${label}: holdAtLeast`, holdAtLeast);
-  if (timings.expire && Number(timings.holdAtLeast) > Number(timings.expire)) {
-    throw new LockConfigError(
-      `${label}: holdAtLeast is longer than expire: make expire at least as long, or leave it out.`,
-    );
-  }
-  return timings;
-}
-
-/** What stands for the keys in metrics: their templates, unless it is told otherwise. */
-function readLabel(label: string, { key, pattern }: LockMethodOptions): LockDeclaration['options'] {
-  if (pattern !== undefined) return { pattern: readPattern(`${label}: pattern`, pattern) };
-  return typeof key === 'function' ? {} : { pattern: [key].flat().join(', ') };
-}
-
-/** In which way the method is locked. */
-function readKind(label: string, { type, permits, fair, replicas }: LockMethodOptions): LockDeclaration['options'] {
-  const kind: LockDeclaration['options'] = {};
-  if (type !== undefined) kind.type = readType(`${label}: type`, type);
-  if (permits !== undefined) kind.permits = readCount(`${label}: permits`, permits, 1);
-  if (type !== undefined && permits !== undefined) {
-    throw new LockConfigError(`${label}: type and permits do not go together: leave one of them out.`);
-  }
-  if (fair !== undefined) kind.fair = readFlag(`${label}: fair`, fair);
-  if (replicas !== undefined) kind.replicas = readReplicas(`${label}: replicas`, replicas);
-  return kind;
-}
+/** What stands for the keys in metrics unless `pattern` says otherwise: their templates. */
+const patternOf = (key: LockMethodOptions['key']): string | undefined =>
+  typeof key === 'function' ? undefined : [key].flat().join(', ');
 
 function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): LockDeclaration['keyOf'] {
   if (typeof key === 'function') {

@@ -1,4 +1,5 @@
-import type { AcquireOptions, OnContended, OnLost } from '../options/acquire-options.js';
+import type { OnContended, RunOptions } from '../options/acquire-options.js';
+import type { OptionIn } from '../options/option-table.js';
 
 /**
  * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), or a function of the method's
@@ -9,15 +10,13 @@ export type LockKey<Args extends readonly any[] = any[]> =
 
 /** What `@DistributedLock` and `@UseLock` have in common. */
 export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<
-  AcquireOptions,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'
+  RunOptions,
+  OptionIn<'decorator'> & keyof RunOptions
 > {
   /** What to lock: a template over the arguments, or a function of them. */
   key: LockKey<Args>;
   /** What happens when others hold the lock. Default `'throw'`. */
   onContended?: OnContended;
-  /** What happens when the lock is lost while the method runs. Default `'throw'`. */
-  onLost?: OnLost;
   /** Whether to lock at all, by the arguments. One that throws makes the call fail: nothing runs unlocked by accident. */
   condition?: (...args: Args) => boolean;
   /** The name of the `RedisLockModule` instance. */

@@ -9,7 +9,7 @@ import type { ReplicaTerms } from '../engine/hold.js';
 import type { OnContended, OnLost, ReplicaOptions } from '../options/acquire-options.js';
 import { doubtsAbout } from '../options/option-doubts.js';
 import { refuseUnreadable } from '../options/own-options.js';
-import { readReplicas } from '../options/resolve-acquire-options.js';
+import { readReplicas } from '../options/lock-option-readers.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
 import {

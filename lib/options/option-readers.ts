@@ -72,12 +72,6 @@ export function readCount(label: string, written: unknown, least: number): numbe
   throw new LockConfigError(`${label} is ${show(written)}; write a whole number of at least ${least}.`);
 }
 
-/** What ends a wait, if there is something. */
-export function readSignal(written: unknown): AbortSignal | undefined {
-  if (written === undefined || written instanceof AbortSignal) return written;
-  throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
-}
-
 /** Some of the words that there are. */
 export function readWords<T extends string>(label: string, written: unknown, known: readonly T[]): readonly T[] {
   if (!Array.isArray(written))
@@ -121,8 +115,8 @@ export function refuseWithoutMethods(label: string, given: unknown, methods: rea
 }
 
 /** A function of the user's. */
-export function readListener<T>(label: string, written: T): T {
-  if (typeof written === 'function') return written;
+export function readListener(label: string, written: unknown): (...args: any[]) => unknown {
+  if (typeof written === 'function') return written as (...args: any[]) => unknown;
   throw new LockConfigError(`${label} is ${show(written)}; write a function.`);
 }
 

@@ -11,14 +11,10 @@ import { HeldLocks } from './handles/held-locks.js';
 import { findInScope } from './lock-scope.js';
 import { Doubts } from '../options/option-doubts.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
+import { optionNames } from '../options/option-table.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { OwnerHandles } from './handles/owner-handles.js';
-import {
-  ACQUIRE_OPTIONS,
-  resolveAcquireOptions,
-  type AcquireDefaults,
-  type AcquireTerms,
-} from '../options/resolve-acquire-options.js';
+import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from '../options/resolve-acquire-options.js';
 
 /** Where a call gives none. */
 export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);
@@ -55,7 +51,7 @@ export class Acquirer {
    * @throws LockConfigError
    */
   check(label: string, options: AcquireOptions | RunOptions): void {
-    if (!this.resolved.has(options as AcquireOptions)) refuseUnknownOptions(label, options, ACQUIRE_OPTIONS);
+    if (!this.resolved.has(options as AcquireOptions)) refuseUnknownOptions(label, options, optionNames('acquire'));
   }
 
   /**

@@ -22,10 +22,12 @@ import { DefaultLock, type LockObjectService, type LockObjectTerms } from './obj
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys, refuseWithoutPermits } from './acquirer.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
-import { readOwner, readPattern, type AcquireDefaults } from '../options/resolve-acquire-options.js';
+import { optionNames, readOptions } from '../options/option-table.js';
+import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
-import { readChoice, readCount, refuseUnknownOptions } from '../options/option-readers.js';
+import { readPermits } from '../options/lock-option-readers.js';
+import { readChoice, refuseUnknownOptions } from '../options/option-readers.js';
 
 /** What applies where a call or a decorator does not say otherwise. */
 export interface LockServiceDefaults extends AcquireDefaults {
@@ -142,7 +144,7 @@ export class LockService {
    * count them (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
-    refuseUnknownOptions('getSemaphore', options, ['permits', 'pattern']);
+    refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
       acquire: (name, terms, units) => this.taker.takeGuarded(name, terms, units),
@@ -151,11 +153,8 @@ export class LockService {
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
     };
-    const terms = {
-      permits: readCount('permits', options.permits, 1),
-      pattern: readPattern('pattern', options.pattern),
-    };
-    return new DefaultSemaphore(service, assertKey(key), terms);
+    const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
+    return new DefaultSemaphore(service, assertKey(key), { permits, pattern });
   }
 
   /**
@@ -297,7 +296,7 @@ export class LockService {
     { type, fair }: Pick<LockObjectTerms, 'type' | 'fair'>,
     options: LockObjectOptions,
   ): Lock {
-    refuseUnknownOptions(label, options, ['owner', 'pattern']);
+    refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.taker.takeGuarded(names, terms),
       tryAcquire: (names, terms) => nullOnTimeout(this.taker.takeGuarded(names, terms)),
@@ -306,7 +305,7 @@ export class LockService {
       inScope: (names, held) => this.taker.inScope(names, held),
       ofOwner: (names, owner) => this.taker.owners.of(names, owner),
     };
-    const [owner, pattern] = [readOwner(options.owner), readPattern('pattern', options.pattern)];
+    const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, type, fair, owner, pattern });
   }
 }

@@ -10,12 +10,8 @@ import type { AcquireOptions } from '../../options/acquire-options.js';
 import { HeldLock } from '../handles/held-lock.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import { readDuration, readListener, refuseUnknownOptions } from '../../options/option-readers.js';
-import { readPattern, readReplicas } from '../../options/resolve-acquire-options.js';
-
-const OPTIONS = ['onElected', 'onDeposed', 'finishTimeout', 'replicas', 'pattern'] satisfies Array<
-  keyof LeaderElectionOptions
->;
+import { readListener, refuseUnknownOptions } from '../../options/option-readers.js';
+import { optionNames, readOptions } from '../../options/option-table.js';
 
 /** After a failure a candidate tries again after about so many ms, and later the more often that happened. */
 const FIRST_RETRY = 250;
@@ -76,6 +72,8 @@ export class DefaultLeaderElection implements LeaderElection {
   /** The latest term whose listeners may still be running. */
   private unfinished: Term | undefined;
   private readonly finishTimeout: number;
+  /** What the candidate asks for with each acquisition. */
+  private readonly asked: AcquireOptions;
   /** How often the store has failed in a row. */
   private failures = 0;
 
@@ -83,14 +81,12 @@ export class DefaultLeaderElection implements LeaderElection {
   constructor(
     private readonly environment: ElectionEnvironment,
     readonly key: string,
-    private readonly options: LeaderElectionOptions,
+    options: LeaderElectionOptions,
   ) {
-    refuseUnknownOptions('getLeaderElection', options, OPTIONS);
-    if (options.replicas !== undefined) readReplicas('replicas', options.replicas);
-    readPattern('pattern', options.pattern);
-    const { finishTimeout = FINISH } = options;
-    this.finishTimeout = finishTimeout === Infinity ? Infinity : readDuration('finishTimeout', finishTimeout);
-    const { onElected, onDeposed } = options;
+    refuseUnknownOptions('getLeaderElection', options, optionNames('election'));
+    const { onElected, onDeposed, finishTimeout = FINISH, ...asked } = readOptions('election', options);
+    this.finishTimeout = finishTimeout;
+    this.asked = asked;
     if (onElected !== undefined) this.onElected(onElected);
     if (onDeposed !== undefined) this.onDeposed(onDeposed);
   }
@@ -141,11 +137,11 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   onElected(listener: ElectedListener): () => void {
-    return addTo(this.electedListeners, readListener('onElected', listener));
+    return addTo(this.electedListeners, readListener('onElected', listener) as ElectedListener);
   }
 
   onDeposed(listener: DeposedListener): () => void {
-    return addTo(this.deposedListeners, readListener('onDeposed', listener));
+    return addTo(this.deposedListeners, readListener('onDeposed', listener) as DeposedListener);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -199,7 +195,6 @@ export class DefaultLeaderElection implements LeaderElection {
   /** Waits for the lock; `undefined`: not this time. */
   private async campaign(stopped: AbortSignal): Promise<LockHandle | undefined> {
     const { environment, key } = this;
-    const { replicas, pattern } = this.options;
     const since = environment.clock.now();
     try {
       const handle = await environment.acquire(key, {
@@ -208,8 +203,7 @@ export class DefaultLeaderElection implements LeaderElection {
         waitTimeout: Infinity,
         reentrant: false,
         signal: stopped,
-        ...(replicas && { replicas }),
-        pattern,
+        ...this.asked,
       });
       this.failures = 0;
       return handle;

@@ -1,6 +1,7 @@
 import type { Duration } from '../../common/duration.js';
 import type { LockLostError } from '../../errors/index.js';
-import type { ReplicaOptions } from '../../options/acquire-options.js';
+import type { AcquireOptions } from '../../options/acquire-options.js';
+import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /**
@@ -17,7 +18,7 @@ export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unkno
 export type DeposedListener = (error: LockLostError | undefined) => unknown;
 
 /** How a candidate stands. */
-export interface LeaderElectionOptions {
+export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
   onElected?: ElectedListener;
   onDeposed?: DeposedListener;
   /**
@@ -27,10 +28,6 @@ export interface LeaderElectionOptions {
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
   finishTimeout?: Duration;
-  /** Believe in the election only once replicas have it. Default: the module's `defaults`, else not. */
-  replicas?: ReplicaOptions;
-  /** What stands for the key in metrics, such as `'mailer:*'`, the same text for all keys of one kind. Default: nothing. */
-  pattern?: string;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Duration } from '../../common/duration.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
+import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /** Whose lock a `Lock` object is, and under what it is seen. */
@@ -14,7 +15,7 @@ export interface LockObjectOptions {
 }
 
 /** How one call through a `Lock` object acquires; what the object itself says of it cannot be given anew. */
-export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
+export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 /** The two locks of one key: many may read at a time, or one may write. */
 export interface ReadWriteLock {

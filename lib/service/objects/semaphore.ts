@@ -1,5 +1,6 @@
 import type { Duration } from '../../common/duration.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
+import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /** What a semaphore is made with. */
@@ -11,10 +12,7 @@ export interface SemaphoreOptions {
 }
 
 /** How permits are acquired. */
-export type SemaphoreCallOptions = Pick<
-  AcquireOptions,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'
->;
+export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 
 /**
  * At most so many at a time, on all machines. Permits are leases, renewed while they are held, so those of a dead process
