@@ -2,7 +2,8 @@ import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/com
 import { LockConfigError } from '../errors/index.js';
 import { refuseUnreadable } from '../options/own-options.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
-import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
+import { MODULE_OPTION_NAMES } from './redis-lock.option-table.js';
+import type { RedisLockModuleOptions } from './redis-lock.options.js';
 
 /** A class that makes the options of `forRootAsync`. */
 export interface RedisLockOptionsFactory {
@@ -44,7 +45,8 @@ export function refuseUnknownAsyncOptions(written: unknown): void {
 function refuseEarlyOptions(written: unknown): void {
   if (typeof written === 'object' && written !== null) {
     const early = Object.keys(written).find(
-      (name) => (MODULE_OPTIONS as string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
+      (name) =>
+        (MODULE_OPTION_NAMES as readonly string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
     );
     if (early !== undefined) {
       throw new LockConfigError(

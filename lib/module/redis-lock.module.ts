@@ -13,14 +13,8 @@ import {
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
-import {
-  MODULE_OPTIONS,
-  readInstanceName,
-  readIsGlobal,
-  resolveModuleOptions,
-  type RedisLockRootOptions,
-  type ResolvedModuleOptions,
-} from './redis-lock.options.js';
+import { MODULE_OPTION_NAMES, readInstanceName, readIsGlobal } from './redis-lock.option-table.js';
+import { resolveModuleOptions, type RedisLockRootOptions, type ResolvedModuleOptions } from './redis-lock.options.js';
 import { LockRegistry } from './redis-lock.registry.js';
 import {
   DEFAULT_INSTANCE,
@@ -158,7 +152,7 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
-  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
+  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTION_NAMES);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(

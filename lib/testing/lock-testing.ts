@@ -9,7 +9,8 @@ import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
 import { readChoice, refuseUnknownOptions } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
+import { MODULE_OPTION_NAMES } from '../module/redis-lock.option-table.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';
 import { MemoryStore } from '../store/memory/memory-store.js';
@@ -33,7 +34,7 @@ export interface OverridesProviders {
 
 /** The names of all options. */
 export const TESTING_OPTIONS: readonly string[] = [
-  ...MODULE_OPTIONS.filter((name) => name !== 'store' && name !== 'isGlobal'),
+  ...MODULE_OPTION_NAMES.filter((name) => name !== 'store' && name !== 'isGlobal'),
   'clock',
 ];
 

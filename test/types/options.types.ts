@@ -11,10 +11,12 @@ import type {
   LockDefaults,
   LockMethodOptions,
   LockObjectOptions,
+  RedisLockRootOptions,
   RunOptions,
   SemaphoreCallOptions,
   SemaphoreOptions,
 } from 'nestjs-redis-locks';
+import type { ModuleOption } from '../../lib/module/redis-lock.option-table.js';
 import type { OptionIn } from '../../lib/options/option-table.js';
 
 /** Names on one side only; `never` is what compiles. */
@@ -25,6 +27,7 @@ const same = <_Difference extends never>(): void => {};
 same<Different<keyof AcquireOptions, OptionIn<'acquire'>>>();
 same<Different<keyof RunOptions, OptionIn<'acquire'>>>();
 same<Different<keyof LockDefaults, OptionIn<'defaults'>>>();
+same<Different<keyof RedisLockRootOptions, ModuleOption>>();
 same<Different<keyof LockMethodOptions, OptionIn<'decorator'>>>();
 same<Different<keyof LockCallOptions, OptionIn<'lock'>>>();
 same<Different<keyof SemaphoreCallOptions, OptionIn<'semaphore'>>>();
