@@ -5,24 +5,9 @@ export declare class RedisLockModule {
     static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule;
 }
 
-export interface LockDefaults {
-    expire?: Duration;
-    maxRenewTimes?: number;
-    waitTimeout?: Duration;
-    replicas?: ReplicaOptions;
+export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
     onContended?: OnContended;
     onLost?: OnLost;
-}
-
-export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
-
-export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
-
-export interface LockStoreParts {
-    readonly clock: Clock;
-    readonly logger: LockLogger;
-    readonly keyPrefix: string;
-    readonly commandTimeout: number;
 }
 
 export interface RedisLockModuleOptions {
@@ -43,7 +28,18 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
     isGlobal?: boolean;
 }
 
-export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
+
+export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+
+export interface LockStoreParts {
+    readonly clock: Clock;
+    readonly logger: LockLogger;
+    readonly keyPrefix: string;
+    readonly commandTimeout: number;
+}
+
+export interface RedisLockModuleAsyncOptions {
     name?: string;
     isGlobal?: boolean;
     inject?: Array<InjectionToken | {
@@ -53,6 +49,7 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
     useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
     useClass?: Type<RedisLockOptionsFactory>;
     useExisting?: InjectionToken<RedisLockOptionsFactory>;
+    imports?: NonNullable<ModuleMetadata['imports']>;
     extraProviders?: Provider[];
 }
 

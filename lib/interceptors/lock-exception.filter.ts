@@ -13,9 +13,15 @@ import { readCount, readErrorStatus, refuseUnknownOptions } from '../options/opt
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
-  /** The status when others held the lock for the whole wait, such as 409; that of an HTTP error. Default 423 (Locked). */
+  /**
+   * The HTTP status if others held the lock for the whole wait, such as 423 (Locked) or 409: a whole number from 400 to 599.
+   * @defaultValue 423
+   */
   timeoutStatus?: number;
-  /** After how many seconds the client is told to try again, a whole number. Default 1. */
+  /**
+   * After how many seconds the client should try again: a whole number, sent as `Retry-After`.
+   * @defaultValue 1
+   */
   retryAfter?: number;
 }
 

@@ -11,17 +11,28 @@ export interface RedisLockOptionsFactory {
 }
 
 /** The options of `RedisLockModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
-export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** The instance's name; it has to be known before the options are made. */
+export interface RedisLockModuleAsyncOptions {
+  /**
+   * The name of the instance. It must be known before the options are made.
+   * @defaultValue 'default'
+   */
   name?: string;
-  /** Whether every module can inject the service without importing this one. Default `true`. */
+  /**
+   * Whether every module can inject the service without importing this one.
+   * @defaultValue true
+   */
   isGlobal?: boolean;
+  /** The providers that `useFactory` is called with. */
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** Called with what `inject` names. */
+  /** A function of what `inject` names that returns the options of the module, or a promise of them. */
   useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+  /** A class with `createRedisLockOptions()`; the module makes an instance of it. */
   useClass?: Type<RedisLockOptionsFactory>;
+  /** A provider that has `createRedisLockOptions()`. */
   useExisting?: InjectionToken<RedisLockOptionsFactory>;
-  /** Providers that the factory needs and nobody else. */
+  /** Modules whose providers the factory needs. */
+  imports?: NonNullable<ModuleMetadata['imports']>;
+  /** Further providers, which only the factory needs. */
   extraProviders?: Provider[];
 }
 

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { merge, type Subscription } from 'rxjs';
 import { systemClock } from '../common/clock.js';
+import type { Duration } from '../common/duration.js';
 import { declaredConnections } from '../decorators/method-lock-metadata.js';
 import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
@@ -23,8 +24,16 @@ import { RecordingEngine } from './recording-engine.js';
  * `shutdownTimeout` is 0 unless it is given.
  */
 export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
-  /** `'system'` (default): time passes. `'manual'`: it passes when the test calls `clock.advance(ms)`. */
+  /**
+   * `'system'`: time passes. `'manual'`: time passes when the test calls `clock.advance(ms)`.
+   * @defaultValue 'system'
+   */
   clock?: 'system' | 'manual';
+  /**
+   * How long the end of the test waits for the holders of locks to finish.
+   * @defaultValue 0
+   */
+  shutdownTimeout?: Duration;
 }
 
 /** What Nest's `TestingModuleBuilder` has for those who put one provider in the place of another. */

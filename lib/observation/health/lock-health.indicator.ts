@@ -6,15 +6,19 @@ import type { LockHealth } from '../../service/lock-health.js';
 import { readDuration, refuseUnknownOptions } from '../../options/option-readers.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
 
-/** How `LockHealthIndicator.check` looks, and what it takes for ill. */
+/** The options of `LockHealthIndicator.check`. */
 export interface LockHealthCheckOptions {
-  /** The name of the module instance. Default: the one without a name. */
+  /** `check` only: the name of the module instance; without it, the instance that has no name. */
   instance?: string;
-  /** How long Redis may take to answer, in milliseconds or `'1s'`. Default: the module's `commandTimeout` (5 s). */
+  /**
+   * How long Redis may take to answer, in milliseconds or `'1s'`.
+   * @defaultValue the module's `commandTimeout`
+   */
   timeout?: Duration;
   /**
-   * By how much a renewal may be late, in milliseconds or `'5s'`. Default: a third of the module's `lockWatchdogTimeout`
-   * (10 s), half of the time until a lease that is not renewed ends.
+   * `check` only: by how much a renewal may be late, in milliseconds or `'5s'`. The default is half of the time from the
+   * moment a renewal is due until the lease ends.
+   * @defaultValue a third of the module's `lockWatchdogTimeout`
    */
   maxWatchdogLag?: Duration;
 }

@@ -18,7 +18,10 @@ export interface LockSpan {
 
 /** The options of `openTelemetrySpans`. */
 export interface LockSpanOptions {
-  /** Whether spans carry the keys as they are (`lock.keys`). Default `true`; say `false` where keys are personal data. */
+  /**
+   * Whether spans carry the keys (`lock.keys`). Write `false` if keys contain personal data.
+   * @defaultValue true
+   */
   keys?: boolean;
 }
 

@@ -29,9 +29,15 @@ export type PrometheusLabels = Record<string, string>;
 
 /** The options of `prometheusMetrics`. */
 export interface PrometheusOptions {
-  /** Default: the client's own `register`. */
+  /**
+   * Where the Prometheus metrics are registered.
+   * @defaultValue the client's own `register`
+   */
   registry?: PrometheusRegistry;
-  /** Bounds of the buckets of durations, in seconds. Default: 17 from 1 ms to 30 min. */
+  /**
+   * Upper bounds of the duration buckets, in seconds.
+   * @defaultValue 17 bounds from 1 ms to 30 min
+   */
   buckets?: readonly number[];
 }
 

@@ -11,7 +11,10 @@ export interface StructuredLogger {
 
 /** The options of `structuredLogs`. */
 export interface StructuredLogOptions {
-  /** Of which events there is a line. Default: of all. */
+  /**
+   * The events that are logged.
+   * @defaultValue all
+   */
   types?: ReadonlyArray<LockEvent['type']>;
 }
 

@@ -17,14 +17,20 @@ export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unkno
  */
 export type DeposedListener = (error: LockLostError | undefined) => unknown;
 
-/** How a candidate stands. */
+/** How a candidate takes part in an election. */
 export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
+  /** Called with the handle and a signal that aborts at the end of the term. It may take as long as the term. */
   onElected?: ElectedListener;
+  /**
+   * Called at the end of each term: with the error if the lock was lost, otherwise with `undefined`. A leader that resigns or
+   * stops waits for it, at most 5 s.
+   */
   onDeposed?: DeposedListener;
   /**
    * How long after the end of a term the candidate waits for `onElected` and `onDeposed` of that term to finish before
    * it stands again. Then it stands with a warning, and two terms may overlap in this process. `0` does not wait;
-   * `Infinity` waits without limit. Default: 30 s.
+   * `Infinity` waits without limit.
+   * @defaultValue 30 s
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
   finishTimeout?: Duration;

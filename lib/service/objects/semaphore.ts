@@ -5,9 +5,13 @@ import type { LockHandle } from '../handles/lock-handle.js';
 
 /** What a semaphore is made with. */
 export interface SemaphoreOptions {
-  /** How many permits there are; at least 1. */
+  /**
+   * How many permits there are, at least 1; write the same number everywhere. A number that `setPermits` has set takes
+   * precedence. A call that asks for more permits than there are fails with `LockConfigError`, also if their number is lowered
+   * while it waits.
+   */
   permits: number;
-  /** What stands for the key in metrics, such as `'imports:*'`, the same text for all keys of one kind. Default: nothing. */
+  /** What stands for the key in metrics, such as `'imports:*'`: the same text for all keys of one kind. */
   pattern?: string;
 }
 
@@ -56,6 +60,9 @@ export interface Semaphore {
 
 /** How `Semaphore.run` acquires. */
 export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'>, Pick<RunOptions, 'onLost'> {
-  /** How many permits; default 1. */
+  /**
+   * How many permits `run` takes. `acquire(permits, options)` takes the number first.
+   * @defaultValue 1
+   */
   units?: number;
 }
