@@ -169,6 +169,7 @@ export declare function getLockServiceToken(name?: string): symbol;
 
 export interface AcquireOptions {
     expire?: Duration;
+    lockWatchdogTimeout?: Duration;
     maxRenewTimes?: number;
     waitTimeout?: Duration;
     signal?: AbortSignal;

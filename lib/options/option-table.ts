@@ -28,6 +28,7 @@ const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, lock: r
 export const OPTIONS = {
   key: { decorator: asWritten },
   expire: { defaults: readExpire, ...inCalls(readExpire), trySetCount: readLease },
+  lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
   maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
   signal: { acquire: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },

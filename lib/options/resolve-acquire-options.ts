@@ -29,7 +29,7 @@ export function resolveAcquireOptions(
 ): AcquireTerms {
   refuseUnknownOptions('acquire', written, optionNames('acquire'));
   const options = readOptions('acquire', written);
-  const expire = options.expire ?? defaults.expire;
+  const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
   refuseContradictions(options, expire);
   return {
     owner: options.owner,
@@ -37,7 +37,7 @@ export function resolveAcquireOptions(
     mode: modeOf(options, units),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
-    lease: expire > 0 ? expire : defaults.lockWatchdogTimeout,
+    lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
     holdAtLeast: options.holdAtLeast ?? 0,
@@ -52,10 +52,22 @@ export function resolveAcquireOptions(
  * @throws LockConfigError
  */
 export function refuseContradictions(
-  { holdAtLeast = 0, type, permits }: Pick<ReadOptions<'decorator'>, 'holdAtLeast' | 'type' | 'permits'>,
+  {
+    lockWatchdogTimeout,
+    holdAtLeast = 0,
+    type,
+    permits,
+  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits'>,
   expire: number,
   prefix = '',
 ): void {
+  if (expire > 0 && lockWatchdogTimeout !== undefined) {
+    throw new LockConfigError(
+      `${prefix}expire (${expire} ms) and lockWatchdogTimeout (${lockWatchdogTimeout} ms) exclude each other: expire above 0 ` +
+        'is a fixed lease, which ends even if the holder still works; lockWatchdogTimeout is a lease that is renewed until the ' +
+        'lock is released. Leave one of them out.',
+    );
+  }
   if (expire > 0 && holdAtLeast > expire) {
     throw new LockConfigError(
       `${prefix}holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms): ` +

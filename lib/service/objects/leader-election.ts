@@ -38,7 +38,8 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
 
 /**
  * One leader among all processes that stand for the same key: whoever holds its exclusive lock. The others wait in its
- * queue; a leader that dies is followed within its lease (`lockWatchdogTimeout` of the module), one that leaves at once.
+ * queue. If the leader's process crashes, the next leader is elected within its lease (`lockWatchdogTimeout`, 30 s by default);
+ * after `resign()` or `stop()`, at once.
  *
  * ```ts
  * @Injectable()
