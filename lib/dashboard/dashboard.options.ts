@@ -1,7 +1,7 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { describe, quote } from '../common/describe.js';
-import { refuseHoles } from '../options/own-options.js';
+import { refuseHoles } from '../options/plain-options.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
 import { readCount, readDuration, readFlag, refuseUnknownOptions } from '../options/option-readers.js';

@@ -1,5 +1,5 @@
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnreadable } from '../options/own-options.js';
+import { refuseUnreadable } from '../options/plain-options.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /**

@@ -1,4 +1,4 @@
-import { refuseHoles } from '../options/own-options.js';
+import { refuseHoles } from '../options/plain-options.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';

@@ -1,6 +1,6 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnreadable } from '../options/own-options.js';
+import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { MODULE_OPTION_NAMES } from './redis-lock.option-table.js';
 import type { RedisLockModuleOptions } from './redis-lock.options.js';

@@ -30,7 +30,7 @@ export function createLockService(
 ): LockService {
   const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
-  for (const doubt of options.doubts) logger.warn(doubt);
+  for (const warning of options.warnings) logger.warn(warning);
   const events = new Subject<LockEvent>();
   const engine = makeEngine({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),

@@ -1,7 +1,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from '../common/credentials.js';
 import { oneLine, quote } from '../common/describe.js';
-import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/own-options.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
 
 /** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */

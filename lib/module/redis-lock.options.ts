@@ -4,10 +4,10 @@ import type { Duration } from '../common/duration.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
 import type { OnContended, OnLost, RunOptions } from '../options/acquire-options.js';
-import { doubtsAbout } from '../options/option-doubts.js';
+import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
-import { refuseUnreadable } from '../options/own-options.js';
+import { refuseUnreadable } from '../options/plain-options.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
@@ -117,7 +117,7 @@ export interface ResolvedModuleOptions {
   readonly localHandoffTime: number;
   readonly defaults: ResolvedLockDefaults;
   /** Warnings about defaults that are allowed and probably mistakes. */
-  readonly doubts: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 /** What applies if a call or a decorated method does not say otherwise. */
@@ -158,7 +158,7 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     localHandoffs: readModuleOption('localHandoffs', written),
     localHandoffTime: readModuleOption('localHandoffTime', written),
     defaults: resolveLockDefaults(defaults),
-    doubts: doubtsAbout('defaults', defaults),
+    warnings: warningsAbout('defaults', defaults),
   });
 }
 

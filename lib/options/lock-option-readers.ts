@@ -14,7 +14,7 @@ const OWNER = /^[^\s\p{Cc}\p{Cs}]{1,128}$/u;
 /** In ms: the default of `replicas.timeout`. */
 const REPLICAS_TIMEOUT = 1_000;
 
-/** A value that is checked elsewhere. */
+/** The value as it was written: another place checks it. */
 export const asWritten = (_label: string, written: unknown): unknown => written;
 
 /** Redis counts whole milliseconds. */

@@ -4,12 +4,12 @@ import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
 import { LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { holeIn } from '../options/own-options.js';
+import { holeIn } from '../options/plain-options.js';
 import type { AcquireOptions, RunOptions } from '../options/acquire-options.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
 import { findInScope } from './lock-scope.js';
-import { Doubts } from '../options/option-doubts.js';
+import { OptionWarnings } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames } from '../options/option-table.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
@@ -35,7 +35,7 @@ export class Acquirer {
   private readonly resolved = new WeakMap<AcquireOptions, AcquireTerms>();
 
   /** What is allowed and probably a mistake, told once. */
-  readonly doubts: Doubts;
+  readonly warnings: OptionWarnings;
 
   constructor(
     private readonly engine: LockEngine,
@@ -43,7 +43,7 @@ export class Acquirer {
     /** The name of the module instance, for those who observe it. */
     private readonly instance: string,
   ) {
-    this.doubts = new Doubts((doubt) => engine.logger.warn(doubt));
+    this.warnings = new OptionWarnings((warning) => engine.logger.warn(warning));
   }
 
   /**
@@ -123,7 +123,7 @@ export class Acquirer {
     const known = this.resolved.get(options);
     if (known !== undefined) return known;
     const terms = resolveAcquireOptions(options, this.defaults, units);
-    this.doubts.about(terms.pattern ?? 'options of a lock', {
+    this.warnings.about(terms.pattern ?? 'options of a lock', {
       expire: options.expire ?? this.defaults.expire,
       maxRenewTimes: options.maxRenewTimes,
       waitTimeout: options.waitTimeout,

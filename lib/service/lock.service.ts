@@ -169,7 +169,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.taker.doubts);
+    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.taker.warnings);
   }
 
   /**

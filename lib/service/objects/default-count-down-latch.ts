@@ -2,7 +2,7 @@ import type { Duration } from '../../common/duration.js';
 import type { ReplicaTerms } from '../../engine/hold.js';
 import type { Latches } from '../../engine/latches.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
-import type { Doubts } from '../../options/option-doubts.js';
+import type { OptionWarnings } from '../../options/option-warnings.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames, readOptions } from '../../options/option-table.js';
 
@@ -15,7 +15,7 @@ export class DefaultCountDownLatch implements CountDownLatch {
     private readonly latches: Latches,
     readonly key: string,
     private readonly defaults: { readonly replicas?: ReplicaTerms | undefined },
-    private readonly doubts: Doubts,
+    private readonly warnings: OptionWarnings,
   ) {}
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
@@ -37,7 +37,7 @@ export class DefaultCountDownLatch implements CountDownLatch {
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
     refuseUnknownOptions('await', options, optionNames('await'));
-    this.doubts.about('await', options);
+    this.warnings.about('await', options);
     const { waitTimeout = Infinity, signal } = readOptions('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
   }
