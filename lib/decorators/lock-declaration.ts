@@ -9,36 +9,37 @@ import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
-/** The method that is to be locked. */
+/** The method to lock. */
 export interface LockSite extends TemplateSite {
-  /** Of which decorator, for messages. */
+  /** The decorator, for messages. */
   readonly decorator: '@DistributedLock' | '@UseLock';
 }
 
 /** One call of a locked method. */
 export interface LockedCall {
-  /** The instance; a handler behind the interceptor does not know it. */
+  /** The instance; the interceptor does not know it. */
   readonly self?: unknown;
-  /** What functions among the options are called with. */
+  /** The arguments for functions among the options. */
   readonly args: readonly unknown[];
-  /** What `#params`, `#body` and the others are read from. */
+  /** The source of `#params`, `#body` and the other request names. */
   readonly request?: RequestScope;
 }
 
-/** A lock as it was declared on a method: checked, its template compiled. All of it happens when the class is defined. */
+/** A lock as it was declared on a method. It is checked, and its template compiled, when the class is defined. */
 export interface LockDeclaration {
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
   readonly connection: string;
   readonly onContended: OnContended | undefined;
   readonly options: RunOptions;
-  /** @throws LockKeyError when the arguments make no key; whatever a key function throws on purpose */
+  /** @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose */
   keyOf(call: LockedCall): string | readonly string[];
-  /** Whether this call is to be locked; what the function throws goes to the caller. */
+  /** Whether this call takes the lock. An error of the condition goes to the caller. */
   applies(call: LockedCall): boolean;
 }
 
 /**
+ * Checks and compiles a lock.
  * @param moreOptions names of options that the decorator reads itself
  * @throws LockConfigError for an option, LockKeyError for a template that cannot be used: the application does not start
  */
@@ -61,7 +62,7 @@ export function declareLock(
     options: Object.freeze({
       __proto__: null,
       ...options,
-      // As it was written: a number may be a mistake for seconds, a text with a unit is none.
+      // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
       ...(waitTimeout === undefined ? {} : { waitTimeout }),
       ...(pattern === undefined ? {} : { pattern }),
     }),
@@ -98,7 +99,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
   };
 }
 
-/** What handlers are locked by is made of requests alone, so it is they that are wrong; but for mistakes in a function. */
+/** The key of a handler comes from the request alone, so a key error is a fault of the request, unless a function is wrong. */
 function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyOf'] {
   return (call) => {
     try {
@@ -110,19 +111,19 @@ function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyO
   };
 }
 
-/** What a key function threw on purpose goes to the caller as it is; what is wrong with it, or its key, names the method. */
+/** An error that a key function threw on purpose stays as it is; a mistake in the function, or its key, names the method. */
 function keyFunctionFault(label: string, error: unknown): unknown {
   if (!isLockKeyError(error) && !isMistake(error)) return error;
   return new LockKeyError(`${label}: the key function failed: ${(error as Error).message}`, { cause: error });
 }
 
-/** What the language throws at code that is wrong. */
+/** The errors that JavaScript throws for mistakes in code. */
 const MISTAKES = [TypeError, ReferenceError, RangeError];
 
 const isMistake = (error: unknown): boolean => MISTAKES.some((type) => error instanceof type);
 
 function decide(label: string, answer: unknown): boolean {
-  // A promise is true whatever it becomes, so the method would always be locked.
+  // A promise is truthy whatever its value, so the method would always be locked.
   if (typeof answer === 'boolean') return answer;
   throw new LockConfigError(`${label}: condition must return true or false at once, not ${typeof answer}.`);
 }

@@ -47,7 +47,7 @@ const ASYNC_OPTIONS = [
   'extraProviders',
 ] satisfies Array<keyof RedisLockModuleAsyncOptions>;
 
-/** @throws LockConfigError for what would be passed over silently */
+/** @throws LockConfigError for an option that would be ignored silently */
 export function refuseUnknownAsyncOptions(written: unknown): void {
   refuseUnreadable('RedisLockModule.forRootAsync', () => refuseEarlyOptions(written));
   refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);

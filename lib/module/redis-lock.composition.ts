@@ -16,13 +16,13 @@ import { MemoryStore } from '../store/memory/memory-store.js';
 import { QuorumStore } from '../store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../store/redis/redis-store.js';
 
-/** What tests put in the place of the usual parts. */
+/** Parts that tests replace. */
 export interface InstanceParts {
   readonly clock?: Clock;
   readonly engine?: (parts: LockEngineParts) => LockEngine;
 }
 
-/** Puts one instance together: store, engine, service. Nothing is sent before `start()` or the first lock. */
+/** Creates one instance: store, engine, service. It sends nothing before `start()` or the first lock. */
 export function createLockService(
   options: ResolvedModuleOptions,
   log: LockLogger,
@@ -44,7 +44,7 @@ export function createLockService(
   });
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
     logger.error(
-      `a subscriber of the events of locks has thrown, or has no handler for an error: ${error instanceof Error ? error.message : String(error)}`,
+      `a subscriber of the lock events threw an error, or has no handler for one: ${error instanceof Error ? error.message : String(error)}`,
     ),
   );
   return new LockService(engine, observed, {

@@ -23,7 +23,7 @@ export interface LockHealthCheckOptions {
   maxWatchdogLag?: Duration;
 }
 
-/** What a check found, as Terminus tells it. Times are in ms. */
+/** The result of a check, in the format of Terminus. Times are in ms. */
 export interface LockHealthReport {
   readonly status: 'up' | 'down';
   readonly connection: 'up' | 'down';
@@ -32,7 +32,7 @@ export interface LockHealthReport {
   readonly watchdogLag: number;
   readonly roundTrip?: number;
   readonly held: number;
-  /** What is down. */
+  /** The faults, if the status is down. */
   readonly message?: string;
 }
 
@@ -43,13 +43,13 @@ export interface LockHealthReport {
  * health.check([() => locks.check('locks', { timeout: '1s' })])
  * ```
  *
- * It is down when Redis does not answer, when messages are not heard, or when renewals are late.
+ * It is down if Redis does not answer, if the subscription does not work, or if renewals are late.
  */
 @Injectable()
 export class LockHealthIndicator {
   constructor(@Inject(LOCK_REGISTRY) private readonly services: LockServices) {}
 
-  /** @throws LockConfigError for an option that cannot be used, or an instance that there is not */
+  /** @throws LockConfigError for an option that cannot be used, or an unknown instance */
   async check<const Key extends string = 'locks'>(
     key: Key = 'locks' as Key,
     options: LockHealthCheckOptions = {},
@@ -72,7 +72,7 @@ function reportOf(health: LockHealth, maxWatchdogLag: number): LockHealthReport 
   const inTime = watchdogLag <= maxWatchdogLag;
   const faults = [
     reachable ? [] : [error ?? 'Redis does not answer'],
-    subscribed ? [] : ['messages of Redis are not heard, so nobody can wait for a lock'],
+    subscribed ? [] : ['the subscription does not work, so no call can wait for a lock'],
     inTime ? [] : [`renewals are ${Math.round(watchdogLag)} ms late, so locks may be lost`],
   ].flat();
   return {

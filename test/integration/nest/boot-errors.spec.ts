@@ -90,7 +90,7 @@ describe.each([
   ['@DistributedLock', DistributedLock as any],
   ['@UseLock', UseLock as any],
 ])('%s without parentheses', (name, lock) => {
-  const said = `${name} was put there without parentheses: write ${name}({ key: … })`;
+  const said = `${name} was written without parentheses: write ${name}({ key: … })`;
 
   it('on a method', () => {
     expect(() => {
