@@ -89,7 +89,7 @@ module.exports = {
       'What is told to whoever listens is made of events; nobody who listens can disturb a lock.',
       {
         from: [DIAGNOSTICS],
-        to: ['^lib/engine/(announcer|lock-event)\\.ts$', ERRORS, COMMON],
+        to: ['^lib/engine/(event-publisher|lock-event)\\.ts$', ERRORS, COMMON],
         never: [NEST, CLIENT],
       },
     ),

@@ -36,8 +36,10 @@ export default {
     ],
   },
   reporters: ['default', '<rootDir>/scripts/lib/count-reporter.mjs'],
-  maxWorkers: 2,
+  // The tests wait more than they compute, so there are more workers than cores.
+  maxWorkers: 4,
   // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
   workerIdleMemoryLimit: '500MB',
-  testTimeout: 20_000,
+  // What takes long is an `eventually` that says what it waited for, not this.
+  testTimeout: 60_000,
 };

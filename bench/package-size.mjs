@@ -34,7 +34,7 @@ async function measure() {
   try {
     const modules = join(directory, 'node_modules');
     cpSync(MODULES, modules, { recursive: true });
-    const tarball = await packTarball(directory);
+    const { path: tarball } = await packTarball(directory);
     // That of the benchmark is not what is published.
     rmSync(join(modules, OURS), { recursive: true, force: true });
     mkdirSync(join(modules, OURS));

@@ -1,4 +1,4 @@
-const BELIEF = 'lib/engine/belief.ts';
+const LEASE = 'lib/engine/lease-view.ts';
 const CLOCK = 'lib/common/suspension-detector.ts';
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
 const SEAT = 'lib/store/quorum/seat.ts';
@@ -42,9 +42,9 @@ export const MUTATIONS = [
   {
     name: 'extend-from-arrival',
     what: 'Redlock: what `extend` has set counts from the arrival of the answer',
-    ...{ file: 'lib/engine/hold-keeper.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
-    from: 'else this.heard(hold, question, left);',
-    to: 'else this.heard(hold, { ...question, sent: this.environment.clock.now() }, left);',
+    ...{ file: 'lib/engine/lease-operations.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
+    from: 'else this.watchdog.answered(hold, question, left);',
+    to: 'else this.watchdog.answered(hold, { ...question, sent: this.context.clock.now() }, left);',
   },
   {
     name: 'vote-after-revoke',
@@ -56,7 +56,7 @@ export const MUTATIONS = [
   {
     name: 'lasting-belief',
     what: 'belief never shrinks',
-    ...{ file: BELIEF, topology: 'sentinel' },
+    ...{ file: LEASE, topology: 'sentinel' },
     from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
     to: 'this.end = Math.max(this.end, certain);',
   },
@@ -79,7 +79,7 @@ export const MUTATIONS = [
     what: 'a latch that is gone has opened',
     ...{ file: LATCH_WATCH, topology: 'single', only: ['all deleted', 'server restarted empty'] },
     from: 'waiter.refused(this.lost());',
-    to: 'waiter.answered(true);',
+    to: 'waiter.served(true);',
   },
 ];
 

@@ -38,7 +38,7 @@ async function run(options, builds) {
   // They need what has been installed by now.
   const { loadTopology } = await import('./topologies/index.mjs');
   await loadTopology(options.topology);
-  if (builds) await build(['esm']);
+  if (builds) await build();
   const { runChaos } = await import('./harness/run.mjs');
   console.log(`seed ${options.seed}: to do the same again, add --seed ${options.seed}`);
   return runChaos({ ...options, installation, say: (text) => console.log(text) });

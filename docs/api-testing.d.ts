@@ -54,7 +54,7 @@ export declare class ManualClock implements Clock {
     now(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
-    stayAwake(): () => void;
+    keepAlive(): () => void;
     advance(duration: Duration): Promise<void>;
 }
 

@@ -147,7 +147,7 @@ export declare class LockService {
     readonly events: Observable<LockEvent>;
     readonly name: string;
     readonly defaults: LockServiceDefaults;
-    constructor(engine: LockEngine, events: Observable<LockEvent>, options: LockServiceOptions);
+    constructor(engine: LockEngine, context: EngineContext, events: Observable<LockEvent>, options: LockServiceOptions);
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
@@ -686,7 +686,7 @@ export interface Clock {
     now(): number;
     setTimer(delay: number, callback: () => void): unknown;
     clearTimer(timer: unknown): void;
-    stayAwake(): () => void;
+    keepAlive(): () => void;
 }
 
 export interface LockLogger {

@@ -2,27 +2,31 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
+import { ENTRY_POINTS } from './lib/entries.mjs';
 import { ROOT } from './lib/paths.mjs';
 
-const subpath = (name, room = name) => ({
-  entry: join(ROOT, `dist/esm/${room}/index.d.ts`),
-  file: join(ROOT, `docs/api-${name}.d.ts`),
-});
+const NAMES = ['index', 'testing', 'metrics', 'health', 'dashboard'];
 
 /** The public API as it was agreed on: every export with its declaration, without comments. */
-export const SNAPSHOTS = {
-  index: { entry: join(ROOT, 'dist/esm/index.d.ts'), file: join(ROOT, 'docs/api.d.ts') },
-  testing: subpath('testing'),
-  metrics: subpath('metrics', 'observation/metrics'),
-  health: subpath('health', 'observation/health'),
-  dashboard: subpath('dashboard'),
-};
+export const SNAPSHOTS = Object.fromEntries(
+  NAMES.map((name) => {
+    const path = name === 'index' ? name : `${name}/index`;
+    return [
+      name,
+      {
+        source: join(ROOT, `lib/${ENTRY_POINTS[path]}.ts`),
+        entry: join(ROOT, `dist/esm/${path}.d.ts`),
+        file: join(ROOT, name === 'index' ? 'docs/api.d.ts' : `docs/api-${name}.d.ts`),
+      },
+    ];
+  }),
+);
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';
 
-/** The declarations of everything that an entry of the built package exports, in the order of its index. */
+/** The declarations of everything that an entry of the built package exports, in the order in which lib exports it. */
 export function describeApi(name = 'index') {
-  const { entry } = SNAPSHOTS[name];
+  const { source, entry } = SNAPSHOTS[name];
   const program = ts.createProgram([entry], {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
@@ -31,15 +35,24 @@ export function describeApi(name = 'index') {
   const checker = program.getTypeChecker();
   const index = checker.getSymbolAtLocation(program.getSourceFile(entry));
   const printer = ts.createPrinter({ removeComments: true });
-  const texts = checker.getExportsOfModule(index).flatMap((symbol) => {
+  const order = exportedNames(source);
+  const place = ({ name }) => order.indexOf(name);
+  const symbols = checker.getExportsOfModule(index).sort((one, other) => place(one) - place(other));
+  const texts = symbols.flatMap((symbol) => {
     const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
     return (target.declarations ?? []).map((node) => {
       const declaration = ts.isVariableDeclaration(node) ? node.parent.parent : node;
       const text = printer.printNode(ts.EmitHint.Unspecified, declaration, declaration.getSourceFile());
-      return text.replace(/^ +private .*\n/gm, '');
+      return `export ${text.replace(/^export /, '').replace(/^ +private .*\n/gm, '')}`;
     });
   });
   return `${HEADER}\n${texts.join('\n\n')}\n`;
+}
+
+function exportedNames(file) {
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true);
+  const clauses = source.statements.filter(ts.isExportDeclaration).map(({ exportClause }) => exportClause);
+  return clauses.flatMap(({ elements }) => elements.map(({ name }) => name.text));
 }
 
 export const readSnapshot = (name = 'index') => readFileSync(SNAPSHOTS[name].file, 'utf8');

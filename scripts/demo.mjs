@@ -52,7 +52,7 @@ async function install(signal) {
 }
 
 async function buildAll(signal) {
-  await step('Building the library', () => build(['esm']));
+  await step('Building the library', () => build());
   signal.throwIfAborted();
   await step('Building the sample app', buildApp);
   signal.throwIfAborted();

@@ -30,7 +30,7 @@ async function test(args) {
   await build();
   const directory = mkdtempSync(join(tmpdir(), 'locks-fixtures-'));
   try {
-    const context = { redis, nodes, directory, tarball: await packTarball(directory) };
+    const context = { redis, nodes, directory, tarball: (await packTarball(directory)).path };
     const results = [];
     const waiting = [...only];
     const work = async () => {

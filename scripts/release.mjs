@@ -1,14 +1,17 @@
-// Makes the commit and the tag of a release from the changelog: npm run release. What goes out to others is left to you.
+// Makes the commit and the tag of a release from the changelog: npm run release. Nothing leaves this machine: the tag, once
+// it is pushed, starts the workflow that publishes the package.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { notesOf, unreleasedVersion, withDate } from './lib/changelog.mjs';
 import { npm } from './lib/npm.mjs';
 import { ROOT } from './lib/paths.mjs';
+import { requireRepository } from './lib/repository.mjs';
 import { capture, runAsScript, runOrFail, StepFailed } from './lib/run.mjs';
 
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 
 async function release() {
+  requireRepository();
   const changelog = readFileSync(CHANGELOG, 'utf8');
   const version = unreleasedVersion(changelog);
   if (version === undefined) throw new StepFailed('CHANGELOG.md has no heading "## 1.2.3 - unreleased".');
@@ -21,7 +24,7 @@ async function release() {
   await runOrFail(command, [...args, 'version', version, '--no-git-tag-version', '--allow-same-version']);
   await runOrFail('git', ['commit', '--quiet', '-m', version, 'CHANGELOG.md', 'package.json', 'package-lock.json']);
   await runOrFail('git', ['tag', '-a', `v${version}`, '-m', version]);
-  console.log(`\nThe commit and the tag v${version} are made. Now:\n  git push --follow-tags\n  npm publish`);
+  console.log(`\nThe commit and the tag v${version} are made. To publish it:\n  git push --follow-tags`);
 }
 
 async function checkRepository(tag) {

@@ -1,13 +1,16 @@
 /** In this variable a process is told which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
-const BELIEF = 'lib/engine/belief.ts';
-const ENGINE = 'lib/engine/lock-engine.ts';
+const LEASE = 'lib/engine/lease-view.ts';
+const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
-const QUEUE = 'lib/engine/local-queue.ts';
-const ROOM = 'lib/engine/waiting-room.ts';
-const SET = 'lib/engine/lock-set.ts';
+const QUEUE = 'lib/engine/acquire-queue.ts';
+const BATCH = 'lib/engine/local-batch.ts';
+const POLL = 'lib/engine/store-poll.ts';
+const WAITER = 'lib/engine/waiter.ts';
+const SET = 'lib/engine/acquire-set.ts';
 const TICKET = 'lib/engine/ticket.ts';
+const QUORUM = 'lib/store/quorum';
 const VALIDITY = 'lib/engine/validity.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
@@ -45,7 +48,7 @@ export const MUTATIONS = [
     name: 'push-from-arrival',
     what: 'a pushed grant is believed in from its arrival on',
     file: TICKET,
-    from: 'Math.min(elapsedSince(base.sent, grant.time - base.time), now)',
+    from: 'Math.min(elapsedSince(reference.sent, grant.time - reference.time), now)',
     to: 'now',
   },
   {
@@ -65,35 +68,35 @@ export const MUTATIONS = [
   {
     name: 'yield',
     what: 'a word to yield to a holder is dropped',
-    file: ENGINE,
-    from: 'this.holds.originOf(id)?.endTurns();',
+    file: MESSAGES,
+    from: 'holds.queueOf(id)?.endBatch();',
     to: '',
   },
   {
     name: 'endless-turns',
     what: 'turns are not counted',
-    file: QUEUE,
-    from: 'this.turnsLeft -= 1;',
+    file: BATCH,
+    from: 'this.left -= 1;',
     to: '',
   },
   {
     name: 'endless-time',
     what: 'the time for turns does not end',
-    file: QUEUE,
-    from: 'clock.now() >= this.turnsEnd',
+    file: BATCH,
+    from: 'clock.now() >= this.until',
     to: 'false',
   },
   {
     name: 'known-owner',
     what: 'a lock goes on in turn, although somebody knows its owner',
-    file: QUEUE,
+    file: BATCH,
     from: ' || hold.ownerIsKnown) return false;',
     to: ') return false;',
   },
   {
     name: 'turn-outlives-lease',
     what: 'who has it in turn believes in a lease that has not begun with it',
-    file: BELIEF,
+    file: LEASE,
     from: 'next.end = Math.min(next.end, this.end);',
     to: '',
   },
@@ -101,51 +104,51 @@ export const MUTATIONS = [
     name: 'no-poll',
     what: 'who waits does not ask again',
     file: TICKET,
-    from: 'this.askAt(this.environment.clock.now() + reply.askIn);',
+    from: 'this.poll.askAt(clock.now() + reply.askIn);',
     to: '',
   },
   {
     name: 'no-retry',
     what: 'nor after a question that failed',
-    file: TICKET,
-    from: 'this.askAt(now + RETRY * (1 + random()));',
+    file: POLL,
+    from: 'this.askAt(now + RETRY * (1 + this.context.random()));',
     to: '',
   },
   {
     name: 'no-leave',
     what: 'who gives up does not say so',
     file: TICKET,
-    from: 'environment.leave(terms.key, this.id, unanswered ? 2 * environment.commandTimeout : 0);',
+    from: 'this.parts.releases.leave(this.terms.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);',
     to: '',
   },
   {
     name: 'deaf-ticket',
     what: 'the next local waiter does not ask after a loss',
     file: QUEUE,
-    from: 'this.releasing(hold)?.ask();',
-    to: 'this.releasing(hold);',
+    from: 'void => this.releasing(hold)?.tryAcquireOrEnqueue();',
+    to: 'void => void this.releasing(hold);',
   },
   {
     name: 'extend-before-belief',
     what: 'belief does not shrink when a shorter lease is asked for',
-    file: BELIEF,
+    file: LEASE,
     from: 'this.end = Math.min(this.end, validUntil(sent, lease));',
     to: '',
   },
   {
     name: 'old-answers',
     what: 'answers to questions from before that count',
-    file: BELIEF,
+    file: LEASE,
     // What is believed of an answer to a question from behind the extension would hide it.
     from: `if (number < this.countsFrom) return 'ignored';
-    // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
+    // An extension that is still under way runs behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);`,
     to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
     name: 'belief-never-shrinks',
     what: 'the answer of a server that took over may only raise belief',
-    file: BELIEF,
+    file: LEASE,
     from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
     to: 'this.end = Math.max(this.end, certain);',
   },
@@ -172,16 +175,16 @@ export const MUTATIONS = [
   },
   {
     name: 'kept-deadline',
-    what: 'the end of a wait stays in the agenda',
-    file: ROOM,
-    from: 'this.agenda.cancel(waiter.deadline);\n    return this.holds.add(',
-    to: 'return this.holds.add(',
+    what: 'the end of a wait stays in the timer queue',
+    file: WAITER,
+    from: 'this.context.timers.cancel(this.deadline);',
+    to: '',
   },
   {
     name: 'no-sleep',
     what: 'who has been served keeps the process alive',
-    file: 'lib/engine/waiter.ts',
-    from: 'this.sleep?.();',
+    file: WAITER,
+    from: 'this.letProcessExit?.();',
     to: '',
   },
   {
@@ -195,14 +198,14 @@ export const MUTATIONS = [
     name: 'kept-part',
     what: 'what was taken of several keys is kept when the rest cannot be had',
     file: SET,
-    from: 'environment.release(hold)));',
+    from: 'releases.release(hold)));',
     to: 'Promise.resolve(hold)));',
   },
   {
     name: 'not-at-least',
     what: 'a key is not kept for its holdAtLeast',
-    file: ENGINE,
-    from: 'return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.clock.now()));',
+    file: 'lib/engine/hold-releases.ts',
+    from: 'return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.context.clock.now()));',
     to: 'return 0 * (acquiredAt + terms.holdAtLeast);',
   },
   {
@@ -237,12 +240,100 @@ export const MUTATIONS = [
     name: 'unhandled',
     what: 'what follows a release that fails rejects where nobody hears it',
     file: 'lib/engine/releases.ts',
-    from: 'answer.then(',
-    to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(',
+    from: 'answer.then(\n',
+    to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(\n',
+  },
+  {
+    name: 'minority',
+    what: 'Redlock: one vote less than a majority of the masters is enough',
+    file: `${QUORUM}/quorum-store.ts`,
+    from: 'this.quorum = Math.floor(members.length / 2) + 1;',
+    to: 'this.quorum = Math.max(1, Math.floor(members.length / 2));',
+  },
+  {
+    name: 'unwritten-token',
+    what: 'Redlock: a token is not written to a majority',
+    file: `${QUORUM}/write-token.ts`,
+    from: 'const decided = await write(environment, { key, id, token, turns: reserved }, held, seats);',
+    to: "for (const seat of held) seat.token = token;\n    const decided = 'written';",
+  },
+  {
+    name: 'vote-from-arrival',
+    what: 'Redlock: the lease of a vote counts from the arrival of the answer, not from the sending of the question',
+    file: `${QUORUM}/seat.ts`,
+    from: 'this.until = sent + reply.lease;',
+    to: 'this.until = now + reply.lease;',
+  },
+  {
+    name: 'vote-of-another-epoch',
+    what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
+    file: `${QUORUM}/seat.ts`,
+    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
+    to: 'return counts && this.until > now;',
+  },
+  {
+    name: 'minority-renewal',
+    what: 'Redlock: a renewal counts that one master has confirmed',
+    file: `${QUORUM}/tally.ts`,
+    from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'if (left.length >= 1) return Math.max(...left);',
+  },
+  {
+    name: 'longest-renewal',
+    what: 'Redlock: of the leases that the masters have left the longest counts',
+    file: `${QUORUM}/tally.ts`,
+    from: 'return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'return Math.max(...left);',
+  },
+  {
+    name: 'vote-after-revoke',
+    what: 'Redlock: a vote is asked for again, although the master has ended the hold by force',
+    file: `${QUORUM}/reinstatement.ts`,
+    from: "if (looks.includes('left')) return this.revoked();\n      await Promise.all(missing.filter((_, i) => looks[i] === 'missing')",
+    to: 'await Promise.all(missing.filter((_, i) => looks[i] !== undefined)',
+  },
+  {
+    name: 'ignored-tombstone',
+    what: 'Redlock: a master takes the vote of a hold that was ended by force there',
+    file: 'lib/store/memory/memory-lock.ts',
+    from: "if (this.hasLeft(id) || this.hasLeft(revokedName(id))) return 'left';",
+    to: '',
+  },
+  {
+    name: 'same-server-twice',
+    what: 'Redlock: a server counts twice when the addresses of two masters lead there',
+    file: `${QUORUM}/member.ts`,
+    from: 'if (same !== undefined && same !== member && same.isExamined) {',
+    to: 'if (same !== undefined && this.members.length === 0) {',
+  },
+  {
+    name: 'no-way-given',
+    what: 'Redlock: of those who try a free key at the same time, nobody gives way',
+    file: `${QUORUM}/contest.ts`,
+    from: 'const first = this.firstAmong(seats, now);',
+    to: 'const first = seats.length === 0 ? this.firstAmong(seats, now) : undefined;',
   },
 ];
 
-export const findMutation = (name) => MUTATIONS.find((mutation) => mutation.name === name);
+/** What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang. */
+export const BREAKAGES = [
+  {
+    name: 'throwing-server',
+    what: 'the server cannot execute a release',
+    file: 'lib/store/memory/memory-lock.ts',
+    from: 'const released = this.holds.delete(id, now);',
+    to: "if (keep >= 0) throw new Error('a script failed');\n    const released = this.holds.delete(id, now);",
+  },
+  {
+    name: 'throwing-step',
+    what: 'a client cannot leave its channel',
+    file: 'lib/store/memory/memory-backend.ts',
+    from: 'this.clients.delete(client);',
+    to: "throw new Error('a step failed');",
+  },
+];
+
+export const findMutation = (name) => [...MUTATIONS, ...BREAKAGES].find((mutation) => mutation.name === name);
 
 /** The text of a file with a mutation in it. */
 export function mutate(text, { name, from, to }) {

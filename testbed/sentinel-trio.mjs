@@ -11,7 +11,7 @@ const OTHER_SENTINELS = 'other-sentinels';
 const PEERS = 'peers';
 const REPLICA = 'replica';
 
-const PATIENCE = { within: 30_000, every: 20 };
+const PATIENCE = { within: 60_000, every: 20 };
 
 /**
  * @typedef {object} Node A server, or a Sentinel, whose life is in the hands of a laboratory

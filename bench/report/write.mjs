@@ -7,6 +7,8 @@ import { toMarkdown } from './table.mjs';
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
 /** What is not a complete run: not committed, and not put in the place of one. */
 const PARTIAL = join(RESULTS, 'partial');
+/** Every round and the distribution of waits: for a look behind the medians, not committed. */
+const RAW = 'rounds.json';
 
 /** Writes the table, the figures and the charts, and returns the table. */
 export function writeResults(report) {
@@ -18,27 +20,39 @@ export function writeResults(report) {
   for (const [name, chart] of drawn) writeFileSync(join(directory, `${name}.svg`), chart);
   const table = toMarkdown({ ...report, charts: drawn.map(([name]) => name) });
   writeFileSync(join(directory, 'results.md'), table);
-  writeFileSync(join(directory, 'results.json'), `${JSON.stringify(toJson(report), shorten, 1)}\n`);
+  writeJson(join(directory, 'results.json'), toJson(report, summaryOf));
+  writeJson(join(directory, RAW), toJson(report, rawOf));
   return table;
 }
 
-function toJson({ machine, run, scenarios }) {
+function toJson({ machine, run, scenarios }, resultOf) {
   return {
     machine,
     run,
     scenarios: scenarios.map(({ name, title, about, results }) => ({
       ...{ name, title, about },
-      results: results.map(({ library, variant, label, version, errors, medians, rounds, waits }) => ({
-        ...{ library, variant, label, version, errors, medians, rounds },
-        waits: waits && {
-          count: waits.count,
-          max: waits.max,
-          mean: waits.mean,
-          upperEdges: Object.fromEntries(waits.classes),
-        },
-      })),
+      results: results.map(resultOf),
     })),
   };
+}
+
+const summaryOf = ({ library, variant, label, version, errors, medians, waits }) => ({
+  ...{ library, variant, label, version, errors, medians },
+  waits: waits && { count: waits.count, max: waits.max, mean: waits.mean },
+});
+
+const rawOf = ({ rounds, waits, ...result }) => ({
+  ...summaryOf({ ...result, waits }),
+  rounds,
+  waits: waits && { ...summaryOf({ waits }).waits, upperEdges: Object.fromEntries(waits.classes) },
+});
+
+/** Objects of plain values take one line each. */
+const FLAT = /\{\n\s+([^{}[\]]*?)\n\s+\}/g;
+
+function writeJson(file, value) {
+  const json = JSON.stringify(value, shorten, 1);
+  writeFileSync(file, `${json.replace(FLAT, (_, inside) => `{ ${inside.replace(/\n\s+/g, ' ')} }`)}\n`);
 }
 
 const shorten = (_key, value) => (typeof value === 'number' ? Number(value.toPrecision(6)) : value);

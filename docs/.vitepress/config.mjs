@@ -27,9 +27,9 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
-      { text: 'Guide', link: '/guide' },
+      { text: 'Quick start', link: '/guide' },
       { text: 'Options', link: '/options' },
-      { text: 'API', link: '/api/' },
+      { text: 'API reference', link: '/api/' },
     ],
     sidebar: {
       '/': chapters,

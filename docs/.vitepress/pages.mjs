@@ -31,39 +31,47 @@ export function addressOf(file) {
 
 /** Chapters in reading order. A page that does not exist is left out. */
 const CHAPTERS = {
-  Start: [
-    ['Ten minutes', 'docs/guide.md'],
+  'Get started': [
+    ['Quick start', 'docs/guide.md'],
     ['Concepts', 'docs/concepts.md'],
     ['Recipes', 'docs/recipes.md'],
-    ['In every kind of handler', 'examples/README.md'],
-    ['Testing', 'docs/testing.md'],
+    ['FAQ', 'docs/faq.md'],
   ],
-  Reference: [
+  Use: [
+    ['Lock types', 'docs/lock-types.md'],
     ['Options', 'docs/options.md'],
-    ['All on one page', 'README.md'],
-    ['Command line', 'docs/cli.md'],
-    ['Migration', 'docs/migration.md'],
+    ['API reference', '/api/'], // TypeDoc makes it
+    ['Framework integrations', 'docs/integrations.md'],
+    ['Examples', 'examples/README.md'],
+    ['Testing', 'docs/testing.md'],
+    ['Bundlers', 'docs/bundlers.md'],
+  ],
+  Switch: [
     ['Comparison', 'docs/comparison.md'],
+    ['Migration', 'docs/migration.md'],
   ],
   'In production': [
     ['Operations', 'docs/operations.md'],
-    ['Fencing with PostgreSQL', 'examples/fencing-postgres/README.md'],
-    ['Observability', 'docs/observability.md'],
+    ['Troubleshooting', 'docs/troubleshooting.md'],
+    ['CLI', 'docs/cli.md'],
     ['Dashboard', 'docs/dashboard.md'],
+    ['Observability', 'docs/observability.md'],
+    ['Fencing with PostgreSQL', 'examples/fencing-postgres/README.md'],
     ['Reliability', 'docs/reliability.md'],
     ['Security', 'SECURITY.md'],
   ],
   'How it works': [
     ['Design', 'docs/design.md'],
+    ['Performance', 'docs/performance.md'],
+    ['Benchmarks', 'bench/README.md'],
+    ['Benchmark results', 'bench/results/results.md'],
     ['Model', 'docs/model.md'],
     ['Simulation', 'docs/simulation.md'],
     ['Chaos', 'chaos/README.md'],
     ['Reliability suite', 'reliability/README.md'],
-    ['Performance', 'docs/performance.md'],
-    ['Benchmarks', 'bench/README.md'],
-    ['Benchmark results', 'bench/results/results.md'],
   ],
   Project: [
+    ['README', 'README.md'],
     ['Sample shop', 'sample-app/README.md'],
     ['Contributing', 'CONTRIBUTING.md'],
     ['Changelog', 'CHANGELOG.md'],
@@ -74,7 +82,7 @@ const CHAPTERS = {
 export const chapters = Object.entries(CHAPTERS).map(([text, pages]) => ({
   text,
   items: pages.flatMap(([title, file]) => {
-    const link = addressOf(file);
+    const link = file.startsWith('/') ? file : addressOf(file);
     return link === undefined ? [] : [{ text: title, link }];
   }),
 }));

@@ -1,7 +1,7 @@
-/** One listener per signal, however many wait with it: from the eleventh on Node would warn of a leak. */
+/** One listener per signal, however many callers use it: from the eleventh listener on Node warns of a leak. */
 const signals = new WeakMap<AbortSignal, { readonly callbacks: Set<() => void>; readonly listener: () => void }>();
 
-/** Has `callback` called when `signal` aborts, unless the function that is returned has been called before. */
+/** Calls `callback` when `signal` aborts. Call the returned function to stop listening. */
 export function listenToAbort(signal: AbortSignal, callback: () => void): () => void {
   const { callbacks, listener } = signals.get(signal) ?? addListener(signal);
   callbacks.add(callback);
@@ -23,7 +23,7 @@ function addListener(signal: AbortSignal) {
   return added;
 }
 
-/** `work`, or the reason of `signal` when that aborts before it is done. */
+/** Settles like `work`, or rejects with the reason of `signal` if that aborts first. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

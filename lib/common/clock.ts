@@ -3,42 +3,42 @@ import { ElapsedClock } from './elapsed-clock.js';
 import { outside } from './outside.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from './reading-timer.js';
 
-/** The time, as the engine sees it; tests and simulations bring their own. */
+/** The clock of the engine. Tests and simulations bring their own. */
 export interface Clock {
-  /** Milliseconds on a clock that nobody sets, and that counts the time for which the machine was suspended. */
+  /** ms on a monotonic clock that counts the time for which the machine was suspended. */
   now(): number;
   /**
-   * Calls back once, when `delay` milliseconds have gone by on this clock, give or take one. If they went by while the machine
-   * was suspended, within about a second after the resume. What has arrived by then is read first. Does not keep the process
-   * alive.
+   * Calls back once, `delay` ms later on this clock, give or take 1 ms. If the time passed while the machine was suspended,
+   * the call follows within about a second after the resume. Node reads first what has arrived by then. The timer does not
+   * keep the process alive.
    */
   setTimer(delay: number, callback: () => void): unknown;
   clearTimer(timer: unknown): void;
-  /** Keeps the process alive, for somebody who waits, until what it answers is called. */
-  stayAwake(): () => void;
+  /** Keeps the process alive for a waiter, until the returned function is called. */
+  keepAlive(): () => void;
 }
 
-/** How many want the process to stay alive, and the timer that does it. */
-let awake = 0;
+/** How many callers keep the process alive, and the timer that does so. */
+let callers = 0;
 let keeper: NodeJS.Timeout | undefined;
 const LONG = 2 ** 30;
 
-function stayAwake(): () => void {
-  awake += 1;
+function keepAlive(): () => void {
+  callers += 1;
   keeper ??= outside(() => setInterval(() => undefined, LONG));
   let over = false;
   return () => {
     if (over) return;
     over = true;
-    awake -= 1;
-    if (awake > 0) return;
+    callers -= 1;
+    if (callers > 0) return;
     clearInterval(keeper);
     keeper = undefined;
   };
 }
 
-// The monotonic clock of Linux does not count suspensions. Those of macOS and Windows do, and `os.uptime()` of macOS is
-// made of the wall clock.
+// The monotonic clock of Linux does not count suspensions. Those of macOS and Windows do, and `os.uptime()` of macOS comes
+// from the wall clock.
 const standsStill = ['linux', 'android'].includes(platform());
 
 const elapsed = new ElapsedClock({
@@ -53,5 +53,5 @@ export const systemClock: Clock = {
   now: () => elapsed.now(),
   setTimer: (delay, callback) => elapsed.setTimer(delay, callback),
   clearTimer: (timer) => elapsed.clearTimer(timer),
-  stayAwake,
+  keepAlive,
 };

@@ -1,4 +1,4 @@
-/** Something that nobody sees who prints, serialises or walks through what holds it. */
+/** Hides a value from printing, serialising and walking through the object that holds it. */
 export class Concealed<T> {
   readonly #value: T;
 

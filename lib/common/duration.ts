@@ -1,12 +1,12 @@
-/** A length of time: a number of milliseconds, or a number with its unit: `'500ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`. */
+/** A duration: a number of milliseconds, or a number with its unit: `'500ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`. */
 export type Duration = number | string;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const WRITTEN = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/;
 
 /**
- * The milliseconds of a duration, or `undefined` when it is not one. `Infinity` is a duration here; whoever takes no
- * endless one says so itself.
+ * Returns the milliseconds of a duration, or `undefined` if the value is none. `Infinity` counts as a duration; a caller
+ * that needs a finite one checks that itself.
  */
 export function parseDuration(duration: unknown): number | undefined {
   if (typeof duration === 'number') return duration >= 0 ? duration : undefined;

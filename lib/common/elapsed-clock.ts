@@ -1,22 +1,22 @@
 import { SuspensionDetector, type MachineTime } from './suspension-detector.js';
 
 /**
- * ms between two looks at the clock while a timer is set. Timers of the runtime do not count suspensions on every
- * platform, so a longer one could be late by as long as the machine was suspended.
+ * ms between two looks at the clock while a timer is set. On some platforms timers of the runtime do not count suspensions,
+ * so a longer timer could be late by the time for which the machine was suspended.
  */
 const LOOK_EVERY = 1_000;
 
 /**
- * ms of running time for which a look at the wall clock is good, since a section of the engine reads its clock ten times
- * within a few microseconds. Whoever looks can be suspended right after its look anyway.
+ * ms of running time for which a look at the wall clock stays valid, since the engine reads its clock ten times within a few
+ * microseconds. A process can be suspended right after its look anyway.
  */
 const GOOD_FOR = 0.02;
 
-/** What a clock is made of. */
+/** The sources of time of a clock. */
 export interface ElapsedClockParts extends Omit<MachineTime, 'uptime'> {
   /** `undefined`: the monotonic clock counts suspensions itself. */
   readonly uptime: MachineTime['uptime'] | undefined;
-  /** Calls back once after `delay` milliseconds, which need not count suspensions. */
+  /** Calls back once after `delay` ms. It need not count suspensions. */
   setTimer(delay: number, callback: () => void): unknown;
   clearTimer(timer: unknown): void;
 }
@@ -27,7 +27,7 @@ interface Timer {
   part: unknown;
 }
 
-/** The time that has elapsed, also while the machine was suspended. */
+/** A clock that counts the elapsed time, including suspensions of the machine. */
 export class ElapsedClock {
   private readonly suspensions: SuspensionDetector | undefined;
   private readonly timers = new Set<Timer>();
@@ -38,7 +38,7 @@ export class ElapsedClock {
     if (uptime !== undefined) this.suspensions = new SuspensionDetector({ ...parts, uptime });
   }
 
-  /** ms for which the machine was suspended, and the monotonic clock stood still, as far as that has been noticed. */
+  /** ms of noticed suspensions during which the monotonic clock stood still. */
   get suspended(): number {
     return this.suspensions?.suspended ?? 0;
   }
@@ -79,7 +79,7 @@ export class ElapsedClock {
   }
 
   private partOver(timer: Timer): void {
-    // Not among those that a look sets anew.
+    // Not among the timers that a look sets again.
     this.timers.delete(timer);
     this.look();
     const left = timer.due - this.now();

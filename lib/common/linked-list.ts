@@ -1,11 +1,11 @@
-/** Something that can stand in one linked list. */
+/** An item that can be in one linked list. */
 export interface Linked<T> {
   list: object | undefined;
   before: T | undefined;
   behind: T | undefined;
 }
 
-/** Things in the order in which they came. They are linked themselves, so that a place costs nothing beside them. */
+/** Items in the order in which they were appended. The items carry the links, so an entry needs no further memory. */
 export class LinkedList<T extends Linked<T>> {
   first: T | undefined;
   private last: T | undefined;
@@ -22,7 +22,7 @@ export class LinkedList<T extends Linked<T>> {
     return item.list === this;
   }
 
-  /** Answers whether it was there. */
+  /** Removes an item; returns whether it was in the list. */
   remove(item: T): boolean {
     if (item.list !== this) return false;
     const { before, behind } = item;

@@ -1,7 +1,7 @@
 import { printable } from './describe.js';
 import { warnOfObserver } from './observed.js';
 
-/** Where the library says what an operator has to know. Nest's `Logger` is one. */
+/** Receives the log lines of the library. Nest's `Logger` is one. */
 export interface LockLogger {
   debug(message: string): void;
   log(message: string): void;
@@ -9,7 +9,7 @@ export interface LockLogger {
   error(message: string): void;
 }
 
-/** A logger that never throws: what the application's own throws stops nothing. Of the first time the process is warned. */
+/** Wraps a logger of the application that may throw. The first error becomes a process warning. */
 export function sturdy(logger: LockLogger): LockLogger {
   let warned = false;
   const say =
@@ -25,7 +25,7 @@ export function sturdy(logger: LockLogger): LockLogger {
   return { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
 }
 
-/** A logger whose lines stay one line each, whatever keys, owners and foreign errors hold. */
+/** Keeps each log line on one line, whatever keys, owners and foreign errors contain. */
 export const singleLine = (logger: LockLogger): LockLogger => ({
   debug: (message) => logger.debug(printable(message)),
   log: (message) => logger.log(printable(message)),
@@ -33,7 +33,7 @@ export const singleLine = (logger: LockLogger): LockLogger => ({
   error: (message) => logger.error(printable(message)),
 });
 
-/** A logger whose lines say of which of several they speak. */
+/** Puts a label before each log line, such as the name of a master. */
 export const labelled = (logger: LockLogger, label: string): LockLogger => ({
   debug: (message) => logger.debug(`${label}: ${message}`),
   log: (message) => logger.log(`${label}: ${message}`),

@@ -1,5 +1,5 @@
-/** Has a failure of what observes the library told by Node, as a warning of the process: it is no failure of a lock. */
+/** Reports an error of an observer as a process warning: it is no error of a lock. */
 export function warnOfObserver(what: string, error: unknown): void {
   const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.emitWarning(`${what} has thrown, and locks go on without it: ${why}`, { type: 'LockObserverWarning' });
+  process.emitWarning(`${what} has thrown; locks are not affected: ${why}`, { type: 'LockObserverWarning' });
 }

@@ -1,15 +1,15 @@
 import { outside } from './outside.js';
 
-/** A timer that has been set, for `clearReadingTimer`. */
+/** A timer that was set; `clearReadingTimer` takes it. */
 export interface ReadingTimer {
   readonly timeout: NodeJS.Timeout;
   immediate: NodeJS.Immediate | undefined;
 }
 
 /**
- * Calls back after `delay` ms, when Node has read what had arrived by then. After a stall Node runs its timers before it
- * looks at its sockets, so a plain timer would judge without the answers that are there. The timer does not keep the
- * process alive, nor the async context of its caller.
+ * Calls back after `delay` ms, once Node has read what has arrived by then. After a stall Node runs its timers before it
+ * reads its sockets, so a plain timer would miss answers that are already there. The timer keeps neither the process alive
+ * nor the async context of its caller.
  */
 export function setReadingTimer(delay: number, callback: () => void): ReadingTimer {
   const due = (): void => {
@@ -19,7 +19,7 @@ export function setReadingTimer(delay: number, callback: () => void): ReadingTim
   return timer;
 }
 
-/** Its callback is not called any more. */
+/** Cancels a timer. */
 export function clearReadingTimer(timer: ReadingTimer | undefined): void {
   clearTimeout(timer?.timeout);
   clearImmediate(timer?.immediate);

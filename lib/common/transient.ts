@@ -1,12 +1,11 @@
-/** After so many deletions, and as many as there are entries, a map moves. */
+/** A map moves after so many deletions, if they are at least as many as its entries. */
 const MOVES_AFTER = 256;
 
 /**
- * A map for entries that come and go all the time. When JavaScript's own has no room but for its deleted entries, V8 gives
- * it a new table, and has the old one refer to it (`OrderedHashTable::SetNextTable`, for iterators that are under way).
- * Once one of its tables has reached the old generation, everything that has been in the map since survives there until
- * the next full collection: 4 kB for each lock, and most of the time that a client took for it. This one moves to a fresh
- * map from time to time, of which no old table knows.
+ * A map for entries that live briefly. When a `Map` is full of deleted entries, V8 gives it a new table, and the old table
+ * refers to the new one (`OrderedHashTable::SetNextTable`, for iterators that are under way). Once a table has reached the
+ * old generation, all later entries survive there until the next full collection: 4 kB for each lock, and most of the CPU
+ * time of a client. This map moves to a fresh `Map` from time to time, to which no old table refers.
  */
 export class TransientMap<K, V> {
   private map = new Map<K, V>();
@@ -38,13 +37,13 @@ export class TransientMap<K, V> {
     return true;
   }
 
-  /** As they are now, in the order in which they came. */
+  /** A copy of the values, in the order of insertion. */
   values(): V[] {
     return [...this.map.values()];
   }
 }
 
-/** A set of the same kind. */
+/** A set for items that live briefly; see `TransientMap`. */
 export class TransientSet<T> {
   private readonly map = new TransientMap<T, T>();
 
@@ -60,7 +59,7 @@ export class TransientSet<T> {
     return this.map.delete(item);
   }
 
-  /** As it is now, in the order in which they came. */
+  /** A copy of the items, in the order of insertion. */
   values(): T[] {
     return this.map.values();
   }

@@ -9,7 +9,7 @@ import { readCount, readDuration, readFlag, refuseUnknownOptions } from '../opti
 /** What a page shows, and what its viewers can do. */
 export interface RedisLockDashboardSettings {
   /**
-   * Whether the page only shows locks. With `guards: 'none'` the default is `true`: a page without guards releases locks only
+   * Whether the page only shows locks and cannot release them. With `guards: 'none'` the default is `true`: a page without guards releases locks only
    * if both options say so.
    * @defaultValue false
    */
@@ -20,12 +20,12 @@ export interface RedisLockDashboardSettings {
    */
   connection?: string | readonly string[];
   /**
-   * How often Redis is asked while a page is open, in milliseconds or `'5s'`; at least 250 ms.
+   * How often to query Redis while the page is open, in milliseconds or `'5s'`; at least 250 ms.
    * @defaultValue 2 s
    */
   refresh?: Duration;
   /**
-   * How many keys are shown at most.
+   * The largest number of keys to show.
    * @defaultValue 200
    */
   limit?: number;
@@ -34,8 +34,8 @@ export interface RedisLockDashboardSettings {
 /** Where a page is, and who may see it. */
 export interface RedisLockDashboardPlace {
   /**
-   * Required: who may see the page. Guards as `@UseGuards` takes them; all of them must allow each request. Or `'none'`, if
-   * a global guard, a proxy or the network keeps other viewers out.
+   * Required: the guards that decide who may use the page, as in `@UseGuards`. All must allow each request. Or `'none'`, if
+   * access is controlled elsewhere: by a global guard, a proxy or the network.
    */
   guards: ReadonlyArray<Type<CanActivate> | CanActivate> | 'none';
   /**

@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-JhyqCE568942toGbr0RzLACNMqGcdpjMifzk51Eg7Pc='; style-src 'sha256-h8rk3g1lpv9PVe/5a5RYVVogKw50OO370NtEybS+drM='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-Lel2j8mkKZ+WlwQpbJP5dcldGR7jceevuCcjRWjg/gU='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -17,872 +17,720 @@ export const PAGE: Readonly<{ policy: string; html: string }> = {
     />
     <style>
 :root {
-  color-scheme: light dark;
-  --ground: #f4f5f8;
-  --panel: #ffffff;
-  --line: #dde1e8;
-  --text: #181d26;
-  --muted: #586273;
-  --accent: #2a5bd7;
-  --accent-soft: #a9c1f7;
-  --good: #0f6b3c;
-  --good-soft: #dff3e7;
-  --warning: #8a4b00;
-  --warning-soft: #fdeccc;
-  --bad: #b3261e;
-  --bad-soft: #fde3e1;
-  --on-bad: #ffffff;
-  --shadow: 0 1px 2px rgb(20 30 50 / 6%), 0 2px 8px rgb(20 30 50 / 4%);
-  --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
+color-scheme: light dark;
+--ground: #f4f5f8;
+--panel: #ffffff;
+--line: #dde1e8;
+--text: #181d26;
+--muted: #586273;
+--accent: #2a5bd7;
+--accent-soft: #a9c1f7;
+--good: #0f6b3c;
+--good-soft: #dff3e7;
+--warning: #8a4b00;
+--warning-soft: #fdeccc;
+--bad: #b3261e;
+--bad-soft: #fde3e1;
+--on-bad: #ffffff;
+--shadow: 0 1px 2px rgb(20 30 50 / 6%), 0 2px 8px rgb(20 30 50 / 4%);
+--mono: ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
 }
-
 @media (prefers-color-scheme: dark) {
-  :root {
-    --ground: #0e1218;
-    --panel: #161c25;
-    --line: #2a3341;
-    --text: #e5eaf2;
-    --muted: #9ba7b8;
-    --accent: #86abff;
-    --accent-soft: #38568f;
-    --good: #74d8a0;
-    --good-soft: #16301f;
-    --warning: #f3bc6b;
-    --warning-soft: #3a2a10;
-    --bad: #ff958d;
-    --bad-soft: #40191a;
-    --on-bad: #2a0605;
-    --shadow: none;
-  }
+:root {
+--ground: #0e1218;
+--panel: #161c25;
+--line: #2a3341;
+--text: #e5eaf2;
+--muted: #9ba7b8;
+--accent: #86abff;
+--accent-soft: #38568f;
+--good: #74d8a0;
+--good-soft: #16301f;
+--warning: #f3bc6b;
+--warning-soft: #3a2a10;
+--bad: #ff958d;
+--bad-soft: #40191a;
+--on-bad: #2a0605;
+--shadow: none;
 }
-
+}
 * {
-  box-sizing: border-box;
+box-sizing: border-box;
 }
-
 [hidden] {
-  display: none !important;
+display: none !important;
 }
-
 body {
-  margin: 0;
-  background: var(--ground);
-  color: var(--text);
-  font:
-    14px/1.45 system-ui,
-    -apple-system,
-    'Segoe UI',
-    Roboto,
-    'Helvetica Neue',
-    'DejaVu Sans',
-    sans-serif;
+margin: 0;
+background: var(--ground);
+color: var(--text);
+font:
+14px/1.45 system-ui,
+-apple-system,
+'Segoe UI',
+Roboto,
+'Helvetica Neue',
+'DejaVu Sans',
+sans-serif;
 }
-
 header,
 main {
-  max-width: 1240px;
-  margin: 0 auto;
-  padding: 0 24px;
+max-width: 1240px;
+margin: 0 auto;
+padding: 0 24px;
 }
-
 header {
-  display: flex;
-  align-items: center;
-  gap: 10px;
-  padding-top: 20px;
-  padding-bottom: 16px;
+display: flex;
+align-items: center;
+gap: 10px;
+padding-top: 20px;
+padding-bottom: 16px;
 }
-
 h1 {
-  margin: 0;
-  font-size: 20px;
-  letter-spacing: -0.01em;
+margin: 0;
+font-size: 20px;
+letter-spacing: -0.01em;
 }
-
 h2 {
-  margin: 0;
-  font-size: 15px;
+margin: 0;
+font-size: 15px;
 }
-
 small {
-  margin-left: 6px;
-  color: var(--muted);
-  font-size: 12px;
-  font-weight: 400;
+margin-left: 6px;
+color: var(--muted);
+font-size: 12px;
+font-weight: 400;
 }
-
 .logo {
-  width: 22px;
-  height: 22px;
-  fill: var(--accent);
+width: 22px;
+height: 22px;
+fill: var(--accent);
 }
-
 .logo path {
-  fill: none;
-  stroke: var(--accent);
-  stroke-width: 2;
+fill: none;
+stroke: var(--accent);
+stroke-width: 2;
 }
-
 .status {
-  display: flex;
-  align-items: center;
-  gap: 7px;
-  margin: 0 0 0 auto;
-  color: var(--muted);
-  font-size: 13px;
+display: flex;
+align-items: center;
+gap: 7px;
+margin: 0 0 0 auto;
+color: var(--muted);
+font-size: 13px;
 }
-
 .status::before {
-  width: 8px;
-  height: 8px;
-  border-radius: 50%;
-  background: var(--muted);
-  content: '';
+width: 8px;
+height: 8px;
+border-radius: 50%;
+background: var(--muted);
+content: '';
 }
-
 .status[data-state='live']::before {
-  background: var(--good);
+background: var(--good);
 }
-
 .status[data-state='polling']::before,
 .status[data-state='connecting']::before {
-  background: var(--warning);
+background: var(--warning);
 }
-
 .status[data-state='offline']::before {
-  background: var(--bad);
+background: var(--bad);
 }
-
 section {
-  margin: 28px 0;
+margin: 28px 0;
 }
-
 section:focus {
-  outline: none;
+outline: none;
 }
-
 .heading {
-  display: flex;
-  flex-wrap: wrap;
-  align-items: center;
-  justify-content: space-between;
-  gap: 8px 16px;
-  min-height: 34px;
-  margin-bottom: 8px;
+display: flex;
+flex-wrap: wrap;
+align-items: center;
+justify-content: space-between;
+gap: 8px 16px;
+min-height: 34px;
+margin-bottom: 8px;
 }
-
 .panel {
-  border: 1px solid var(--line);
-  border-radius: 10px;
-  background: var(--panel);
-  box-shadow: var(--shadow);
+border: 1px solid var(--line);
+border-radius: 10px;
+background: var(--panel);
+box-shadow: var(--shadow);
 }
-
 .scroll {
-  overflow-x: auto;
+overflow-x: auto;
 }
-
 .notice {
-  margin: 0 0 16px;
-  padding: 10px 14px;
-  border-radius: 8px;
-  background: var(--bad-soft);
-  color: var(--bad);
+margin: 0 0 16px;
+padding: 10px 14px;
+border-radius: 8px;
+background: var(--bad-soft);
+color: var(--bad);
 }
-
 .hint,
 .empty {
-  margin: 8px 2px 0;
-  color: var(--muted);
-  font-size: 13px;
+margin: 8px 2px 0;
+color: var(--muted);
+font-size: 13px;
 }
-
 .empty {
-  margin: 0;
-  padding: 28px 16px;
-  text-align: center;
+margin: 0;
+padding: 28px 16px;
+text-align: center;
 }
-
-/* Tiles */
-
 .tiles {
-  display: grid;
-  grid-template-columns: repeat(5, 1fr);
-  gap: 12px;
-  margin: 0;
+display: grid;
+grid-template-columns: repeat(5, 1fr);
+gap: 12px;
+margin: 0;
 }
-
 .tile {
-  padding: 12px 16px 14px;
-  border: 1px solid var(--line);
-  border-radius: 10px;
-  background: var(--panel);
-  box-shadow: var(--shadow);
+padding: 12px 16px 14px;
+border: 1px solid var(--line);
+border-radius: 10px;
+background: var(--panel);
+box-shadow: var(--shadow);
 }
-
 .tile dt {
-  color: var(--muted);
-  font-size: 13px;
+color: var(--muted);
+font-size: 13px;
 }
-
 .tile dd {
-  margin: 0;
+margin: 0;
 }
-
 .tile .value {
-  font-size: 26px;
-  font-weight: 600;
-  font-variant-numeric: tabular-nums;
-  letter-spacing: -0.02em;
-  line-height: 1.25;
+font-size: 26px;
+font-weight: 600;
+font-variant-numeric: tabular-nums;
+letter-spacing: -0.02em;
+line-height: 1.25;
 }
-
 .tile .of {
-  color: var(--muted);
-  font-size: 12px;
+color: var(--muted);
+font-size: 12px;
 }
-
 .tile[data-tone='warning'] .value {
-  color: var(--warning);
+color: var(--warning);
 }
-
 .tile[data-tone='bad'] .value {
-  color: var(--bad);
+color: var(--bad);
 }
-
-/* Controls */
-
 input,
 select,
 button {
-  font: inherit;
-  color: inherit;
+font: inherit;
+color: inherit;
 }
-
 input,
 select {
-  padding: 6px 10px;
-  border: 1px solid var(--line);
-  border-radius: 7px;
-  background: var(--panel);
+padding: 6px 10px;
+border: 1px solid var(--line);
+border-radius: 7px;
+background: var(--panel);
 }
-
 button {
-  padding: 6px 14px;
-  border: 1px solid var(--line);
-  border-radius: 7px;
-  background: var(--panel);
-  cursor: pointer;
+padding: 6px 14px;
+border: 1px solid var(--line);
+border-radius: 7px;
+background: var(--panel);
+cursor: pointer;
 }
-
 button:hover:not(:disabled) {
-  border-color: var(--muted);
+border-color: var(--muted);
 }
-
 button:disabled {
-  cursor: not-allowed;
-  opacity: 0.55;
+cursor: not-allowed;
+opacity: 0.55;
 }
-
 button.danger {
-  border-color: var(--bad);
-  background: var(--bad);
-  color: var(--on-bad);
-  font-weight: 600;
+border-color: var(--bad);
+background: var(--bad);
+color: var(--on-bad);
+font-weight: 600;
 }
-
 :focus-visible {
-  outline: 2px solid var(--accent);
-  outline-offset: 2px;
+outline: 2px solid var(--accent);
+outline-offset: 2px;
 }
-
 .filter {
-  position: relative;
-  flex: 0 1 280px;
+position: relative;
+flex: 0 1 280px;
 }
-
 .filter input {
-  width: 100%;
+width: 100%;
 }
-
 .filter kbd {
-  position: absolute;
-  top: 7px;
-  right: 9px;
-  padding: 0 6px;
-  border: 1px solid var(--line);
-  border-radius: 4px;
-  color: var(--muted);
-  font: 12px/18px var(--mono);
-  pointer-events: none;
+position: absolute;
+top: 7px;
+right: 9px;
+padding: 0 6px;
+border: 1px solid var(--line);
+border-radius: 4px;
+color: var(--muted);
+font: 12px/18px var(--mono);
+pointer-events: none;
 }
-
 .filter input:focus + kbd,
 .filter input:not(:placeholder-shown) + kbd {
-  display: none;
+display: none;
 }
-
 .skip {
-  position: absolute;
-  left: -999px;
+position: absolute;
+left: -999px;
 }
-
 .skip:focus {
-  left: 16px;
-  top: 8px;
-  padding: 4px 10px;
-  background: var(--panel);
+left: 16px;
+top: 8px;
+padding: 4px 10px;
+background: var(--panel);
 }
-
 .visually-hidden {
-  position: absolute;
-  width: 1px;
-  height: 1px;
-  overflow: hidden;
-  clip-path: inset(50%);
-  white-space: nowrap;
+position: absolute;
+width: 1px;
+height: 1px;
+overflow: hidden;
+clip-path: inset(50%);
+white-space: nowrap;
 }
-
 .badge {
-  display: inline-block;
-  padding: 1px 8px;
-  border: 1px solid var(--line);
-  border-radius: 999px;
-  color: var(--muted);
-  font-size: 12px;
-  line-height: 18px;
-  white-space: nowrap;
+display: inline-block;
+padding: 1px 8px;
+border: 1px solid var(--line);
+border-radius: 999px;
+color: var(--muted);
+font-size: 12px;
+line-height: 18px;
+white-space: nowrap;
 }
-
 .badge[data-kind='read'] {
-  border-color: transparent;
-  background: var(--good-soft);
-  color: var(--good);
+border-color: transparent;
+background: var(--good-soft);
+color: var(--good);
 }
-
 .badge[data-kind='permits'] {
-  border-color: transparent;
-  background: var(--warning-soft);
-  color: var(--warning);
+border-color: transparent;
+background: var(--warning-soft);
+color: var(--warning);
 }
-
 .badge[data-kind='exclusive'] {
-  border-color: transparent;
-  background: color-mix(in srgb, var(--accent) 14%, transparent);
-  color: var(--accent);
+border-color: transparent;
+background: color-mix(in srgb, var(--accent) 14%, transparent);
+color: var(--accent);
 }
-
 .badge[data-kind='lost'],
 .badge[data-kind='unreleased'] {
-  border-color: transparent;
-  background: var(--bad-soft);
-  color: var(--bad);
+border-color: transparent;
+background: var(--bad-soft);
+color: var(--bad);
 }
-
 .badge[data-kind='timeout'] {
-  border-color: transparent;
-  background: var(--warning-soft);
-  color: var(--warning);
+border-color: transparent;
+background: var(--warning-soft);
+color: var(--warning);
 }
-
-/* The table */
-
 table {
-  width: 100%;
-  border-collapse: collapse;
-  font-variant-numeric: tabular-nums;
+width: 100%;
+border-collapse: collapse;
+font-variant-numeric: tabular-nums;
 }
-
 th,
 td {
-  padding: 9px 12px;
-  text-align: left;
-  vertical-align: top;
+padding: 9px 12px;
+text-align: left;
+vertical-align: top;
 }
-
 th {
-  padding-top: 4px;
-  padding-bottom: 4px;
-  font-weight: 500;
-  font-size: 12px;
-  white-space: nowrap;
+padding-top: 4px;
+padding-bottom: 4px;
+font-weight: 500;
+font-size: 12px;
+white-space: nowrap;
 }
-
 th button {
-  margin-left: -8px;
-  padding: 4px 8px;
-  border-color: transparent;
-  color: var(--muted);
-  font-weight: 500;
+margin-left: -8px;
+padding: 4px 8px;
+border-color: transparent;
+color: var(--muted);
+font-weight: 500;
 }
-
 th button::after {
-  display: inline-block;
-  width: 1em;
-  content: '';
+display: inline-block;
+width: 1em;
+content: '';
 }
-
 th[aria-sort='ascending'] button,
 th[aria-sort='descending'] button {
-  color: var(--text);
+color: var(--text);
 }
-
 th[aria-sort='ascending'] button::after {
-  content: ' ↑';
+content: ' ↑';
 }
-
 th[aria-sort='descending'] button::after {
-  content: ' ↓';
+content: ' ↓';
 }
-
 tbody {
-  border-top: 1px solid var(--line);
+border-top: 1px solid var(--line);
 }
-
 tbody tr + tr td {
-  padding-top: 0;
+padding-top: 0;
 }
-
 .key,
 .owner,
 .token,
 code {
-  font-family: var(--mono);
-  font-size: 13px;
+font-family: var(--mono);
+font-size: 13px;
 }
-
 .key {
-  max-width: 360px;
-  font-weight: 600;
-  overflow-wrap: anywhere;
+max-width: 360px;
+font-weight: 600;
+overflow-wrap: anywhere;
 }
-
 .owner {
-  max-width: 240px;
-  overflow-wrap: anywhere;
+max-width: 240px;
+overflow-wrap: anywhere;
 }
-
 .client,
 .more {
-  display: block;
-  color: var(--muted);
-  font:
-    12px/1.5 system-ui,
-    sans-serif;
+display: block;
+color: var(--muted);
+font:
+12px/1.5 system-ui,
+sans-serif;
 }
-
 .token {
-  color: var(--muted);
-  white-space: nowrap;
+color: var(--muted);
+white-space: nowrap;
 }
-
 .age,
 .lease {
-  white-space: nowrap;
+white-space: nowrap;
 }
-
 .lease {
-  min-width: 96px;
+min-width: 96px;
 }
-
 .bar {
-  display: block;
-  height: 4px;
-  margin-top: 4px;
-  border-radius: 2px;
-  background: var(--line);
-  overflow: hidden;
+display: block;
+height: 4px;
+margin-top: 4px;
+border-radius: 2px;
+background: var(--line);
+overflow: hidden;
 }
-
 .bar i {
-  display: block;
-  width: 100%;
-  height: 100%;
-  background: var(--accent);
+display: block;
+width: 100%;
+height: 100%;
+background: var(--accent);
 }
-
 .lease[data-short] {
-  color: var(--warning);
+color: var(--warning);
 }
-
 .lease[data-short] .bar i {
-  background: var(--warning);
+background: var(--warning);
 }
-
 .waiting button {
-  padding: 0 10px;
-  border-radius: 999px;
-  border-color: transparent;
-  background: var(--warning-soft);
-  color: var(--warning);
-  font-weight: 600;
-  white-space: nowrap;
+padding: 0 10px;
+border-radius: 999px;
+border-color: transparent;
+background: var(--warning-soft);
+color: var(--warning);
+font-weight: 600;
+white-space: nowrap;
 }
-
 .waiting button::after {
-  content: ' ▾';
+content: ' ▾';
 }
-
 .waiting button[aria-expanded='true']::after {
-  content: ' ▴';
+content: ' ▴';
 }
-
 .action {
-  text-align: right;
+text-align: right;
 }
-
 .action button {
-  padding: 2px 10px;
-  color: var(--bad);
+padding: 2px 10px;
+color: var(--bad);
 }
-
 .queue td {
-  padding: 0 12px 12px;
+padding: 0 12px 12px;
 }
-
 .queue ol {
-  margin: 0;
-  padding: 10px 12px 10px 36px;
-  border-radius: 8px;
-  background: var(--ground);
+margin: 0;
+padding: 10px 12px 10px 36px;
+border-radius: 8px;
+background: var(--ground);
 }
-
 .queue li {
-  padding: 2px 0;
+padding: 2px 0;
 }
-
 .queue li > * {
-  margin-right: 8px;
+margin-right: 8px;
 }
-
 .queue .client {
-  display: inline;
+display: inline;
 }
-
-/* Charts */
-
 .charts {
-  display: grid;
-  grid-template-columns: repeat(3, 1fr);
-  gap: 12px;
+display: grid;
+grid-template-columns: repeat(3, 1fr);
+gap: 12px;
 }
-
 figure {
-  margin: 0;
-  padding: 12px 14px 8px;
-  min-width: 0;
+margin: 0;
+padding: 12px 14px 8px;
+min-width: 0;
 }
-
 figcaption {
-  display: flex;
-  flex-wrap: wrap;
-  align-items: baseline;
-  justify-content: space-between;
-  gap: 0 12px;
-  font-weight: 600;
+display: flex;
+flex-wrap: wrap;
+align-items: baseline;
+justify-content: space-between;
+gap: 0 12px;
+font-weight: 600;
 }
-
 figcaption .figures {
-  color: var(--muted);
-  font-size: 12px;
-  font-weight: 400;
-  font-variant-numeric: tabular-nums;
+color: var(--muted);
+font-size: 12px;
+font-weight: 400;
+font-variant-numeric: tabular-nums;
 }
-
 figure svg {
-  display: block;
-  width: 100%;
-  height: 150px;
-  margin-top: 6px;
+display: block;
+width: 100%;
+height: 150px;
+margin-top: 6px;
 }
-
 figure text {
-  fill: var(--muted);
-  font-size: 11px;
+fill: var(--muted);
+font-size: 11px;
 }
-
 .grid {
-  stroke: var(--line);
+stroke: var(--line);
 }
-
 .area {
-  fill: var(--accent-soft);
-  opacity: 0.45;
+fill: var(--accent-soft);
+opacity: 0.45;
 }
-
 .curve {
-  fill: none;
-  stroke: var(--accent);
-  stroke-width: 1.75;
-  stroke-linejoin: round;
+fill: none;
+stroke: var(--accent);
+stroke-width: 1.75;
+stroke-linejoin: round;
 }
-
 .series-0 {
-  fill: var(--accent-soft);
-  background: var(--accent-soft);
+fill: var(--accent-soft);
+background: var(--accent-soft);
 }
-
 .series-1 {
-  fill: var(--accent);
-  background: var(--accent);
+fill: var(--accent);
+background: var(--accent);
 }
-
 .series-bad {
-  fill: var(--bad);
-  background: var(--bad);
+fill: var(--bad);
+background: var(--bad);
 }
-
 .series-warning {
-  fill: var(--warning);
-  background: var(--warning);
+fill: var(--warning);
+background: var(--warning);
 }
-
 .legend {
-  display: flex;
-  flex-wrap: wrap;
-  gap: 2px 14px;
-  margin: 4px 0 2px;
-  padding: 0;
-  color: var(--muted);
-  font-size: 12px;
-  list-style: none;
+display: flex;
+flex-wrap: wrap;
+gap: 2px 14px;
+margin: 4px 0 2px;
+padding: 0;
+color: var(--muted);
+font-size: 12px;
+list-style: none;
 }
-
 .legend i {
-  display: inline-block;
-  width: 9px;
-  height: 9px;
-  margin-right: 6px;
-  border-radius: 2px;
+display: inline-block;
+width: 9px;
+height: 9px;
+margin-right: 6px;
+border-radius: 2px;
 }
-
-/* Incidents */
-
 .incidents {
-  margin: 0;
-  padding: 0;
-  list-style: none;
+margin: 0;
+padding: 0;
+list-style: none;
 }
-
 .incidents li {
-  display: grid;
-  grid-template-columns: 84px 96px minmax(120px, 1fr) minmax(0, 2fr);
-  gap: 4px 12px;
-  align-items: baseline;
-  padding: 9px 14px;
+display: grid;
+grid-template-columns: 84px 96px minmax(120px, 1fr) minmax(0, 2fr);
+gap: 4px 12px;
+align-items: baseline;
+padding: 9px 14px;
 }
-
 .incidents li + li {
-  border-top: 1px solid var(--line);
+border-top: 1px solid var(--line);
 }
-
 .incidents time {
-  color: var(--muted);
-  font-variant-numeric: tabular-nums;
+color: var(--muted);
+font-variant-numeric: tabular-nums;
 }
-
 .incidents .key {
-  max-width: none;
+max-width: none;
 }
-
 .incidents .badge {
-  justify-self: start;
+justify-self: start;
 }
-
 .incidents .why {
-  color: var(--muted);
-  overflow-wrap: anywhere;
+color: var(--muted);
+overflow-wrap: anywhere;
 }
-
-/* The dialog */
-
 dialog {
-  width: min(480px, calc(100vw - 32px));
-  padding: 22px 24px;
-  border: 1px solid var(--line);
-  border-radius: 12px;
-  background: var(--panel);
-  color: var(--text);
-  box-shadow: 0 12px 48px rgb(0 0 0 / 30%);
+width: min(480px, calc(100vw - 32px));
+padding: 22px 24px;
+border: 1px solid var(--line);
+border-radius: 12px;
+background: var(--panel);
+color: var(--text);
+box-shadow: 0 12px 48px rgb(0 0 0 / 30%);
 }
-
 dialog::backdrop {
-  background: rgb(10 14 22 / 50%);
+background: rgb(10 14 22 / 50%);
 }
-
 dialog h2 {
-  font-size: 17px;
+font-size: 17px;
 }
-
 dialog ul {
-  margin: 0 0 14px;
-  padding: 8px 12px 8px 30px;
-  border-radius: 8px;
-  background: var(--ground);
+margin: 0 0 14px;
+padding: 8px 12px 8px 30px;
+border-radius: 8px;
+background: var(--ground);
 }
-
 dialog input {
-  width: 100%;
-  margin-top: 6px;
-  font-family: var(--mono);
+width: 100%;
+margin-top: 6px;
+font-family: var(--mono);
 }
-
 dialog code {
-  overflow-wrap: anywhere;
-  font-weight: 600;
+overflow-wrap: anywhere;
+font-weight: 600;
 }
-
 .result {
-  min-height: 1.45em;
-  margin: 12px 0 0;
+min-height: 1.45em;
+margin: 12px 0 0;
 }
-
 .result[data-tone='good'] {
-  color: var(--good);
+color: var(--good);
 }
-
 .result[data-tone='bad'] {
-  color: var(--bad);
+color: var(--bad);
 }
-
 .buttons {
-  display: flex;
-  justify-content: flex-end;
-  gap: 10px;
-  margin-top: 14px;
+display: flex;
+justify-content: flex-end;
+gap: 10px;
+margin-top: 14px;
 }
-
 @media (max-width: 980px) {
-  .charts {
-    grid-template-columns: 1fr;
-  }
+.charts {
+grid-template-columns: 1fr;
 }
-
-/* A lock becomes a card. */
+}
 @media (max-width: 760px) {
-  header,
-  main {
-    padding-left: 14px;
-    padding-right: 14px;
-  }
-
-  .tiles {
-    grid-template-columns: repeat(6, 1fr);
-    gap: 8px;
-  }
-
-  .tile {
-    grid-column: span 2;
-    padding: 10px 12px;
-  }
-
-  .tile:nth-child(-n + 2) {
-    grid-column: span 3;
-  }
-
-  .filter {
-    flex-basis: 100%;
-  }
-
-  table,
-  tbody,
-  tr {
-    display: block;
-  }
-
-  thead {
-    display: none;
-  }
-
-  tbody {
-    padding: 10px 14px;
-  }
-
-  tbody:first-of-type {
-    border-top: 0;
-  }
-
-  td,
-  tbody tr + tr td {
-    display: flex;
-    align-items: baseline;
-    justify-content: space-between;
-    gap: 16px;
-    max-width: none;
-    padding: 3px 0;
-    text-align: right;
-  }
-
-  td::before {
-    flex: none;
-    color: var(--muted);
-    font:
-      12px/1.5 system-ui,
-      sans-serif;
-    content: attr(data-label);
-  }
-
-  td.key {
-    max-width: none;
-    padding-bottom: 6px;
-    text-align: left;
-  }
-
-  td.owner {
-    max-width: none;
-  }
-
-  td:empty {
-    display: none;
-  }
-
-  td.key::before,
-  td.action::before,
-  .queue td::before {
-    display: none;
-  }
-
-  td.action {
-    justify-content: stretch;
-    padding-top: 8px;
-  }
-
-  td.action button {
-    flex: 1;
-    padding: 6px;
-  }
-
-  .bar {
-    width: 96px;
-    margin-left: auto;
-  }
-
-  .queue td {
-    display: block;
-    padding: 8px 0 0;
-    text-align: left;
-  }
-
-  tr + tr {
-    margin-top: 8px;
-    padding-top: 8px;
-    border-top: 1px dashed var(--line);
-  }
-
-  .incidents li {
-    grid-template-columns: auto 1fr;
-  }
-
-  .incidents .key,
-  .incidents .why {
-    grid-column: 1 / -1;
-  }
+header,
+main {
+padding-left: 14px;
+padding-right: 14px;
 }
-
+.tiles {
+grid-template-columns: repeat(6, 1fr);
+gap: 8px;
+}
+.tile {
+grid-column: span 2;
+padding: 10px 12px;
+}
+.tile:nth-child(-n + 2) {
+grid-column: span 3;
+}
+.filter {
+flex-basis: 100%;
+}
+table,
+tbody,
+tr {
+display: block;
+}
+thead {
+display: none;
+}
+tbody {
+padding: 10px 14px;
+}
+tbody:first-of-type {
+border-top: 0;
+}
+td,
+tbody tr + tr td {
+display: flex;
+align-items: baseline;
+justify-content: space-between;
+gap: 16px;
+max-width: none;
+padding: 3px 0;
+text-align: right;
+}
+td::before {
+flex: none;
+color: var(--muted);
+font:
+12px/1.5 system-ui,
+sans-serif;
+content: attr(data-label);
+}
+td.key {
+max-width: none;
+padding-bottom: 6px;
+text-align: left;
+}
+td.owner {
+max-width: none;
+}
+td:empty {
+display: none;
+}
+td.key::before,
+td.action::before,
+.queue td::before {
+display: none;
+}
+td.action {
+justify-content: stretch;
+padding-top: 8px;
+}
+td.action button {
+flex: 1;
+padding: 6px;
+}
+.bar {
+width: 96px;
+margin-left: auto;
+}
+.queue td {
+display: block;
+padding: 8px 0 0;
+text-align: left;
+}
+tr + tr {
+margin-top: 8px;
+padding-top: 8px;
+border-top: 1px dashed var(--line);
+}
+.incidents li {
+grid-template-columns: auto 1fr;
+}
+.incidents .key,
+.incidents .why {
+grid-column: 1 / -1;
+}
+}
 @media (prefers-reduced-motion: no-preference) {
-  .bar i {
-    transition: width 250ms linear;
-  }
+.bar i {
+transition: width 250ms linear;
+}
 }
 </style>
   </head>
@@ -970,879 +818,728 @@ dialog code {
       </form>
     </dialog>
     <script type="module">
-/** An element with attributes and children. Children are texts or nodes: nothing is ever read as HTML. */
 function element(name, attributes = {}, ...children) {
-  return fill(document.createElement(name), attributes, children);
+return fill(document.createElement(name), attributes, children);
 }
-
 const SVG = 'http://www.w3.org/2000/svg';
-
-/** As \`element\`, of a drawing. */
 function drawn(name, attributes = {}, ...children) {
-  return fill(document.createElementNS(SVG, name), attributes, children);
+return fill(document.createElementNS(SVG, name), attributes, children);
 }
-
 function fill(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
-  }
-  node.append(...children.filter((child) => child !== undefined));
-  return node;
+for (const [name, value] of Object.entries(attributes)) {
+if (value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
 }
-
+node.append(...children.filter((child) => child !== undefined));
+return node;
+}
 const byId = (id) => document.getElementById(id);
-
-/** Writes a text where it is another one by now, so that nothing is selected anew or told twice. */
 function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+if (node.textContent !== text) node.textContent = text;
 }
-
-/** Shows a text, or hides its place when there is none. */
 function show(node, text) {
-  node.hidden = text === undefined;
-  write(node, text ?? '');
+node.hidden = text === undefined;
+write(node, text ?? '');
 }
-
 const UNITS = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'm'],
-  [1_000, 's'],
+[86_400_000, 'd'],
+[3_600_000, 'h'],
+[60_000, 'm'],
+[1_000, 's'],
 ];
-
-/** A length of time, to two units: \`250 ms\`, \`12.3 s\`, \`3m 5s\`, \`2d 4h\`. */
 function time(ms) {
-  if (ms < 10 && ms > 0) return \`\${ms.toFixed(1)} ms\`;
-  if (ms < 1_000) return \`\${Math.max(0, Math.round(ms))} ms\`;
-  if (ms < 60_000) return \`\${(Math.floor(ms / 100) / 10).toFixed(1)} s\`;
-  const first = UNITS.findIndex(([length]) => ms >= length);
-  const [[large, name], [small, smallName]] = [UNITS[first], UNITS[first + 1]];
-  return \`\${Math.floor(ms / large)}\${name} \${Math.floor((ms % large) / small)}\${smallName}\`;
+if (ms < 10 && ms > 0) return \`\${ms.toFixed(1)} ms\`;
+if (ms < 1_000) return \`\${Math.max(0, Math.round(ms))} ms\`;
+if (ms < 60_000) return \`\${(Math.floor(ms / 100) / 10).toFixed(1)} s\`;
+const first = UNITS.findIndex(([length]) => ms >= length);
+const [[large, name], [small, smallName]] = [UNITS[first], UNITS[first + 1]];
+return \`\${Math.floor(ms / large)}\${name} \${Math.floor((ms % large) / small)}\${smallName}\`;
 }
-
-/** Controls, format characters such as text direction, line separators, and halves of a surrogate pair. */
 const UNPRINTABLE = /[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu;
-
-/** A text of others, which looks like what it is. */
 const visible = (text) =>
-  text.replace(UNPRINTABLE, (char) =>
-    Array.from({ length: char.length }, (_, i) => \`\\\\u\${char.charCodeAt(i).toString(16).padStart(4, '0')}\`).join(''),
-  );
-
-/** Of a client's 32 digits as many as tell a few clients apart. */
+text.replace(UNPRINTABLE, (char) =>
+Array.from({ length: char.length }, (_, i) => \`\\\\u\${char.charCodeAt(i).toString(16).padStart(4, '0')}\`).join(''),
+);
 const clientName = (client) => client.slice(0, 8);
-
-/** An owner that a caller named; one that nobody named is its acquisition. */
 const ownerName = ({ owner, client }) =>
-  visible(owner.startsWith(\`\${client}:\`) ? clientName(client) + owner.slice(client.length) : owner);
-
+visible(owner.startsWith(\`\${client}:\`) ? clientName(client) + owner.slice(client.length) : owner);
 const kindName = ({ type, permits }) =>
-  type === 'permits' ? \`\${permits} permit\${permits === 1 ? '' : 's'}\` : type;
-
+type === 'permits' ? \`\${permits} permit\${permits === 1 ? '' : 's'}\` : type;
 const count = (number) => number.toLocaleString('en');
-
-/** A number of something for each second. */
 const rate = (number) => (number >= 10 ? count(Math.round(number)) : String(Math.round(number * 10) / 10));
-
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-
-/** The upper end of a bucket in ms; the last one has none. */
 const boundOf = ({ first, perDecade, count: buckets }, i) =>
-  i >= buckets - 1 ? Infinity : first * 10 ** (i / perDecade);
-
-/** Below which time so much of all lies, as far as buckets tell; \`undefined\` when there is nothing. */
+i >= buckets - 1 ? Infinity : first * 10 ** (i / perDecade);
 function quantile(buckets, counts, part) {
-  const total = sum(counts);
-  if (total === 0) return undefined;
-  let rest = Math.ceil(part * total);
-  const i = counts.findIndex((each) => (rest -= each) <= 0);
-  return boundOf(buckets, i);
+const total = sum(counts);
+if (total === 0) return undefined;
+let rest = Math.ceil(part * total);
+const i = counts.findIndex((each) => (rest -= each) <= 0);
+return boundOf(buckets, i);
 }
-
-/** A time of day. */
 const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
-
 const HEIGHT = 150;
 const MARGIN = { left: 34, right: 8, top: 8, bottom: 20 };
-/** What is shown at least, so that a chart with little in it is not all one bar: 0.1 ms to 1 s. */
 const FEWEST_BUCKETS = 17;
-
-/** A drawing as wide as its figure: texts keep their size. */
 function draw(figure, label) {
-  const width = Math.max(200, figure.clientWidth - 28);
-  const svg = drawn('svg', { viewBox: \`0 0 \${width} \${HEIGHT}\`, role: 'img', 'aria-label': label });
-  return { svg, width, bottom: HEIGHT - MARGIN.bottom, inner: width - MARGIN.left - MARGIN.right };
+const width = Math.max(200, figure.clientWidth - 28);
+const svg = drawn('svg', { viewBox: \`0 0 \${width} \${HEIGHT}\`, role: 'img', 'aria-label': label });
+return { svg, width, bottom: HEIGHT - MARGIN.bottom, inner: width - MARGIN.left - MARGIN.right };
 }
-
-/** A round number not below \`value\`. */
 function ceiling(value) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= value);
+const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
+return [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= value);
 }
-
 function drawScale({ svg, width, bottom }, top, text) {
-  for (const part of [0, 0.5, 1]) {
-    const y = bottom - part * (bottom - MARGIN.top);
-    svg.append(drawn('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }));
-    if (part === 0.5) continue;
-    svg.append(drawn('text', { x: MARGIN.left - 6, y: y + 4, 'text-anchor': 'end' }, text(part * top)));
-  }
+for (const part of [0, 0.5, 1]) {
+const y = bottom - part * (bottom - MARGIN.top);
+svg.append(drawn('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }));
+if (part === 0.5) continue;
+svg.append(drawn('text', { x: MARGIN.left - 6, y: y + 4, 'text-anchor': 'end' }, text(part * top)));
 }
-
+}
 function put(id, title, figures, svg, legend) {
-  const caption = element('figcaption', {}, title, element('span', { class: 'figures' }, figures));
-  const items = legend.map(([series, name]) => element('li', {}, element('i', { class: series }), name));
-  byId(id).replaceChildren(caption, svg, element('ul', { class: 'legend' }, ...items));
+const caption = element('figcaption', {}, title, element('span', { class: 'figures' }, figures));
+const items = legend.map(([series, name]) => element('li', {}, element('i', { class: series }), name));
+byId(id).replaceChildren(caption, svg, element('ul', { class: 'legend' }, ...items));
 }
-
-/** How long something took, on a logarithmic scale; several series one above the other. */
 function drawHistogram(id, title, { buckets, series }) {
-  const all = series[0].counts.map((_, i) => sum(series.map(({ counts }) => counts[i])));
-  const total = sum(all);
-  const quantiles = [0.5, 0.95, 0.99].map((part) => [Math.round(part * 100), quantile(buckets, all, part)]);
-  const longest = time(boundOf(buckets, buckets.count - 2));
-  const figures =
-    total === 0
-      ? 'nothing yet'
-      : quantiles.map(([part, ms]) => \`p\${part} \${ms === Infinity ? \`> \${longest}\` : \`≤ \${time(ms)}\`}\`).join(' · ');
-  const chart = draw(byId(id), \`\${title} of \${count(total)} locks: \${figures}\`);
-  const { svg, bottom, inner } = chart;
-  const shown = Math.max(FEWEST_BUCKETS, all.findLastIndex((each) => each > 0) + 2);
-  const step = inner / shown;
-  const top = ceiling(Math.max(...all));
-  drawScale(chart, top, count);
-  drawDecades(chart, buckets, step, shown);
-  for (let i = 0; i < shown; i++) {
-    let y = bottom;
-    for (const { counts, look, name } of series) {
-      if (!counts[i]) continue;
-      // One among thousands is seen, too.
-      const height = Math.max(1.5, (counts[i] / top) * (bottom - MARGIN.top));
-      const bar = {
-        class: look,
-        x: MARGIN.left + i * step + 0.5,
-        y: y - height,
-        width: Math.max(1, step - 1.5),
-        height,
-        rx: 1,
-      };
-      svg.append(drawn('rect', bar, drawn('title', {}, \`\${count(counts[i])} \${name}, \${rangeOf(buckets, i)}\`)));
-      y -= height;
-    }
-  }
-  put(
-    id,
-    title,
-    figures,
-    svg,
-    series.map(({ look, name, counts }) => [look, \`\${name} \${count(sum(counts))}\`]),
-  );
+const all = series[0].counts.map((_, i) => sum(series.map(({ counts }) => counts[i])));
+const total = sum(all);
+const quantiles = [0.5, 0.95, 0.99].map((part) => [Math.round(part * 100), quantile(buckets, all, part)]);
+const longest = time(boundOf(buckets, buckets.count - 2));
+const figures =
+total === 0
+? 'nothing yet'
+: quantiles.map(([part, ms]) => \`p\${part} \${ms === Infinity ? \`> \${longest}\` : \`≤ \${time(ms)}\`}\`).join(' · ');
+const chart = draw(byId(id), \`\${title} of \${count(total)} locks: \${figures}\`);
+const { svg, bottom, inner } = chart;
+const shown = Math.max(FEWEST_BUCKETS, all.findLastIndex((each) => each > 0) + 2);
+const step = inner / shown;
+const top = ceiling(Math.max(...all));
+drawScale(chart, top, count);
+drawDecades(chart, buckets, step, shown);
+for (let i = 0; i < shown; i++) {
+let y = bottom;
+for (const { counts, look, name } of series) {
+if (!counts[i]) continue;
+const height = Math.max(1.5, (counts[i] / top) * (bottom - MARGIN.top));
+const bar = {
+class: look,
+x: MARGIN.left + i * step + 0.5,
+y: y - height,
+width: Math.max(1, step - 1.5),
+height,
+rx: 1,
+};
+svg.append(drawn('rect', bar, drawn('title', {}, \`\${count(counts[i])} \${name}, \${rangeOf(buckets, i)}\`)));
+y -= height;
 }
-
+}
+put(
+id,
+title,
+figures,
+svg,
+series.map(({ look, name, counts }) => [look, \`\${name} \${count(sum(counts))}\`]),
+);
+}
 const rangeOf = (buckets, i) =>
-  i === buckets.count - 1 ? \`longer than \${time(boundOf(buckets, i - 1))}\` : \`up to \${time(boundOf(buckets, i))}\`;
-
+i === buckets.count - 1 ? \`longer than \${time(boundOf(buckets, i - 1))}\` : \`up to \${time(boundOf(buckets, i))}\`;
 function drawDecades({ svg, bottom }, { first, perDecade }, step, shown) {
-  for (let i = 0; i < shown; i += perDecade) {
-    // Bucket i ends at its bound.
-    const x = MARGIN.left + (i + 1) * step;
-    const ms = first * 10 ** (i / perDecade);
-    svg.append(drawn('line', { class: 'grid', x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
-    svg.append(drawn('text', { x, y: bottom + 16, 'text-anchor': 'middle' }, shortTime(ms)));
-  }
+for (let i = 0; i < shown; i += perDecade) {
+const x = MARGIN.left + (i + 1) * step;
+const ms = first * 10 ** (i / perDecade);
+svg.append(drawn('line', { class: 'grid', x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
+svg.append(drawn('text', { x, y: bottom + 16, 'text-anchor': 'middle' }, shortTime(ms)));
 }
-
+}
 const shortTime = (ms) => (ms < 1_000 ? \`\${+ms.toPrecision(1)} ms\` : \`\${count(Math.round(ms / 1_000))} s\`);
-
-/** How many locks were acquired in each second, and when some were lost or given up. */
 function drawRate(id, { acquired, timeouts, lost, slot, window }) {
-  const perSecond = acquired.map((each) => (each * 1_000) / slot);
-  // The last slot is not over yet.
-  const whole = perSecond.slice(0, -1);
-  const now = whole.at(-1) ?? 0;
-  const most = Math.max(...whole);
-  const figures = \`now \${rate(now)}/s · most \${rate(most)}/s\`;
-  const chart = draw(byId(id), \`Acquisitions per second over the last \${window / 60_000} minutes: \${figures}\`);
-  const { svg, bottom, inner } = chart;
-  const top = ceiling(most);
-  drawScale(chart, top, rate);
-  const x = (i) => MARGIN.left + (i / (whole.length - 1)) * inner;
-  const points = whole.map(
-    (each, i) => \`\${x(i).toFixed(1)},\${(bottom - (each / top) * (bottom - MARGIN.top)).toFixed(1)}\`,
-  );
-  svg.append(
-    drawn('polygon', {
-      class: 'area',
-      points: \`\${x(0)},\${bottom} \${points.join(' ')} \${x(whole.length - 1)},\${bottom}\`,
-    }),
-  );
-  svg.append(drawn('polyline', { class: 'curve', points: points.join(' ') }));
-  drawMarks(chart, x, timeouts, 'series-warning', 'given up');
-  drawMarks(chart, x, lost, 'series-bad', 'lost');
-  const minutes = window / 60_000;
-  for (let minute = 0; minute <= minutes; minute++) {
-    const text = minute === minutes ? 'now' : \`−\${minutes - minute}\${minute === 0 ? ' min' : ''}\`;
-    const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
-    svg.append(
-      drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),
-    );
-  }
-  put(id, 'Acquired per second', figures, svg, [
-    ['series-1', \`acquired \${count(sum(acquired))}\`],
-    ['series-warning', \`timeouts \${count(sum(timeouts))}\`],
-    ['series-bad', \`lost \${count(sum(lost))}\`],
-  ]);
+const perSecond = acquired.map((each) => (each * 1_000) / slot);
+const whole = perSecond.slice(0, -1);
+const now = whole.at(-1) ?? 0;
+const most = Math.max(...whole);
+const figures = \`now \${rate(now)}/s · most \${rate(most)}/s\`;
+const chart = draw(byId(id), \`Acquisitions per second over the last \${window / 60_000} minutes: \${figures}\`);
+const { svg, bottom, inner } = chart;
+const top = ceiling(most);
+drawScale(chart, top, rate);
+const x = (i) => MARGIN.left + (i / (whole.length - 1)) * inner;
+const points = whole.map(
+(each, i) => \`\${x(i).toFixed(1)},\${(bottom - (each / top) * (bottom - MARGIN.top)).toFixed(1)}\`,
+);
+svg.append(
+drawn('polygon', {
+class: 'area',
+points: \`\${x(0)},\${bottom} \${points.join(' ')} \${x(whole.length - 1)},\${bottom}\`,
+}),
+);
+svg.append(drawn('polyline', { class: 'curve', points: points.join(' ') }));
+drawMarks(chart, x, timeouts, 'series-warning', 'given up');
+drawMarks(chart, x, lost, 'series-bad', 'lost');
+const minutes = window / 60_000;
+for (let minute = 0; minute <= minutes; minute++) {
+const text = minute === minutes ? 'now' : \`−\${minutes - minute}\${minute === 0 ? ' min' : ''}\`;
+const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
+svg.append(
+drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),
+);
 }
-
+put(id, 'Acquired per second', figures, svg, [
+['series-1', \`acquired \${count(sum(acquired))}\`],
+['series-warning', \`timeouts \${count(sum(timeouts))}\`],
+['series-bad', \`lost \${count(sum(lost))}\`],
+]);
+}
 function drawMarks({ svg, bottom }, x, counts, look, name) {
-  counts.forEach((each, i) => {
-    if (each === 0) return;
-    const at = x(Math.min(i, counts.length - 2));
-    const mark = { class: look, cx: at, cy: bottom - 5, r: 4 };
-    svg.append(drawn('circle', mark, drawn('title', {}, \`\${count(each)} \${name}\`)));
-  });
+counts.forEach((each, i) => {
+if (each === 0) return;
+const at = x(Math.min(i, counts.length - 2));
+const mark = { class: look, cx: at, cy: bottom - 5, r: 4 };
+svg.append(drawn('circle', mark, drawn('title', {}, \`\${count(each)} \${name}\`)));
+});
 }
-
-/** Where the page is, and below it what it asks for: behind prefixes of applications and of proxies. */
 const base = location.pathname.replace(/\\/+$/, '');
-
 const address = (what, instance) =>
-  \`\${base}/\${what}\${instance === undefined ? '' : \`?instance=\${encodeURIComponent(instance)}\`}\`;
-
-/** How many times the state is asked for before the stream is tried again. */
+\`\${base}/\${what}\${instance === undefined ? '' : \`?instance=\${encodeURIComponent(instance)}\`}\`;
 const POLLS = 5;
 const POLL_EVERY = 2_000;
-/** After so long without news a stream is no longer believed in. */
 const SILENCE = 15_000;
-
-/**
- * Follows the state of an instance: told by a stream, or asked for where there is none. Rests while the page is hidden, so that nobody
- * is asked for nothing. \`told\` gets each state, \`status\` in which way it comes and, if it does not, why.
- */
 class Connection {
-  #source;
-  #timer;
-  #instance;
-  #listener;
-
-  constructor(listener) {
-    this.#listener = listener;
-    document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#stream()));
-  }
-
-  follow(instance) {
-    this.#instance = instance;
-    if (!document.hidden) this.#stream();
-  }
-
-  #stream() {
-    this.#rest();
-    const source = new EventSource(address('events', this.#instance));
-    this.#source = source;
-    this.#expectNews();
-    source.addEventListener('state', ({ data }) => {
-      if (source !== this.#source) return;
-      this.#expectNews();
-      this.#listener.status('live');
-      this.#listener.told(JSON.parse(data));
-    });
-    source.addEventListener('error', () => {
-      if (source !== this.#source) return;
-      // What is interrupted comes again by itself; what is refused does not.
-      if (source.readyState === EventSource.CLOSED) this.#poll(POLLS);
-      else this.#listener.status('connecting');
-    });
-  }
-
-  #expectNews() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#poll(POLLS), SILENCE);
-  }
-
-  async #poll(times) {
-    this.#rest();
-    const turn = Symbol('turn');
-    this.#source = turn;
-    const news = await ask(address('state', this.#instance));
-    if (this.#source !== turn) return;
-    if (news.state !== undefined) this.#listener.told(news.state);
-    this.#listener.status(news.state === undefined ? 'offline' : 'polling', news.error);
-    this.#timer = setTimeout(() => (times > 1 ? this.#poll(times - 1) : this.#stream()), POLL_EVERY);
-  }
-
-  #rest() {
-    clearTimeout(this.#timer);
-    this.#source?.close?.();
-    this.#source = undefined;
-  }
+#source;
+#timer;
+#instance;
+#listener;
+constructor(listener) {
+this.#listener = listener;
+document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#stream()));
 }
-
+follow(instance) {
+this.#instance = instance;
+if (!document.hidden) this.#stream();
+}
+#stream() {
+this.#rest();
+const source = new EventSource(address('events', this.#instance));
+this.#source = source;
+this.#expectNews();
+source.addEventListener('state', ({ data }) => {
+if (source !== this.#source) return;
+this.#expectNews();
+this.#listener.status('live');
+this.#listener.told(JSON.parse(data));
+});
+source.addEventListener('error', () => {
+if (source !== this.#source) return;
+if (source.readyState === EventSource.CLOSED) this.#poll(POLLS);
+else this.#listener.status('connecting');
+});
+}
+#expectNews() {
+clearTimeout(this.#timer);
+this.#timer = setTimeout(() => this.#poll(POLLS), SILENCE);
+}
+async #poll(times) {
+this.#rest();
+const turn = Symbol('turn');
+this.#source = turn;
+const news = await ask(address('state', this.#instance));
+if (this.#source !== turn) return;
+if (news.state !== undefined) this.#listener.told(news.state);
+this.#listener.status(news.state === undefined ? 'offline' : 'polling', news.error);
+this.#timer = setTimeout(() => (times > 1 ? this.#poll(times - 1) : this.#stream()), POLL_EVERY);
+}
+#rest() {
+clearTimeout(this.#timer);
+this.#source?.close?.();
+this.#source = undefined;
+}
+}
 async function ask(url) {
-  try {
-    const response = await fetch(url);
-    if (response.ok) return { state: await response.json() };
-    return { error: response.status === 401 || response.status === 403 ? 'Not permitted' : \`HTTP \${response.status}\` };
-  } catch {
-    return { error: 'Offline' };
-  }
+try {
+const response = await fetch(url);
+if (response.ok) return { state: await response.json() };
+return { error: response.status === 401 || response.status === 403 ? 'Not permitted' : \`HTTP \${response.status}\` };
+} catch {
+return { error: 'Offline' };
 }
-
-/** Frees a lock. Answers what came of it: an \`outcome\`, or an \`error\`. */
+}
 async function release(instance, key, fencingToken) {
-  try {
-    const response = await fetch(address('release', instance), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-lock-dashboard': '1' },
-      body: JSON.stringify({ key, fencingToken }),
-    });
-    const answer = await response.json().catch(() => ({}));
-    return answer.outcome === undefined
-      ? { error: answer.error ?? answer.message ?? \`HTTP \${response.status}\` }
-      : answer;
-  } catch {
-    return { error: 'the server could not be reached' };
-  }
+try {
+const response = await fetch(address('release', instance), {
+method: 'POST',
+headers: { 'content-type': 'application/json', 'x-lock-dashboard': '1' },
+body: JSON.stringify({ key, fencingToken }),
+});
+const answer = await response.json().catch(() => ({}));
+return answer.outcome === undefined
+? { error: answer.error ?? answer.message ?? \`HTTP \${response.status}\` }
+: answer;
+} catch {
+return { error: 'the server could not be reached' };
 }
-
+}
 const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released' };
-
 let shown = '';
-
-/** Lists what went wrong, the newest first. */
 function listIncidents(incidents) {
-  const news = JSON.stringify(incidents);
-  if (news === shown) return;
-  shown = news;
-  byId('incidents').replaceChildren(...incidents.map(itemOf));
-  byId('no-incidents').hidden = incidents.length > 0;
+const news = JSON.stringify(incidents);
+if (news === shown) return;
+shown = news;
+byId('incidents').replaceChildren(...incidents.map(itemOf));
+byId('no-incidents').hidden = incidents.length > 0;
 }
-
 function itemOf(incident) {
-  const { type, at, key, pattern } = incident;
-  const name = element('span', { class: 'key' }, visible(key));
-  if (pattern !== undefined && pattern !== key) name.append(element('span', { class: 'more' }, visible(pattern)));
-  return element(
-    'li',
-    {},
-    element('time', { datetime: new Date(at).toISOString() }, clock(at)),
-    element('span', { class: 'badge', 'data-kind': type }, WHAT[type]),
-    name,
-    element('span', { class: 'why' }, storyOf(incident)),
-  );
+const { type, at, key, pattern } = incident;
+const name = element('span', { class: 'key' }, visible(key));
+if (pattern !== undefined && pattern !== key) name.append(element('span', { class: 'more' }, visible(pattern)));
+return element(
+'li',
+{},
+element('time', { datetime: new Date(at).toISOString() }, clock(at)),
+element('span', { class: 'badge', 'data-kind': type }, WHAT[type]),
+name,
+element('span', { class: 'why' }, storyOf(incident)),
+);
 }
-
 function storyOf({ type, took, reason, lockType, owner }) {
-  const by = owner === undefined ? '' : \` by \${acquisitionName(owner)}\`;
-  if (type === 'timeout') return \`given up\${by} after \${time(took)}\`;
-  const held = \`held\${by} (\${lockType}) for \${time(took)}\`;
-  return reason === undefined ? held : \`\${held}: \${visible(reason)}\`;
+const by = owner === undefined ? '' : \` by \${acquisitionName(owner)}\`;
+if (type === 'timeout') return \`given up\${by} after \${time(took)}\`;
+const held = \`held\${by} (\${lockType}) for \${time(took)}\`;
+return reason === undefined ? held : \`\${held}: \${visible(reason)}\`;
 }
-
-/** As \`ownerName\`, where the client is not told: an acquisition's id begins with it. */
 function acquisitionName(owner) {
-  const [, client = ''] = /^([0-9a-f]{32}):\\d+$/.exec(owner) ?? [];
-  return ownerName({ owner, client });
+const [, client = ''] = /^([0-9a-f]{32}):\\d+$/.exec(owner) ?? [];
+return ownerName({ owner, client });
 }
-
-/** A lease that is about to end. */
 const SHORT_LEASE = 2_000;
-
-/** The rows of one lock: one for each hold, and one with its queue while that is open. They live as long as the lock is shown. */
 class LockRows {
-  body = element('tbody', { role: 'rowgroup' });
-  #waiting = element('button', { type: 'button', 'aria-expanded': 'false' });
-  #release = element('button', { type: 'button' }, 'Release');
-  #queue = element('ol');
-  #queueRow;
-  #holds = [];
-  #shape;
-  #longest = new Map();
-  #open = false;
-  #told = 0;
-
-  /** \`process\`: the one that serves the page. \`onRelease\` is left out where nothing may be released. */
-  constructor(key, { columns, onRelease }) {
-    this.key = key;
-    const cell = element('td', { role: 'cell', colspan: columns }, this.#queue);
-    this.#queueRow = element('tr', { role: 'row', class: 'queue' }, cell);
-    this.#waiting.addEventListener('click', () => this.#toggle());
-    this.#release.setAttribute('aria-label', \`Release \${visible(key)} by force\`);
-    this.#release.addEventListener('click', () => onRelease?.(this.lock));
-    this.mayRelease = onRelease !== undefined;
-  }
-
-  update(lock, process) {
-    this.lock = lock;
-    this.#told = performance.now();
-    const shape = JSON.stringify([
-      lock.holders.map(({ owner, client, type, permits, kept }) => [owner, client, type, permits, kept]),
-      lock.holding,
-      lock.permits,
-      lock.waiting > 0,
-      process.client,
-    ]);
-    if (shape !== this.#shape) this.#build(process);
-    this.#shape = shape;
-    lock.holders.forEach(({ fencingToken }, i) => write(this.#holds[i].token, String(fencingToken)));
-    this.#rememberLongest(lock.holders);
-    this.#writeQueue(process);
-    this.tick();
-  }
-
-  /** Counts on from what was told last. */
-  tick() {
-    const passed = performance.now() - this.#told;
-    this.lock.holders.forEach(({ age, lease, fencingToken }, i) => {
-      const { ageText, leaseText, leaseCell, bar } = this.#holds[i];
-      const left = Math.max(0, lease - passed);
-      write(ageText, time(age + passed));
-      write(leaseText, left < 10_000 ? \`\${(left / 1_000).toFixed(1)} s\` : time(left));
-      leaseCell.toggleAttribute('data-short', left < SHORT_LEASE);
-      bar.style.width = \`\${Math.min(100, (100 * left) / this.#longest.get(fencingToken))}%\`;
-    });
-  }
-
-  /** The longest lease that each hold was seen with stands for the whole. */
-  #rememberLongest(holders) {
-    this.#longest = new Map(
-      holders.map(({ fencingToken, lease }) => [
-        fencingToken,
-        Math.max(lease, this.#longest.get(fencingToken) ?? 0, 1),
-      ]),
-    );
-  }
-
-  #build(process) {
-    const focused = document.activeElement;
-    this.#holds = this.lock.holders.map((holder) => holdCells(holder, process));
-    const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
-    this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, nobody())] : rows));
-    if (this.#open) this.body.append(this.#queueRow);
-    // It was taken out and put in again.
-    if (focused === this.#release || focused === this.#waiting) focused.focus();
-  }
-
-  #row(i, cells) {
-    const { lock } = this;
-    const isFirst = i === 0;
-    const hidden = lock.holding - lock.holders.length;
-    const key = element('td', { role: 'cell', class: 'key' }, isFirst ? visible(lock.key) : '');
-    if (isFirst && lock.permits !== undefined) key.append(note(\`of \${lock.permits} permits\`));
-    if (isFirst && hidden > 0) key.append(note(\`and \${hidden} holders more\`));
-    const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
-    const action = labelled('action', '', isFirst && this.mayRelease && lock.holding > 0 ? this.#release : '');
-    return element('tr', { role: 'row' }, key, ...cells, waiting, action);
-  }
-
-  #toggle() {
-    this.#open = !this.#open;
-    this.#waiting.setAttribute('aria-expanded', String(this.#open));
-    if (this.#open) this.body.append(this.#queueRow);
-    else this.#queueRow.remove();
-  }
-
-  #writeQueue(process) {
-    const { waiters, waiting } = this.lock;
-    write(this.#waiting, count(waiting));
-    this.#waiting.setAttribute('aria-label', \`\${waiting} waiting for \${visible(this.key)}\`);
-    if (waiting === 0 && this.#open) this.#toggle();
-    const items = waiters.map((waiter) =>
-      element(
-        'li',
-        {},
-        kindBadge(waiter),
-        element('span', { class: 'owner' }, ownerName(waiter)),
-        element('span', { class: 'client' }, placeOf(waiter, process)),
-      ),
-    );
-    if (waiting > waiters.length) items.push(element('li', {}, \`and \${count(waiting - waiters.length)} more\`));
-    this.#queue.replaceChildren(...items);
-  }
+body = element('tbody', { role: 'rowgroup' });
+#waiting = element('button', { type: 'button', 'aria-expanded': 'false' });
+#release = element('button', { type: 'button' }, 'Release');
+#queue = element('ol');
+#queueRow;
+#holds = [];
+#shape;
+#longest = new Map();
+#open = false;
+#told = 0;
+constructor(key, { columns, onRelease }) {
+this.key = key;
+const cell = element('td', { role: 'cell', colspan: columns }, this.#queue);
+this.#queueRow = element('tr', { role: 'row', class: 'queue' }, cell);
+this.#waiting.addEventListener('click', () => this.#toggle());
+this.#release.setAttribute('aria-label', \`Release \${visible(key)} by force\`);
+this.#release.addEventListener('click', () => onRelease?.(this.lock));
+this.mayRelease = onRelease !== undefined;
 }
-
+update(lock, process) {
+this.lock = lock;
+this.#told = performance.now();
+const shape = JSON.stringify([
+lock.holders.map(({ owner, client, type, permits, kept }) => [owner, client, type, permits, kept]),
+lock.holding,
+lock.permits,
+lock.waiting > 0,
+process.client,
+]);
+if (shape !== this.#shape) this.#build(process);
+this.#shape = shape;
+lock.holders.forEach(({ fencingToken }, i) => write(this.#holds[i].token, String(fencingToken)));
+this.#rememberLongest(lock.holders);
+this.#writeQueue(process);
+this.tick();
+}
+tick() {
+const passed = performance.now() - this.#told;
+this.lock.holders.forEach(({ age, lease, fencingToken }, i) => {
+const { ageText, leaseText, leaseCell, bar } = this.#holds[i];
+const left = Math.max(0, lease - passed);
+write(ageText, time(age + passed));
+write(leaseText, left < 10_000 ? \`\${(left / 1_000).toFixed(1)} s\` : time(left));
+leaseCell.toggleAttribute('data-short', left < SHORT_LEASE);
+bar.style.width = \`\${Math.min(100, (100 * left) / this.#longest.get(fencingToken))}%\`;
+});
+}
+#rememberLongest(holders) {
+this.#longest = new Map(
+holders.map(({ fencingToken, lease }) => [
+fencingToken,
+Math.max(lease, this.#longest.get(fencingToken) ?? 0, 1),
+]),
+);
+}
+#build(process) {
+const focused = document.activeElement;
+this.#holds = this.lock.holders.map((holder) => holdCells(holder, process));
+const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
+this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, nobody())] : rows));
+if (this.#open) this.body.append(this.#queueRow);
+if (focused === this.#release || focused === this.#waiting) focused.focus();
+}
+#row(i, cells) {
+const { lock } = this;
+const isFirst = i === 0;
+const hidden = lock.holding - lock.holders.length;
+const key = element('td', { role: 'cell', class: 'key' }, isFirst ? visible(lock.key) : '');
+if (isFirst && lock.permits !== undefined) key.append(note(\`of \${lock.permits} permits\`));
+if (isFirst && hidden > 0) key.append(note(\`and \${hidden} holders more\`));
+const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
+const action = labelled('action', '', isFirst && this.mayRelease && lock.holding > 0 ? this.#release : '');
+return element('tr', { role: 'row' }, key, ...cells, waiting, action);
+}
+#toggle() {
+this.#open = !this.#open;
+this.#waiting.setAttribute('aria-expanded', String(this.#open));
+if (this.#open) this.body.append(this.#queueRow);
+else this.#queueRow.remove();
+}
+#writeQueue(process) {
+const { waiters, waiting } = this.lock;
+write(this.#waiting, count(waiting));
+this.#waiting.setAttribute('aria-label', \`\${waiting} waiting for \${visible(this.key)}\`);
+if (waiting === 0 && this.#open) this.#toggle();
+const items = waiters.map((waiter) =>
+element(
+'li',
+{},
+kindBadge(waiter),
+element('span', { class: 'owner' }, ownerName(waiter)),
+element('span', { class: 'client' }, placeOf(waiter, process)),
+),
+);
+if (waiting > waiters.length) items.push(element('li', {}, \`and \${count(waiting - waiters.length)} more\`));
+this.#queue.replaceChildren(...items);
+}
+}
 function holdCells(holder, process) {
-  const token = labelled('token', 'Token', String(holder.fencingToken));
-  const ageText = labelled('age', 'For', '');
-  const leaseText = element('span', {});
-  const bar = element('i');
-  const leaseCell = labelled(
-    'lease',
-    'Lease left',
-    element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar)),
-  );
-  const owner = element('span', {}, ownerName(holder), element('span', { class: 'client' }, placeOf(holder, process)));
-  const kind = labelled('kind', 'Held', kindBadge(holder));
-  return {
-    cells: [kind, labelled('owner', 'By', owner), ageText, leaseCell, token],
-    token,
-    ageText,
-    leaseText,
-    leaseCell,
-    bar,
-  };
-}
-
-const nobody = () => [
-  labelled('kind', 'Held', element('span', { class: 'badge' }, 'by nobody')),
-  ...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
-];
-
-/** Labels stand before values where there are no headings. */
-const labelled = (name, label, child) => element('td', { role: 'cell', class: name, 'data-label': label }, child);
-
-const note = (text) => element('span', { class: 'more' }, text);
-
-function kindBadge(holder) {
-  const name = holder.kept ? \`\${kindName(holder)}, kept\` : kindName(holder);
-  return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
-}
-
-/** Which client it is; of the process that serves this page it is known where it runs. */
-const placeOf = ({ client }, process) =>
-  client === process.client
-    ? \`client \${clientName(client)} · \${process.host}:\${process.pid}\`
-    : \`client \${clientName(client)}\`;
-
-/** By what locks are sorted; of several holders it is the first. */
-const COLUMNS = [
-  { name: 'Key', of: ({ key }) => key },
-  { name: 'Held', of: ({ holders: [first] }) => (first ? kindName(first) : '') },
-  { name: 'By', of: ({ holders: [first] }) => (first ? ownerName(first) : '') },
-  { name: 'For', of: ({ holders: [first] }) => first?.age ?? -1, largestFirst: true },
-  { name: 'Lease left', of: ({ holders: [first] }) => first?.lease ?? -1 },
-  { name: 'Token', of: ({ fencingToken }) => fencingToken, largestFirst: true },
-  { name: 'Waiting', of: ({ waiting }) => waiting, largestFirst: true },
-];
-
-class LockTable {
-  #rows = new Map();
-  #locks = [];
-  #process = {};
-  #sorting = { column: COLUMNS[0], sign: 1 };
-  #onRelease;
-  #readOnly;
-
-  constructor(onRelease) {
-    this.#onRelease = onRelease;
-    this.#buildHead();
-    const filter = byId('filter');
-    filter.addEventListener('input', () => this.#render());
-    document.addEventListener('keydown', (event) => {
-      if (event.key !== '/' || event.target.matches('input, select, textarea') || byId('dialog').open) return;
-      event.preventDefault();
-      filter.focus();
-    });
-  }
-
-  update({ locks, process, readOnly }) {
-    this.#locks = locks.list;
-    this.#process = process;
-    if (readOnly !== this.#readOnly) this.clear();
-    this.#readOnly = readOnly;
-    show(byId('hint'), hintOf(locks));
-    this.#render(true);
-  }
-
-  tick() {
-    for (const rows of this.#rows.values()) rows.tick();
-  }
-
-  /** Forgets what it has shown. */
-  clear() {
-    for (const { body } of this.#rows.values()) body.remove();
-    this.#rows.clear();
-  }
-
-  #render(isNews = false) {
-    const { column, sign } = this.#sorting;
-    const wanted = this.#locks.filter(matches(byId('filter').value));
-    wanted.sort((a, b) => sign * compare(column.of(a), column.of(b)) || compare(a.key, b.key));
-    const keys = new Set(wanted.map(({ key }) => key));
-    for (const [key, { body }] of this.#rows) {
-      if (keys.has(key)) continue;
-      body.remove();
-      this.#rows.delete(key);
-    }
-    let before = byId('table').tHead;
-    for (const lock of wanted) {
-      const rows = this.#rows.get(lock.key);
-      const { body } = rows === undefined || isNews ? this.#shown(lock) : rows;
-      // What is in its place stays there, with its focus.
-      if (before.nextElementSibling !== body) before.after(body);
-      before = body;
-    }
-    show(byId('empty'), wanted.length > 0 ? undefined : this.#whyEmpty());
-    byId('table').hidden = wanted.length === 0;
-  }
-
-  #shown(lock) {
-    let rows = this.#rows.get(lock.key);
-    if (rows === undefined) {
-      const onRelease = this.#readOnly ? undefined : this.#onRelease;
-      rows = new LockRows(lock.key, { columns: COLUMNS.length + 1, onRelease });
-      this.#rows.set(lock.key, rows);
-    }
-    rows.update(lock, this.#process);
-    return rows;
-  }
-
-  #whyEmpty() {
-    return this.#locks.length === 0 ? 'Nothing is locked.' : 'No lock matches the filter.';
-  }
-
-  #buildHead() {
-    const row = element('tr', { role: 'row' });
-    for (const column of COLUMNS) {
-      const button = element('button', { type: 'button' }, column.name);
-      const cell = element('th', { role: 'columnheader', scope: 'col' }, button);
-      button.addEventListener('click', () => this.#sortBy(column));
-      column.cell = cell;
-      row.append(cell);
-    }
-    row.append(
-      element('th', { role: 'columnheader', scope: 'col' }, element('span', { class: 'visually-hidden' }, 'Action')),
-    );
-    byId('table').tHead.append(row);
-    this.#markSorting();
-  }
-
-  #sortBy(column) {
-    const first = column.largestFirst ? -1 : 1;
-    const { column: old, sign } = this.#sorting;
-    this.#sorting = { column, sign: column === old ? -sign : first };
-    this.#markSorting();
-    this.#render();
-  }
-
-  #markSorting() {
-    const { column: sorted, sign } = this.#sorting;
-    for (const column of COLUMNS) {
-      if (column === sorted) column.cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
-      else column.cell.removeAttribute('aria-sort');
-    }
-  }
-}
-
-const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-
-function matches(text) {
-  const words = text.toLowerCase().split(/\\s+/).filter(Boolean);
-  return ({ key, holders, waiters }) => {
-    const about = [...holders, ...waiters].flatMap((each) => [ownerName(each), each.client, kindName(each)]);
-    const all = [key, ...about].join('\\n').toLowerCase();
-    return words.every((word) => all.includes(word));
-  };
-}
-
-function hintOf({ limit, more, complete }) {
-  if (more)
-    return \`There are more locks: only \${count(limit)} are shown. Look at others with the program, or raise the limit.\`;
-  return complete
-    ? undefined
-    : 'Redis has many keys, which are looked through little by little: there may be more locks.';
-}
-
-const OUTCOMES = {
-  released: ['good', 'Released. Its holder hears of it at once, and the first who waits has it.'],
-  free: ['good', 'Nobody holds it any more, so there was nothing to release.'],
-  changed: ['bad', 'Not released: somebody else holds it by now. Look again.'],
-  'read-only': ['bad', 'Not released: this page is read only.'],
+const token = labelled('token', 'Token', String(holder.fencingToken));
+const ageText = labelled('age', 'For', '');
+const leaseText = element('span', {});
+const bar = element('i');
+const leaseCell = labelled(
+'lease',
+'Lease left',
+element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar)),
+);
+const owner = element('span', {}, ownerName(holder), element('span', { class: 'client' }, placeOf(holder, process)));
+const kind = labelled('kind', 'Held', kindBadge(holder));
+return {
+cells: [kind, labelled('owner', 'By', owner), ageText, leaseCell, token],
+token,
+ageText,
+leaseText,
+leaseCell,
+bar,
 };
-
-/** Asks before a lock is released by force, and tells what came of it. */
+}
+const nobody = () => [
+labelled('kind', 'Held', element('span', { class: 'badge' }, 'by nobody')),
+...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
+];
+const labelled = (name, label, child) => element('td', { role: 'cell', class: name, 'data-label': label }, child);
+const note = (text) => element('span', { class: 'more' }, text);
+function kindBadge(holder) {
+const name = holder.kept ? \`\${kindName(holder)}, kept\` : kindName(holder);
+return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
+}
+const placeOf = ({ client }, process) =>
+client === process.client
+? \`client \${clientName(client)} · \${process.host}:\${process.pid}\`
+: \`client \${clientName(client)}\`;
+const COLUMNS = [
+{ name: 'Key', of: ({ key }) => key },
+{ name: 'Held', of: ({ holders: [first] }) => (first ? kindName(first) : '') },
+{ name: 'By', of: ({ holders: [first] }) => (first ? ownerName(first) : '') },
+{ name: 'For', of: ({ holders: [first] }) => first?.age ?? -1, largestFirst: true },
+{ name: 'Lease left', of: ({ holders: [first] }) => first?.lease ?? -1 },
+{ name: 'Token', of: ({ fencingToken }) => fencingToken, largestFirst: true },
+{ name: 'Waiting', of: ({ waiting }) => waiting, largestFirst: true },
+];
+class LockTable {
+#rows = new Map();
+#locks = [];
+#process = {};
+#sorting = { column: COLUMNS[0], sign: 1 };
+#onRelease;
+#readOnly;
+constructor(onRelease) {
+this.#onRelease = onRelease;
+this.#buildHead();
+const filter = byId('filter');
+filter.addEventListener('input', () => this.#render());
+document.addEventListener('keydown', (event) => {
+if (event.key !== '/' || event.target.matches('input, select, textarea') || byId('dialog').open) return;
+event.preventDefault();
+filter.focus();
+});
+}
+update({ locks, process, readOnly }) {
+this.#locks = locks.list;
+this.#process = process;
+if (readOnly !== this.#readOnly) this.clear();
+this.#readOnly = readOnly;
+show(byId('hint'), hintOf(locks));
+this.#render(true);
+}
+tick() {
+for (const rows of this.#rows.values()) rows.tick();
+}
+clear() {
+for (const { body } of this.#rows.values()) body.remove();
+this.#rows.clear();
+}
+#render(isNews = false) {
+const { column, sign } = this.#sorting;
+const wanted = this.#locks.filter(matches(byId('filter').value));
+wanted.sort((a, b) => sign * compare(column.of(a), column.of(b)) || compare(a.key, b.key));
+const keys = new Set(wanted.map(({ key }) => key));
+for (const [key, { body }] of this.#rows) {
+if (keys.has(key)) continue;
+body.remove();
+this.#rows.delete(key);
+}
+let before = byId('table').tHead;
+for (const lock of wanted) {
+const rows = this.#rows.get(lock.key);
+const { body } = rows === undefined || isNews ? this.#shown(lock) : rows;
+if (before.nextElementSibling !== body) before.after(body);
+before = body;
+}
+show(byId('empty'), wanted.length > 0 ? undefined : this.#whyEmpty());
+byId('table').hidden = wanted.length === 0;
+}
+#shown(lock) {
+let rows = this.#rows.get(lock.key);
+if (rows === undefined) {
+const onRelease = this.#readOnly ? undefined : this.#onRelease;
+rows = new LockRows(lock.key, { columns: COLUMNS.length + 1, onRelease });
+this.#rows.set(lock.key, rows);
+}
+rows.update(lock, this.#process);
+return rows;
+}
+#whyEmpty() {
+return this.#locks.length === 0 ? 'Nothing is locked.' : 'No lock matches the filter.';
+}
+#buildHead() {
+const row = element('tr', { role: 'row' });
+for (const column of COLUMNS) {
+const button = element('button', { type: 'button' }, column.name);
+const cell = element('th', { role: 'columnheader', scope: 'col' }, button);
+button.addEventListener('click', () => this.#sortBy(column));
+column.cell = cell;
+row.append(cell);
+}
+row.append(
+element('th', { role: 'columnheader', scope: 'col' }, element('span', { class: 'visually-hidden' }, 'Action')),
+);
+byId('table').tHead.append(row);
+this.#markSorting();
+}
+#sortBy(column) {
+const first = column.largestFirst ? -1 : 1;
+const { column: old, sign } = this.#sorting;
+this.#sorting = { column, sign: column === old ? -sign : first };
+this.#markSorting();
+this.#render();
+}
+#markSorting() {
+const { column: sorted, sign } = this.#sorting;
+for (const column of COLUMNS) {
+if (column === sorted) column.cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
+else column.cell.removeAttribute('aria-sort');
+}
+}
+}
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+function matches(text) {
+const words = text.toLowerCase().split(/\\s+/).filter(Boolean);
+return ({ key, holders, waiters }) => {
+const about = [...holders, ...waiters].flatMap((each) => [ownerName(each), each.client, kindName(each)]);
+const all = [key, ...about].join('\\n').toLowerCase();
+return words.every((word) => all.includes(word));
+};
+}
+function hintOf({ limit, more, complete }) {
+if (more)
+return \`There are more locks: only \${count(limit)} are shown. Look at others with the program, or raise the limit.\`;
+return complete
+? undefined
+: 'Redis has many keys, which are looked through little by little: there may be more locks.';
+}
+const OUTCOMES = {
+released: ['good', 'Released. Its holder hears of it at once, and the first who waits has it.'],
+free: ['good', 'Nobody holds it any more, so there was nothing to release.'],
+changed: ['bad', 'Not released: somebody else holds it by now. Look again.'],
+'read-only': ['bad', 'Not released: this page is read only.'],
+};
 class ReleaseDialog {
-  #dialog = byId('dialog');
-  #input = byId('dialog-input');
-  #button = byId('dialog-release');
-  #instance;
-  #lock;
-
-  constructor(instance) {
-    this.#instance = instance;
-    this.#input.addEventListener('input', () => (this.#button.disabled = !this.#isConfirmed()));
-    byId('dialog-cancel').addEventListener('click', () => this.#dialog.close());
-    byId('dialog-form').addEventListener('submit', (event) => {
-      event.preventDefault();
-      void this.#release();
-    });
-  }
-
-  open(lock) {
-    this.#lock = lock;
-    this.#input.value = '';
-    this.#button.disabled = true;
-    this.#button.hidden = false;
-    byId('dialog-confirmation').hidden = false;
-    write(byId('dialog-cancel'), 'Cancel');
-    write(byId('dialog-key'), visible(lock.key));
-    write(byId('dialog-text'), explanationOf(lock));
-    byId('dialog-holders').replaceChildren(...lock.holders.map((holder) => element('li', {}, holderText(holder))));
-    this.#tell('', '');
-    this.#dialog.showModal();
-    this.#input.focus();
-  }
-
-  #isConfirmed() {
-    const { value } = this.#input;
-    return value === this.#lock.key || value === visible(this.#lock.key);
-  }
-
-  async #release() {
-    if (!this.#isConfirmed() || this.#button.disabled) return;
-    this.#button.disabled = true;
-    this.#tell('', 'Releasing …');
-    const { key, fencingToken } = this.#lock;
-    const { outcome, error } = await release(this.#instance(), key, fencingToken);
-    this.#tell(...(OUTCOMES[outcome] ?? ['bad', \`Not released: \${visible(error)}\`]));
-    if (outcome === undefined) {
-      this.#button.disabled = false;
-      return;
-    }
-    this.#button.hidden = true;
-    byId('dialog-confirmation').hidden = true;
-    write(byId('dialog-cancel'), 'Close');
-    byId('dialog-cancel').focus();
-  }
-
-  #tell(tone, text) {
-    const result = byId('dialog-result');
-    result.dataset.tone = tone;
-    write(result, text);
-  }
+#dialog = byId('dialog');
+#input = byId('dialog-input');
+#button = byId('dialog-release');
+#instance;
+#lock;
+constructor(instance) {
+this.#instance = instance;
+this.#input.addEventListener('input', () => (this.#button.disabled = !this.#isConfirmed()));
+byId('dialog-cancel').addEventListener('click', () => this.#dialog.close());
+byId('dialog-form').addEventListener('submit', (event) => {
+event.preventDefault();
+void this.#release();
+});
 }
-
+open(lock) {
+this.#lock = lock;
+this.#input.value = '';
+this.#button.disabled = true;
+this.#button.hidden = false;
+byId('dialog-confirmation').hidden = false;
+write(byId('dialog-cancel'), 'Cancel');
+write(byId('dialog-key'), visible(lock.key));
+write(byId('dialog-text'), explanationOf(lock));
+byId('dialog-holders').replaceChildren(...lock.holders.map((holder) => element('li', {}, holderText(holder))));
+this.#tell('', '');
+this.#dialog.showModal();
+this.#input.focus();
+}
+#isConfirmed() {
+const { value } = this.#input;
+return value === this.#lock.key || value === visible(this.#lock.key);
+}
+async #release() {
+if (!this.#isConfirmed() || this.#button.disabled) return;
+this.#button.disabled = true;
+this.#tell('', 'Releasing …');
+const { key, fencingToken } = this.#lock;
+const { outcome, error } = await release(this.#instance(), key, fencingToken);
+this.#tell(...(OUTCOMES[outcome] ?? ['bad', \`Not released: \${visible(error)}\`]));
+if (outcome === undefined) {
+this.#button.disabled = false;
+return;
+}
+this.#button.hidden = true;
+byId('dialog-confirmation').hidden = true;
+write(byId('dialog-cancel'), 'Close');
+byId('dialog-cancel').focus();
+}
+#tell(tone, text) {
+const result = byId('dialog-result');
+result.dataset.tone = tone;
+write(result, text);
+}
+}
 function explanationOf({ holding, waiting }) {
-  const who = holding === 1 ? 'Its holder believes in it' : \`Its \${holding} holders believe in it\`;
-  const next = waiting > 0 ? ' The first who waits has it then.' : '';
-  return \`\${who} until the release is heard of, so two may be at work for a moment. A holder that is dead is found out by itself, when its lease ends.\${next}\`;
+const who = holding === 1 ? 'Its holder believes in it' : \`Its \${holding} holders believe in it\`;
+const next = waiting > 0 ? ' The first who waits has it then.' : '';
+return \`\${who} until the release is heard of, so two may be at work for a moment. A holder that is dead is found out by itself, when its lease ends.\${next}\`;
 }
-
 const holderText = (holder) =>
-  \`\${ownerName(holder)} (\${kindName(holder)}, client \${clientName(holder.client)}), for \${time(holder.age)}\`;
-
+\`\${ownerName(holder)} (\${kindName(holder)}, client \${clientName(holder.client)}), for \${time(holder.age)}\`;
 const ALL = 'all processes';
 const HERE = 'this process, 5 min';
-
-/** What stands in each tile; a tone where somebody should look. */
 const TILES = [
-  { name: 'Held', of: ALL, value: ({ locks }) => sum(locks.list.map(({ holding }) => holding)) },
-  {
-    name: 'Waiting',
-    of: ALL,
-    value: ({ locks }) => sum(locks.list.map(({ waiting }) => waiting)),
-    tone: (value) => (value > 0 ? 'warning' : undefined),
-  },
-  { name: 'Acquired per minute', of: HERE, value: ({ activity }) => perMinute(activity), text: rate },
-  { name: 'Timeouts', of: HERE, value: ({ activity }) => sum(activity.timeouts), tone: toned('warning') },
-  { name: 'Lost', of: HERE, value: ({ activity }) => sum(activity.lost), tone: toned('bad') },
+{ name: 'Held', of: ALL, value: ({ locks }) => sum(locks.list.map(({ holding }) => holding)) },
+{
+name: 'Waiting',
+of: ALL,
+value: ({ locks }) => sum(locks.list.map(({ waiting }) => waiting)),
+tone: (value) => (value > 0 ? 'warning' : undefined),
+},
+{ name: 'Acquired per minute', of: HERE, value: ({ activity }) => perMinute(activity), text: rate },
+{ name: 'Timeouts', of: HERE, value: ({ activity }) => sum(activity.timeouts), tone: toned('warning') },
+{ name: 'Lost', of: HERE, value: ({ activity }) => sum(activity.lost), tone: toned('bad') },
 ];
-
 function toned(tone) {
-  return (value) => (value > 0 ? tone : undefined);
+return (value) => (value > 0 ? tone : undefined);
 }
-
-/** Over the window, or the time since the process has begun to look. */
 function perMinute({ acquired, window, since, at }) {
-  const seen = Math.min(window, Math.max(at - since, 1_000));
-  return (sum(acquired) * 60_000) / seen;
+const seen = Math.min(window, Math.max(at - since, 1_000));
+return (sum(acquired) * 60_000) / seen;
 }
-
 class Tiles {
-  #tiles = TILES.map((tile) => {
-    const value = element('span', { class: 'value' }, '–');
-    const node = element(
-      'div',
-      { class: 'tile' },
-      element('dt', {}, tile.name),
-      element('dd', {}, value, element('div', { class: 'of' }, tile.of)),
-    );
-    byId('tiles').append(node);
-    return { ...tile, node, at: value };
-  });
-
-  update(state) {
-    const seen = { ...state, activity: { ...state.activity, at: state.at } };
-    for (const { value, text = count, tone, node, at } of this.#tiles) {
-      const number = value(seen);
-      write(at, text(number));
-      node.dataset.tone = tone?.(number) ?? '';
-    }
-  }
+#tiles = TILES.map((tile) => {
+const value = element('span', { class: 'value' }, '–');
+const node = element(
+'div',
+{ class: 'tile' },
+element('dt', {}, tile.name),
+element('dd', {}, value, element('div', { class: 'of' }, tile.of)),
+);
+byId('tiles').append(node);
+return { ...tile, node, at: value };
+});
+update(state) {
+const seen = { ...state, activity: { ...state.activity, at: state.at } };
+for (const { value, text = count, tone, node, at } of this.#tiles) {
+const number = value(seen);
+write(at, text(number));
+node.dataset.tone = tone?.(number) ?? '';
 }
-
-/** How often what is counted down is written anew, in ms. */
+}
+}
 const TICK = 250;
-
 const STATUS = { live: 'Live', polling: 'Polling', connecting: 'Connecting', offline: 'Offline' };
-
 let instance;
 let last;
 const tiles = new Tiles();
 const dialog = new ReleaseDialog(() => instance);
 const table = new LockTable((lock) => dialog.open(lock));
 const connection = new Connection({ told, status });
-
 function told(state) {
-  last = state;
-  offerInstances(state);
-  byId('read-only').hidden = !state.readOnly;
-  write(byId('process'), \`this process, \${state.process.host}:\${state.process.pid}, last 5 minutes\`);
-  show(byId('notice'), state.locks.trouble);
-  show(byId('skipped'), state.locks.skipped);
-  tiles.update(state);
-  table.update(state);
-  listIncidents(state.activity.incidents);
-  drawCharts();
+last = state;
+offerInstances(state);
+byId('read-only').hidden = !state.readOnly;
+write(byId('process'), \`this process, \${state.process.host}:\${state.process.pid}, last 5 minutes\`);
+show(byId('notice'), state.locks.trouble);
+show(byId('skipped'), state.locks.skipped);
+tiles.update(state);
+table.update(state);
+listIncidents(state.activity.incidents);
+drawCharts();
 }
-
 function drawCharts() {
-  if (last === undefined) return;
-  const { activity } = last;
-  const { buckets, wait, hold } = activity;
-  drawRate('rate', activity);
-  drawHistogram('wait', 'Wait', {
-    buckets,
-    series: [
-      { look: 'series-0', name: 'free', counts: wait.free },
-      { look: 'series-1', name: 'contended', counts: wait.contended },
-    ],
-  });
-  drawHistogram('hold', 'Hold', {
-    buckets,
-    series: [
-      { look: 'series-1', name: 'released', counts: hold.released },
-      { look: 'series-bad', name: 'lost', counts: hold.lost },
-    ],
-  });
-}
-
-function status(name, error) {
-  byId('status').dataset.state = name;
-  write(byId('status'), error ?? STATUS[name]);
-}
-
-function offerInstances({ instances, instance: shown }) {
-  const choice = byId('instance');
-  byId('instance-choice').hidden = instances.length < 2;
-  const names = [...choice.options].map(({ value }) => value);
-  if (names.join('\\n') !== instances.join('\\n')) {
-    choice.replaceChildren(...instances.map((name) => element('option', { value: name }, name)));
-  }
-  instance = shown;
-  choice.value = shown;
-}
-
-byId('instance').addEventListener('change', ({ target }) => {
-  instance = target.value;
-  table.clear();
-  connection.follow(instance);
+if (last === undefined) return;
+const { activity } = last;
+const { buckets, wait, hold } = activity;
+drawRate('rate', activity);
+drawHistogram('wait', 'Wait', {
+buckets,
+series: [
+{ look: 'series-0', name: 'free', counts: wait.free },
+{ look: 'series-1', name: 'contended', counts: wait.contended },
+],
 });
-
+drawHistogram('hold', 'Hold', {
+buckets,
+series: [
+{ look: 'series-1', name: 'released', counts: hold.released },
+{ look: 'series-bad', name: 'lost', counts: hold.lost },
+],
+});
+}
+function status(name, error) {
+byId('status').dataset.state = name;
+write(byId('status'), error ?? STATUS[name]);
+}
+function offerInstances({ instances, instance: shown }) {
+const choice = byId('instance');
+byId('instance-choice').hidden = instances.length < 2;
+const names = [...choice.options].map(({ value }) => value);
+if (names.join('\\n') !== instances.join('\\n')) {
+choice.replaceChildren(...instances.map((name) => element('option', { value: name }, name)));
+}
+instance = shown;
+choice.value = shown;
+}
+byId('instance').addEventListener('change', ({ target }) => {
+instance = target.value;
+table.clear();
+connection.follow(instance);
+});
 let width;
 new ResizeObserver(([{ contentRect }]) => {
-  // Drawing does not change the width, but what is drawn the height.
-  if (contentRect.width !== width) drawCharts();
-  width = contentRect.width;
+if (contentRect.width !== width) drawCharts();
+width = contentRect.width;
 }).observe(byId('rate'));
 setInterval(() => table.tick(), TICK);
 connection.follow(undefined);

@@ -1,4 +1,5 @@
-import type { AcquireRequest, LockMode, LockStore } from '../store/lock-store.js';
+import type { AcquireRequest, LockMode } from '../store/lock-store.js';
+import type { EngineContext } from './engine-context.js';
 
 /** What one acquisition asks for. */
 export interface TicketTerms {
@@ -7,23 +8,15 @@ export interface TicketTerms {
   readonly owner: string | undefined;
   readonly lease: number;
   readonly waits: boolean;
-  /** How many of this client are to have it in turn; and while nobody else waits. */
+  /** How many waiters of this client may get the lock under one grant, and how many while no other client waits. */
   readonly turns: number;
   readonly turnsAlone: number;
   readonly fair: boolean;
 }
 
-/** What decides how often an acquisition asks again, and for how long its place is kept. */
-export interface RequestEnvironment {
-  readonly store: LockStore;
-  readonly random: () => number;
-  readonly commandTimeout: number;
-  readonly grantTimeout: number;
-}
-
-/** What is sent to the store to ask for a lock. */
+/** Builds the request that asks the store for a lock. */
 export function acquireRequest(
-  { random, commandTimeout, grantTimeout }: RequestEnvironment,
+  { random, limits: { commandTimeout, grantTimeout } }: EngineContext,
   id: string,
   { key, mode, owner, lease, waits, turns, turnsAlone, fair }: TicketTerms,
 ): AcquireRequest {

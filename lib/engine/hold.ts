@@ -1,243 +1,293 @@
-import type { Clock } from '../common/clock.js';
 import { outside } from '../common/outside.js';
-import type { Appointment } from '../common/agenda.js';
+import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
-import { Belief, type BeliefGrant, type LooseExtension, type Question, type Verdict } from './belief.js';
+import type { EngineContext } from './engine-context.js';
+import { HoldHandles } from './hold-handles.js';
+import type { Grant, HoldTerms } from './hold-terms.js';
+import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
-export type { LockMode };
+export type { Grant, HoldTerms, LockMode };
+export type { ReplicaTerms } from './hold-terms.js';
 
-/** A grant as the engine believes in it: `from` is before the moment at which the store counts `lease` from. */
-export interface Grant extends BeliefGrant {
-  readonly id: string;
-  readonly token: number;
-  /** How many may have it in turn, with the tokens from `token` on. */
-  readonly turns: number;
-  /** The store's epoch when it was first asked for: a question from before a reconnect may be executed twice. */
-  readonly epoch: number;
-}
-
-/** What a hold is made for. */
-export interface HoldTerms {
-  readonly key: string;
-  readonly mode: LockMode;
-  readonly owner: string | undefined;
-  /** What observers are told of where the key came from: its template. */
-  readonly pattern?: string | undefined;
-  /** Whether it is served in the order in which all clients came, not after others of its own client. */
-  readonly fair: boolean;
-  /** Full lease in ms. */
-  readonly lease: number;
-  /** Whether the watchdog renews it, and how often at most (0: without limit). */
-  readonly renews: boolean;
-  readonly maxRenewTimes: number;
-  /** ms for which the key stays taken at least. */
-  readonly holdAtLeast: number;
-  /** How many replicas must have the hold before anybody believes in it. */
-  readonly replicas: ReplicaTerms | undefined;
-}
-
-export interface ReplicaTerms {
-  readonly min: number;
-  /** ms */
-  readonly timeout: number;
-}
-
-/** A listener of the user's; it may be asynchronous. */
+/** A listener of the user. It may throw or reject. */
 export type LossListener = (error: LockLostError) => unknown;
 
-/** Who hears of the end of a hold. */
-export interface HoldObserver {
-  /** Calls a listener of the user's, which may throw or reject. */
-  tellLoss(listener: LossListener, error: LockLostError): unknown;
-  /** The hold is lost, and its holder has been told. */
-  lost(hold: Hold, error: LockLostError): void;
+/** A part of the engine that acts on the loss of a hold, after the holder was told. */
+export type LossObserver = (hold: Hold, error: LockLostError) => void;
+
+/** What the holds share that get the lock one after another under one grant. */
+interface GrantChain {
+  /** The token of the first hold. */
+  readonly firstToken: number;
+  /** The latest hold. */
+  holder: Hold | undefined;
 }
 
 /**
- * One hold of a key, and until when the client may believe in it. The states: held, then either released (given back)
- * or lost (ended under its holder); never back again.
+ * One hold of a key, and until when the client may rely on it. States: held, then either released (by its holder) or lost
+ * (ended under its holder). A hold never becomes held again.
  */
 export class Hold {
   readonly id: string;
   readonly token: number;
-  /** The token of the first who had it under this grant. */
-  firstToken: number;
+  /** The store's epoch when the acquisition was first asked for. */
   readonly epoch: number;
   readonly owner: string;
-  /** Somebody was told the owner, and may hold the key elsewhere under that name. */
-  ownerIsKnown = false;
   readonly acquiredAt: number;
-  state: 'held' | 'released' | 'lost' = 'held';
-  /** Handles that share this hold by re-entry. */
-  handles = 0;
-  /** Those of them that nobody is going to release. */
-  forgottenHandles = 0;
-  renewals = 0;
-  /** Nobody can release it any more: it is not renewed, and ends with its lease. */
-  abandoned = false;
-  /** The watchdog's entry. */
-  appointment: Appointment | undefined;
-  private listeners: Set<LossListener> | undefined;
-  /** Its release, once that is under way. */
-  release: Promise<boolean> | undefined;
-  /** Why its latest renewal failed, until one is answered. */
-  renewalError: Error | undefined;
-  /** How it was lost, if it was. */
-  loss: LockLostError | undefined;
+  /** The handles that share this hold by re-entry. */
+  readonly handles = new HoldHandles();
 
+  private currentState: 'held' | 'released' | 'lost' = 'held';
+  private currentTerms: HoldTerms;
   private fullLease: number;
+  private renewalCount = 0;
+  private ownerExposed = false;
+  private givenUp = false;
+  private renewalError: Error | undefined;
+  private lossError: LockLostError | undefined;
+  private releasing: Promise<boolean> | undefined;
   private controller: AbortController | undefined;
+  private listeners: Set<LossListener> | undefined;
+  private observers: LossObserver[] | undefined;
+  /** When the watchdog looks at this hold next. Only the watchdog uses it. */
+  watch: TimerEntry | undefined;
 
   constructor(
-    public terms: HoldTerms,
+    terms: HoldTerms,
     grant: Grant,
-    private readonly clock: Clock,
-    private readonly observer: HoldObserver,
-    private readonly belief = new Belief(grant, terms.lease),
+    private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
+    private readonly lease = new LeaseView(grant, terms.lease),
+    private readonly chain: GrantChain = { firstToken: grant.token, holder: undefined },
   ) {
     this.id = grant.id;
     this.token = grant.token;
-    this.firstToken = grant.token;
     this.epoch = grant.epoch;
     this.owner = terms.owner ?? grant.id;
-    this.acquiredAt = clock.now();
+    this.acquiredAt = context.clock.now();
+    this.currentTerms = terms;
     this.fullLease = terms.lease;
+    chain.holder = this;
   }
 
   get key(): string {
-    return this.terms.key;
+    return this.currentTerms.key;
   }
 
-  /** Until when the client may believe in this hold. */
+  get terms(): HoldTerms {
+    return this.currentTerms;
+  }
+
+  get state(): 'held' | 'released' | 'lost' {
+    return this.currentState;
+  }
+
+  /** The token of the first hold under this grant. */
+  get firstToken(): number {
+    return this.chain.firstToken;
+  }
+
+  /** The latest hold under the same grant: this hold, or the one that the lock was handed to. */
+  get currentHolder(): Hold {
+    return this.chain.holder ?? this;
+  }
+
+  /** Until when the client may rely on this hold. */
   get validUntil(): number {
-    return this.belief.until;
+    return this.lease.until;
   }
 
-  /** By the clock, not by timers: right on the first line after a stall or a suspension, too. */
+  /** Compares clocks instead of waiting for a timer: right on the first line after a stall or a suspension, too. */
   get isHeld(): boolean {
-    if (this.state !== 'held') return false;
-    if (this.clock.now() < this.belief.until) return true;
+    if (this.currentState !== 'held') return false;
+    if (this.context.clock.now() < this.lease.until) return true;
     this.lose('its lease ended before it was renewed or released');
     return false;
   }
 
+  /** ms that are left of the lease. */
   get remaining(): number {
-    return this.isHeld ? this.belief.until - this.clock.now() : 0;
+    return this.isHeld ? this.lease.until - this.context.clock.now() : 0;
   }
 
-  /** The full lease in ms: as it was asked for, or set last by `extend`. */
-  get lease(): number {
+  /** The full lease in ms, as the call asked for or as `extend` set it last. */
+  get lastLease(): number {
     return this.fullLease;
   }
 
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
-    if (this.loss !== undefined) this.controller.abort(this.loss);
+    if (this.lossError !== undefined) this.controller.abort(this.lossError);
     return this.controller.signal;
+  }
+
+  /** How the hold was lost, if it was. */
+  get loss(): LockLostError | undefined {
+    return this.lossError;
+  }
+
+  /** How many renewals the store has confirmed. */
+  get renewals(): number {
+    return this.renewalCount;
+  }
+
+  /** Whether a caller knows the owner, and may use that name to hold the key elsewhere. */
+  get ownerIsKnown(): boolean {
+    return this.ownerExposed;
+  }
+
+  /** No handle can release the hold any more: it is not renewed, and ends with its lease. */
+  get isAbandoned(): boolean {
+    return this.givenUp;
   }
 
   /** @throws LockLostError */
   assertHeld(): void {
-    if (!this.isHeld) throw this.loss ?? this.lostError('it has been released');
+    if (!this.isHeld) throw this.lossError ?? this.lostError('it has been released');
   }
 
-  /** The newest answer was so slow that the store may have less of the lease than is believed. */
+  /** Tells a caller the owner. */
+  exposeOwner(): string {
+    this.ownerExposed = true;
+    return this.owner;
+  }
+
+  /** Marks the hold as abandoned. */
+  abandon(): void {
+    this.givenUp = true;
+  }
+
+  /** Begins the hold anew with other terms, under the same owner: the last key of a set has been acquired. */
+  restart(terms: HoldTerms): void {
+    this.currentTerms = { ...terms, owner: this.currentTerms.owner, holdAtLeast: 0 };
+    this.renewalCount = 0;
+  }
+
+  /** Keeps the key taken for at least `ms` from now on; 0: a release frees it at once. */
+  keepFor(ms: number): void {
+    const holdAtLeast = ms > 0 ? this.context.clock.now() - this.acquiredAt + ms : 0;
+    this.currentTerms = { ...this.currentTerms, holdAtLeast };
+  }
+
+  /** The newest answer was so slow that the store may have less of the lease than the client relies on. */
   get isUnclear(): boolean {
-    return this.belief.isUnclear;
+    return this.lease.isUnclear;
   }
 
-  /** Whether its belief rests on an answer from before an epoch of the store. */
+  /** Whether the newest answer comes from before an epoch of the store. */
   isFromBefore(epoch: number): boolean {
-    return this.belief.isFromBefore(epoch);
+    return this.lease.isFromBefore(epoch);
   }
 
   /** ms of lease, from now on, that the store lacks of what the holder was promised; 0: nothing is missing. */
   get missingLease(): number {
-    return this.belief.missingLease(this.clock.now());
+    return this.lease.missingLease(this.context.clock.now());
   }
 
-  /** ms that are left of what the holder was promised. */
+  /** ms that are left of the lease that the holder was promised. */
   get promisedLease(): number {
-    return this.belief.promisedLease(this.clock.now());
+    return this.lease.promisedLease(this.context.clock.now());
   }
 
-  /** The store is about to be asked for a lease of `lease` ms; 0: how much is left. */
+  /** Numbers a question that is about to be sent: for a lease of `lease` ms, or with 0 how much is left. */
   ask(epoch: number, lease: number): Question {
-    return this.belief.ask(this.clock.now(), epoch, lease);
+    return this.lease.ask(this.context.clock.now(), epoch, lease);
   }
 
-  /** The store said, to a question about this hold or about one that passed it on, that `lease` ms are left. */
-  answered(question: Question, lease: number): Verdict {
-    if (this.state !== 'held') return 'ignored';
-    const verdict = this.belief.answered(question, this.clock.now(), lease);
+  /** Takes an answer to a question about this hold or an earlier one of the same grant: `left` ms are left. */
+  answered(question: Question, left: number): Verdict {
+    if (this.currentState !== 'held') return 'ignored';
+    const verdict = this.lease.answered(question, this.context.clock.now(), left);
     if (verdict === 'ignored') return verdict;
     this.renewalError = undefined;
     return verdict;
   }
 
-  /** One of its renewals has been confirmed. */
+  /** The store has confirmed a renewal. */
   renewed(question: Question): void {
-    this.renewals += 1;
-    this.belief.renewed(question);
+    this.renewalCount += 1;
+    this.lease.renewed(question);
   }
 
-  /** The lease is about to be set to `lease` ms; see `Belief.resize`. */
+  /** A renewal has failed; if the hold is lost before an answer, this is the cause. */
+  renewalFailed(error: Error): void {
+    this.renewalError = error;
+  }
+
+  /** Numbers a question that sets the lease to `lease` ms; see `LeaseView.resize`. */
   resize(epoch: number, lease: number, late: number): [Question, LooseExtension] {
     this.fullLease = lease;
-    return this.belief.resize(this.clock.now(), epoch, lease, late);
+    return this.lease.resize(this.context.clock.now(), epoch, lease, late);
   }
 
-  /** An extension has been carried out, and will not be once more. */
+  /** The store has executed an extension, and will not execute it again. */
   settled(extension: LooseExtension): void {
-    this.belief.settled(extension);
+    this.lease.settled(extension);
   }
 
-  /** Whether its lease does for the next one in turn without a word to the store. */
+  /** Whether the lease is long enough to hand the lock to the next local waiter without a command. */
   lastsFor({ lease }: HoldTerms, grantTimeout: number): boolean {
-    return this.belief.lastsFor(this.clock.now(), lease, grantTimeout);
+    return this.lease.lastsFor(this.context.clock.now(), lease, grantTimeout);
   }
 
-  /** The hold of the next one in turn, under the same grant: its lease has begun already. */
+  /** The hold of the next local waiter under the same grant: its lease has begun already. */
   passTo(terms: HoldTerms): Hold {
-    const { id, token, epoch, clock } = this;
+    const { id, token, epoch, context } = this;
     const { lease } = terms;
-    const from = clock.now();
+    const from = context.clock.now();
     const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from, epoch, restsOn: epoch };
-    const next = new Hold(terms, grant, clock, this.observer, this.belief.passTo(from, lease));
-    next.firstToken = this.firstToken;
-    return next;
+    return new Hold(terms, grant, context, this.lease.passTo(from, lease), this.chain);
   }
 
-  /** Ends the hold as given back; answers whether it was held until now. */
+  /** Ends the hold as released; returns whether it was held until now. */
   end(): boolean {
     const held = this.isHeld;
-    if (held) this.state = 'released';
+    if (held) this.currentState = 'released';
     return held;
   }
 
+  /** Releases the hold with `send` once; every later call returns the same promise. */
+  releaseWith(send: () => Promise<boolean>): Promise<boolean> {
+    this.releasing ??= send();
+    return this.releasing;
+  }
+
   /**
-   * Ends the hold under its holder. Its own state comes first, then its signal, then its holder's listeners. All others are told
-   * behind that, and never within a property that somebody looks at: what they do then is their own, and may send commands.
+   * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the
+   * engine follow in a microtask, since a property such as `isHeld` must not send commands.
    */
   lose(reason: string): void {
-    if (this.state === 'lost') return;
-    this.state = 'lost';
-    const loss = (this.loss = this.lostError(reason, this.renewalError));
+    if (this.currentState === 'lost') return;
+    this.currentState = 'lost';
+    const loss = (this.lossError = this.lostError(reason, this.renewalError));
     outside(() => {
       this.controller?.abort(loss);
-      for (const listener of this.listeners ?? []) void this.observer.tellLoss(listener, loss);
-      queueMicrotask(() => this.observer.lost(this, loss));
+      for (const listener of this.listeners ?? []) void this.call(listener, loss);
+      queueMicrotask(() => this.observers?.forEach((observer) => observer(this, loss)));
     });
   }
 
-  /** Has `listener` called when the hold is lost, before anybody else can have the key. */
+  /** Calls `listener` when the hold is lost, before another client can have the key. */
   onLost(listener: LossListener): void {
     (this.listeners ??= new Set()).add(listener);
   }
 
   offLost(listener: LossListener): void {
     this.listeners?.delete(listener);
+  }
+
+  /** Calls `observer` behind the listeners of the holder. */
+  observeLoss(observer: LossObserver): void {
+    (this.observers ??= []).push(observer);
+  }
+
+  private async call(listener: LossListener, loss: LockLostError): Promise<void> {
+    try {
+      await listener(loss);
+    } catch (failure) {
+      const why = failure instanceof Error ? failure.message : String(failure);
+      this.context.logger.error(`onLost of '${this.key}' failed: ${why}`);
+    }
   }
 
   private lostError(reason: string, cause?: Error): LockLostError {

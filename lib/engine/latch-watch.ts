@@ -1,75 +1,42 @@
-import type { Agenda, Appointment } from '../common/agenda.js';
-import type { Clock } from '../common/clock.js';
 import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
-import type { LockStore } from '../store/lock-store.js';
+import type { EngineContext } from './engine-context.js';
+import { StorePoll, type PolledQuestion } from './store-poll.js';
+import { PendingCall } from './waiter.js';
 
-/** What latches need from their surroundings. */
-export interface LatchEnvironment {
-  readonly store: LockStore;
-  readonly clock: Clock;
-  readonly agenda: Agenda;
-  readonly random: () => number;
-  /** ms */
-  readonly commandTimeout: number;
-  /** An id that nobody has had. */
-  nextId(): string;
-}
-
-/** A waiter asks again after this many ms, and up to a third more: what finds out a message that got lost. */
+/** A waiter asks again after this many ms, and up to a third more. That finds a message that got lost. */
 const PERIOD = 3_000;
-/** After a failure of the store it asks again after this many ms, and up to twice as many. */
-const RETRY = 50;
 
-/** One caller who waits for a latch to open. */
-export class LatchWaiter {
-  readonly promise: Promise<boolean>;
-  /** How many questions had been sent when it came: answers to those say nothing of the latch that it waits for. */
+/** A caller that waits for a latch to open. */
+export class LatchWaiter extends PendingCall<boolean> {
+  /** How many questions had been sent when it joined. Answers to those say nothing about the latch that it waits for. */
   since = 0;
   /** The latch that it has seen closed. */
   latch: string | undefined;
-  /** Its time is over, and it is told so with the first answer of the store. */
-  overdue = false;
-  private resolve!: (isOpen: boolean) => void;
-  private reject!: (reason: unknown) => void;
-
-  constructor() {
-    this.promise = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-  }
-
-  answered(isOpen: boolean): void {
-    this.resolve(isOpen);
-  }
-
-  refused(reason: unknown): void {
-    this.reject(reason);
-  }
 }
 
 /**
- * The waiters of this client for one key. They share one question, at once when somebody comes and each period after
- * that, and one registration in the store, however many they are.
+ * The waiters of this client for one latch. However many they are, they share one registration in the store and one
+ * question: at once when a waiter joins, and then each period.
  */
-export class LatchWatch {
+export class LatchWatch implements PolledQuestion<LatchCount> {
   private readonly waiters = new Set<LatchWaiter>();
+  private readonly poll: StorePoll<LatchCount>;
   private questions = 0;
-  private asking = false;
-  /** Something has happened since the question under way was sent that its answer may not know. */
+  /** ms from the latest question to the next. */
+  private period = PERIOD;
+  /** The answer that is under way may not know of what has happened since its question. */
   private outdated = false;
-  private askAgain: Appointment | undefined;
-  private failingSince: number | undefined;
-  private lastError: LockStoreError | undefined;
 
   constructor(
     private readonly key: string,
-    private readonly latches: LatchStore,
-    private readonly environment: LatchEnvironment,
-    /** Nobody waits any more. */
-    private readonly emptied: () => void,
-  ) {}
+    private readonly context: EngineContext,
+    private readonly store: LatchStore,
+    /** The table in which this watch stands while it has waiters. */
+    private readonly watches: Map<string, LatchWatch>,
+  ) {
+    this.poll = new StorePoll(context, this, context.limits.commandTimeout);
+  }
 
   join(waiter: LatchWaiter): void {
     waiter.since = this.questions;
@@ -77,14 +44,14 @@ export class LatchWatch {
     this.ask();
   }
 
-  /** A waiter gives up. */
+  /** Removes a waiter. */
   quit(waiter: LatchWaiter): void {
     if (!this.waiters.delete(waiter) || this.waiters.size > 0) return;
-    this.environment.agenda.cancel(this.askAgain);
-    this.emptied();
+    this.poll.stop();
+    this.watches.delete(this.key);
   }
 
-  /** Everybody who waits is told why it is in vain. */
+  /** Rejects all waiters with `error`. */
   dismissAll(error: LockStoreError): void {
     for (const waiter of [...this.waiters]) {
       this.quit(waiter);
@@ -92,64 +59,54 @@ export class LatchWatch {
     }
   }
 
-  /** Why `waiter` cannot be told that the latch is closed; `undefined`: it is. */
+  /** Why a waiter cannot be told that the latch is closed; `undefined`: it is closed. */
   troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
-    return this.lastError === undefined && latch === undefined ? unanswered(this.key) : this.lastError;
+    const { error } = this.poll;
+    return error === undefined && latch === undefined ? unanswered(this.key) : error;
   }
 
-  /** The time of `waiter` is over. Answers whether it is to wait for the first answer, once; it is told as soon as that comes. */
+  /** The time of a waiter is over. Returns whether it waits for the first answer, once. */
   awaitsAnswer(waiter: LatchWaiter): boolean {
-    if (waiter.overdue || waiter.latch !== undefined || this.lastError !== undefined) return false;
+    if (waiter.overdue || waiter.latch !== undefined || this.poll.error !== undefined) return false;
     waiter.overdue = true;
     return true;
   }
 
-  /** The store told of its own accord that a latch has come to 0. */
+  /** The store says that a latch has opened. */
   opened(latch: string): void {
-    // What is under way may have been answered before that.
-    if (this.asking) this.outdated = true;
-    for (const waiter of [...this.waiters]) if (waiter.latch === latch) this.release(waiter);
+    // The answer that is under way may be older than the message.
+    if (this.poll.isAsking) this.outdated = true;
+    for (const waiter of [...this.waiters]) if (waiter.latch === latch) this.finish(waiter, true);
   }
 
-  /** Asks the store now, or as soon as it has answered the question under way. */
+  /** Asks the store now, or as soon as it has answered the question that is under way. */
   ask(): void {
-    if (this.asking) {
+    if (this.poll.isAsking) {
       this.outdated = true;
       return;
     }
-    const { agenda, clock, store, commandTimeout, random } = this.environment;
-    agenda.cancel(this.askAgain);
-    const sent = clock.now();
-    const period = Math.ceil(PERIOD * (1 + random() / 3));
-    const question = ++this.questions;
-    if (store.unreachable !== undefined) {
-      this.unanswered(store.unreachable, sent);
-      return;
-    }
-    this.asking = true;
-    this.outdated = false;
-    const seen = [...new Set([...this.waiters].flatMap((waiter) => waiter.latch ?? []))];
-    this.latches.count(this.key, Math.ceil(2 * period + commandTimeout), seen).then(
-      (count) => this.answered(count, question, period),
-      (error: LockStoreError) => {
-        this.asking = false;
-        this.unanswered(error, sent);
-      },
-    );
+    this.poll.pause();
+    this.poll.ask();
   }
 
-  private answered({ left, latch, opened }: LatchCount, question: number, period: number): void {
-    this.asking = false;
-    this.failingSince = undefined;
-    this.lastError = undefined;
+  send(): Promise<LatchCount> {
+    const { random, limits } = this.context;
+    this.questions += 1;
+    this.outdated = false;
+    this.period = Math.ceil(PERIOD * (1 + random() / 3));
+    const seen = [...new Set([...this.waiters].flatMap((waiter) => waiter.latch ?? []))];
+    return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), seen);
+  }
+
+  answered({ left, latch, opened }: LatchCount): void {
     for (const waiter of [...this.waiters]) {
-      if (waiter.since >= question) continue;
+      if (waiter.since >= this.questions) continue;
       if (waiter.latch === undefined) {
-        if (left === 0) this.release(waiter);
+        if (left === 0) this.finish(waiter, true);
         else if (waiter.overdue) this.finish(waiter, false);
         else waiter.latch = latch;
       } else if (opened.includes(waiter.latch)) {
-        this.release(waiter);
+        this.finish(waiter, true);
       } else if (waiter.latch !== latch) {
         this.quit(waiter);
         waiter.refused(this.lost());
@@ -157,49 +114,29 @@ export class LatchWatch {
     }
     if (this.waiters.size === 0) return;
     if (this.outdated) this.ask();
-    else this.askAt(this.environment.clock.now() + period);
+    else this.poll.askAt(this.context.clock.now() + this.period);
   }
 
-  private unanswered(error: LockStoreError, sent: number): void {
-    if (this.waiters.size === 0) return;
-    const { clock, commandTimeout, random } = this.environment;
-    this.failingSince ??= sent;
-    this.lastError = error;
-    const now = clock.now();
-    // Only if the next question comes within the time: on a dead connection each of them takes all of it.
-    if (error.transient && now + RETRY - this.failingSince < commandTimeout) {
-      this.askAt(now + RETRY * (1 + random()));
-      return;
-    }
+  failed(error: LockStoreError): void {
     this.dismissAll(error);
-  }
-
-  private release(waiter: LatchWaiter): void {
-    this.finish(waiter, true);
   }
 
   private finish(waiter: LatchWaiter, isOpen: boolean): void {
     this.quit(waiter);
-    waiter.answered(isOpen);
+    waiter.served(isOpen);
   }
 
-  /** It is gone, and nothing says that it has come to 0. */
+  /** The latch is gone, and the store does not know that it has opened. */
   private lost(): LatchLostError {
     return new LatchLostError(
-      `the latch '${this.key}' is gone, and has not opened: nobody counted it down within its expire, or Redis has lost ` +
-        'its data. Look whether the work is done, and set it again with trySetCount for what is left.',
+      `the latch '${this.key}' is gone and has not opened: no call counted it down within its expire, or Redis has lost ` +
+        'its data. Check which work is done, and set the latch again with trySetCount for what is left.',
       { key: this.key },
     );
   }
-
-  private askAt(at: number): void {
-    const { agenda } = this.environment;
-    if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
-    else agenda.move(this.askAgain, at);
-  }
 }
 
-/** Nothing has been heard of the latch in time. */
+/** The store has not answered in time. */
 export function unanswered(key: string): LockStoreError {
   return new LockStoreError(`Redis has not answered yet whether the latch '${key}' is open`, { key, transient: true });
 }

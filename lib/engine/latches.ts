@@ -1,103 +1,107 @@
-import { listenToAbort } from '../common/abort.js';
-import { READING_TIME, type Appointment } from '../common/agenda.js';
+import { READING_TIME } from '../common/timer-queue.js';
 import { LockStoreError } from '../errors/index.js';
 import type { LatchStore } from '../store/latch-store.js';
+import type { Admission } from './admission.js';
+import type { EngineContext } from './engine-context.js';
 import type { ReplicaTerms } from './hold.js';
-import { LatchWaiter, LatchWatch, unanswered, type LatchEnvironment } from './latch-watch.js';
+import { LatchWaiter, LatchWatch, unanswered } from './latch-watch.js';
 import { answerDue, type WaitTerms } from './waiter.js';
 
-/** The count-down latches of a client: counts them down, and knows who waits for which. */
+/** The count-down latches of a client: counts them down, and waits for them. */
 export class Latches {
   private readonly watches = new Map<string, LatchWatch>();
-  private closing: LockStoreError | undefined;
 
   constructor(
-    private readonly latches: LatchStore,
-    private readonly environment: LatchEnvironment,
+    private readonly context: EngineContext,
+    private readonly store: LatchStore,
+    private readonly admission: Admission,
   ) {}
 
-  /** @throws LockStoreError, also when it was set and too few replicas have it */
+  /** @throws LockStoreError, also if the latch was set and too few replicas have it */
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
-    this.refuseUnreachable();
-    const id = this.environment.nextId();
-    const made = await this.latches.setCount({ key, id, count, lifetime });
+    this.admission.assertReachable();
+    const id = this.context.nextId();
+    const made = await this.store.setCount({ key, id, count, lifetime });
     if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
     return made;
   }
 
-  /** @throws LockStoreError, also when it has counted and too few replicas have it */
+  /** @throws LockStoreError, also if the call has counted and too few replicas have it */
   async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
-    this.refuseUnreachable();
-    const id = this.environment.nextId();
-    const { left, counted } = await this.latches.countDown(key, id);
+    this.admission.assertReachable();
+    const id = this.context.nextId();
+    const { left, counted } = await this.store.countDown(key, id);
     if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
     return left;
   }
 
   /** @throws LockStoreError */
   async count(key: string): Promise<number> {
-    this.refuseUnreachable();
-    return (await this.latches.count(key, 0, [])).left;
+    this.admission.assertReachable();
+    return (await this.store.count(key, 0, [])).left;
   }
 
   /**
-   * Waits for a latch to open; `false`: it was closed when the time was over.
+   * Waits for a latch to open; resolves to `false` if it is still closed when the time is over.
    * @throws LatchLostError, LockStoreError, or the reason of the caller's signal
    */
   async wait(key: string, { waitTimeout, signal }: WaitTerms): Promise<boolean> {
-    if (this.closing !== undefined) throw this.closing;
-    this.refuseUnreachable();
-    signal?.throwIfAborted();
-    const { agenda, clock } = this.environment;
-    const waiter = new LatchWaiter();
-    const watch = waitTimeout > 0 ? this.watchOf(key) : undefined;
-    const stopListening = signal && listenToAbort(signal, () => waiter.refused(signal.reason));
-    const since = clock.now();
-    const due = answerDue(since, waitTimeout, this.environment.commandTimeout);
-    const isOver = (): void => timedOut(waiter, watch === undefined ? unanswered(key) : watch.troubleOf(waiter));
-    const deadline: Appointment =
-      waitTimeout > 0
-        ? agenda.add(since + waitTimeout, () => {
-            // The first answer is waited for, however short the wait is.
-            if (watch?.awaitsAnswer(waiter)) agenda.move(deadline, Math.max(due, clock.now() + READING_TIME));
-            else isOver();
-          })
-        : agenda.addLimit(due, isOver);
-    if (watch !== undefined) watch.join(waiter);
-    else
-      this.count(key).then(
-        (left) => waiter.answered(left === 0),
-        (error: unknown) => waiter.refused(error),
-      );
-    const sleep = clock.stayAwake();
+    const refusal = this.admission.refusal(signal);
+    if (refusal !== undefined) throw refusal;
+    const waiter = new LatchWaiter(this.context);
+    if (signal !== undefined) waiter.listenTo(signal, () => waiter.refused(signal.reason));
+    waiter.keepAlive();
+    const since = this.context.clock.now();
+    const due = answerDue(since, waitTimeout, this.context.limits.commandTimeout);
+    if (waitTimeout === 0) return this.look(key, waiter, due);
+    const watch = this.watchOf(key);
+    waiter.endBy(since + waitTimeout, () => this.timedOut(watch, waiter, due));
+    watch.join(waiter);
     try {
       return await waiter.promise;
     } finally {
-      sleep();
-      stopListening?.();
-      agenda.cancel(deadline);
-      watch?.quit(waiter);
+      watch.quit(waiter);
     }
   }
 
-  /** What the store tells of its own accord. */
+  /** The store says that a latch has opened. */
   opened(key: string, latch: string): void {
     this.watches.get(key)?.opened(latch);
   }
 
-  /** The store hears again. */
+  /** Asks the store about all latches now: it is connected again. */
   askNow(): void {
     for (const watch of this.watches.values()) watch.ask();
   }
 
-  /** Refuses to wait any more, and tells all who do. */
-  stopWaiting(closing: LockStoreError): void {
-    this.closing ??= closing;
-    for (const watch of [...this.watches.values()]) watch.dismissAll(this.closing);
+  /** Rejects all waiters with `reason`. */
+  dismissAll(reason: LockStoreError): void {
+    for (const watch of [...this.watches.values()]) watch.dismissAll(reason);
+  }
+
+  /** Asks once. */
+  private look(key: string, waiter: LatchWaiter, due: number): Promise<boolean> {
+    waiter.endByAnswer(due, () => waiter.refused(unanswered(key)));
+    this.count(key).then(
+      (left) => waiter.served(left === 0),
+      (error: unknown) => waiter.refused(error),
+    );
+    return waiter.promise;
+  }
+
+  private timedOut(watch: LatchWatch, waiter: LatchWaiter, due: number): void {
+    // The first answer is awaited, however short the wait is.
+    if (watch.awaitsAnswer(waiter)) {
+      waiter.moveDeadline(Math.max(due, this.context.clock.now() + READING_TIME));
+      return;
+    }
+    const trouble = watch.troubleOf(waiter);
+    if (trouble === undefined) waiter.served(false);
+    else waiter.refused(trouble);
   }
 
   private async replicated(key: string, id: string, { min, timeout }: ReplicaTerms, done: string): Promise<void> {
-    const replicas = await this.latches.replicate({ key, id, min, timeout });
+    const replicas = await this.store.replicate({ key, id, min, timeout });
     if (replicas >= min) return;
     const message =
       `${replicas} of at least ${min} replicas had the latch '${key}' as it is now after ${timeout} ms; ` +
@@ -105,23 +109,12 @@ export class Latches {
     throw new LockStoreError(message, { key, transient: true });
   }
 
-  /** What is sent now would only pile up, and be executed when nobody expects it any more. */
-  private refuseUnreachable(): void {
-    const { unreachable } = this.environment.store;
-    if (unreachable !== undefined) throw unreachable;
-  }
-
   private watchOf(key: string): LatchWatch {
     let watch = this.watches.get(key);
     if (watch === undefined) {
-      watch = new LatchWatch(key, this.latches, this.environment, () => this.watches.delete(key));
+      watch = new LatchWatch(key, this.context, this.store, this.watches);
       this.watches.set(key, watch);
     }
     return watch;
   }
-}
-
-function timedOut(waiter: LatchWaiter, trouble: LockStoreError | undefined): void {
-  if (trouble === undefined) waiter.answered(false);
-  else waiter.refused(trouble);
 }

@@ -1,91 +1,66 @@
-import { orAborted } from '../common/abort.js';
-import { Agenda } from '../common/agenda.js';
-import type { Clock } from '../common/clock.js';
-import type { LockLogger } from '../common/logger.js';
-import { TransientMap } from '../common/transient.js';
-import { LockConfigError, LockStoreError } from '../errors/index.js';
+import { LockConfigError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
-import type {
-  ForceReleaseReply,
-  LockStore,
-  LockStoreListener,
-  PushedGrant,
-  ReleaseReply,
-  ReleaseRequest,
-  StoredLock,
-} from '../store/lock-store.js';
-import { Announcer, type EventSink } from './announcer.js';
-import type { Grant, Hold, HoldTerms, ReplicaTerms } from './hold.js';
-import { HoldKeeper } from './hold-keeper.js';
+import type { ForceReleaseReply, StoredLock } from '../store/lock-store.js';
+import { AcquireOne } from './acquire-one.js';
+import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
+import { AcquireQueues } from './acquire-queues.js';
+import { AcquireSet } from './acquire-set.js';
+import { Admission } from './admission.js';
+import type { EngineContext } from './engine-context.js';
+import type { Hold, HoldTerms } from './hold.js';
+import { HoldRegistry } from './hold-registry.js';
+import { HoldReleases } from './hold-releases.js';
 import { Latches } from './latches.js';
-import type { LocalQueue, LocalTurns } from './local-queue.js';
-import { acquireSet, type LockSetEnvironment } from './lock-set.js';
+import { LeaseOperations } from './lease-operations.js';
+import { Orphans } from './orphans.js';
+import { PendingAcquisitions } from './pending-acquisitions.js';
 import { Releases } from './releases.js';
+import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
-import { WaitingRoom, type WaitingRoomEnvironment } from './waiting-room.js';
+import { Watchdog } from './watchdog.js';
 
 export type { ListReply, ListRequest, StoredLock };
 
-/** What the engine is made of and told. */
-export interface LockEngineParts {
-  readonly store: LockStore;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: LockLogger;
-  readonly events: EventSink;
-  /** ms */
-  readonly commandTimeout: number;
-  /** ms */
-  readonly grantTimeout: number;
-  readonly localTurns: LocalTurns;
-}
+/** At most so many ms are spent at shutdown on waiting for releases. */
+const LAST_RELEASES = 1_000;
 
-/**
- * The engine: acquisitions in, holds out. It knows who waits and who holds in this client, and hands what the store
- * pushes to whom it concerns.
- */
-export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, LockStoreListener {
-  readonly store: LockStore;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: LockLogger;
-  readonly commandTimeout: number;
-  readonly grantTimeout: number;
-  readonly localTurns: LocalTurns;
-  readonly agenda: Agenda;
-  readonly announcer: Announcer;
+/** The facade of the engine: makes its parts, and passes each call to the part that does the work. */
+export class LockEngine {
+  readonly clientId: string;
   /** Whether the store can count permits. */
   readonly keepsPermits: boolean;
-  /** `undefined`: the store keeps none. */
+  /** `undefined`: the store keeps no latches. */
   readonly latches: Latches | undefined;
 
-  readonly holds: HoldKeeper<LocalQueue>;
-  readonly askedAtOnce = new Set<string>();
-
+  private readonly admission: Admission;
   private readonly releases: Releases;
-  /** Releases that have been sent and are not answered yet, by the acquisitions that they give back. */
-  private readonly givingBack = new TransientMap<string, Promise<ReleaseReply>>();
-  private readonly waiting: WaitingRoom;
-  private lastId = 0;
-  private closing: LockStoreError | undefined;
-  private readonly closed = new AbortController();
+  private readonly watchdog: Watchdog;
+  private readonly holds: HoldRegistry<AcquireQueue>;
+  private readonly pending = new PendingAcquisitions<AcquireQueue>();
+  private readonly queues: AcquireQueues;
+  private readonly leases: LeaseOperations;
+  private readonly holdReleases: HoldReleases;
+  private readonly one: AcquireOne;
+  private readonly set: AcquireSet;
 
-  constructor({ store, clock, random, logger, events, ...times }: LockEngineParts) {
-    this.store = store;
-    this.clock = clock;
-    this.random = random;
-    this.logger = logger;
-    this.commandTimeout = times.commandTimeout;
-    this.grantTimeout = times.grantTimeout;
-    this.localTurns = times.localTurns;
-    this.agenda = new Agenda(clock);
-    this.announcer = new Announcer(events, clock, logger);
-    this.releases = new Releases(store, clock, this.agenda, logger);
-    this.holds = new HoldKeeper(this);
-    this.waiting = new WaitingRoom(this);
+  constructor(private readonly context: EngineContext) {
+    const { store } = context;
+    this.clientId = store.clientId;
     this.keepsPermits = store.keepsPermits;
-    this.latches = store.latches && new Latches(store.latches, this);
-    store.listen(this);
+    this.admission = new Admission(context);
+    this.releases = new Releases(context);
+    this.watchdog = new Watchdog(context, this.releases);
+    this.holds = new HoldRegistry(context, this.watchdog);
+    const { releases, holds, pending, admission } = this;
+    const orphans = new Orphans(context, releases, [holds, pending]);
+    const parts: AcquireParts = { context, releases, orphans, holds, pending };
+    this.queues = new AcquireQueues(parts);
+    this.leases = new LeaseOperations(context, this.watchdog);
+    this.holdReleases = new HoldReleases(context, holds, releases);
+    this.one = new AcquireOne(admission, this.queues, this.leases, this.holdReleases);
+    this.set = new AcquireSet({ parts, admission, one: this.one, leases: this.leases, releases: this.holdReleases });
+    this.latches = store.latches && new Latches(context, store.latches, admission);
+    store.listen(new StoreMessages(parts, this.watchdog, this.latches));
   }
 
   /**
@@ -93,30 +68,23 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
   acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    const refusal = this.refusal(wait.signal);
-    if (refusal !== undefined) return Promise.reject(refusal);
-    const { replicas } = terms;
-    const waiting = this.waiting.wait(terms, wait);
-    return replicas === undefined ? waiting : waiting.then((hold) => this.replicated(hold, replicas, wait.signal));
+    return this.one.acquire(terms, wait);
   }
 
   /**
-   * Takes several keys, all or none; in the order of `set`.
-   * @throws as `acquire` does, with nothing kept
+   * Acquires several keys, all or none; the holds are in the order of `set`.
+   * @throws as `acquire` does; then nothing is kept
    */
-  async acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    const refusal = this.refusal(wait.signal);
-    if (refusal !== undefined) throw refusal;
-    return acquireSet(this, set, wait);
+  acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
+    return this.set.acquire(set, wait);
   }
 
   /**
-   * Gives a hold back; answers whether it was held until now.
-   * @throws LockStoreError when the store does not answer
+   * Releases a hold; resolves to whether it was held until now.
+   * @throws LockStoreError if the store does not answer
    */
   release(hold: Hold): Promise<boolean> {
-    hold.release ??= this.giveBack(hold);
-    return hold.release;
+    return this.holdReleases.release(hold);
   }
 
   /**
@@ -124,20 +92,23 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
    * @throws LockLostError, LockStoreError
    */
   verify(hold: Hold): Promise<void> {
-    return this.holds.verify(hold);
+    return this.leases.verify(hold);
   }
 
   /**
-   * Sets the lease of a hold anew, in ms from now on.
+   * Sets the lease of a hold to `lease` ms from now on.
    * @throws LockLostError, LockStoreError
    */
   extend(hold: Hold, lease: number): Promise<void> {
-    return this.holds.extend(hold, lease);
+    return this.leases.extend(hold, lease);
   }
 
-  /** Nobody is going to release this hold: it ends with its lease. `why` is what is told of that, in words that begin with the key. */
+  /**
+   * Stops renewing a hold that no handle will release: it ends with its lease. `why` is for the log, and begins with the
+   * key.
+   */
   abandon(hold: Hold, why?: string): void {
-    this.holds.abandon(hold, why);
+    this.watchdog.abandon(hold, why);
   }
 
   /** How often the owner of a hold has its key in this client. */
@@ -145,234 +116,78 @@ export class LockEngine implements WaitingRoomEnvironment, LockSetEnvironment, L
     return this.holds.countOf(hold);
   }
 
-  /** A release that failed where nobody could be told. */
+  /** Logs a release that failed where no caller gets the error. */
   reportFailedRelease(hold: Hold, error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
-    this.logger.warn(`'${hold.key}' could not be released, so it ends with its lease: ${why}`);
+    this.context.logger.warn(`'${hold.key}' could not be released, so it ends with its lease: ${why}`);
   }
 
   forceRelease(key: string): Promise<ForceReleaseReply> {
-    this.waiting.endTurns(key);
-    return this.store.forceRelease(key);
+    this.queues.endBatch(key);
+    return this.context.store.forceRelease(key);
   }
 
   setLimit(key: string, permits: number): Promise<void> {
-    return this.store.setLimit(key, permits);
+    return this.context.store.setLimit(key, permits);
   }
 
-  /** Of those who have it in turn the store knows the first one only; here it is known who has it now. */
+  /** What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. */
   async inspect(key: string): Promise<StoredLock> {
-    const stored = await this.store.inspect(key);
+    const stored = await this.context.store.inspect(key);
     return {
       ...stored,
       holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
     };
   }
 
-  /** @throws LockStoreError; LockConfigError where the store cannot list */
+  /** @throws LockStoreError; LockConfigError if the store cannot list */
   async list(request: ListRequest): Promise<ListReply> {
-    if (this.store.list === undefined) {
-      throw new LockConfigError(
-        'this store cannot list its locks: it has no `list`, which is what tells which keys there are.',
-      );
+    const { store } = this.context;
+    if (store.list === undefined) {
+      throw new LockConfigError('this store cannot list its locks: give it a method `list`, which returns the keys.');
     }
-    return this.store.list(request);
+    return store.list(request);
+  }
+
+  /** Whether messages are received: without them no waiter is woken. */
+  get isSubscribed(): boolean {
+    const { store } = this.context;
+    return store.hearsAll ?? store.listening;
+  }
+
+  /** The holds of this client. */
+  get currentHolds(): readonly Hold[] {
+    return this.holds.all();
   }
 
   start(): Promise<void> {
-    return this.store.start();
+    return this.context.store.start();
   }
 
-  /** Refuses new acquisitions and dismisses all who wait. */
+  /** Refuses new acquisitions and rejects all waiters. */
   stopWaiting(): void {
-    this.closing ??= new LockStoreError('the application is shutting down: no lock is given any more');
-    this.closed.abort(this.closing);
-    this.waiting.dismissAll(this.closing);
-    this.latches?.stopWaiting(this.closing);
+    const closing = this.admission.close();
+    this.queues.dismissAll(closing);
+    this.latches?.dismissAll(closing);
   }
 
-  /** Waits at most `timeout` ms for those who hold something, takes the rest from them, and disconnects. */
+  /** Waits at most `timeout` ms until all holds are released, releases the rest, and disconnects. */
   async close(timeout: number): Promise<void> {
+    const { store, timers, limits } = this.context;
     this.stopWaiting();
-    await this.holds.idle(timeout);
-    for (const hold of this.holds.all()) {
-      hold.lose('the application has shut down, and its holder had not released it by then');
-      const { key, id } = hold;
-      this.send({ key, id, remember: 0, keep: this.keepOf(hold), next: undefined });
-    }
-    await this.releases.settled(Math.min(this.commandTimeout, 1_000));
-    this.agenda.clear();
-    await this.store.close();
-  }
-
-  // What the store tells.
-
-  granted(grant: PushedGrant): void {
-    const ticket = this.waiting.ticket(grant.id);
-    if (ticket !== undefined) ticket.pushed(grant);
-    else this.disown(grant.key, [grant.id]);
-  }
-
-  askIn(id: string, delay: number): void {
-    this.waiting.ticket(id)?.askIn(delay);
-  }
-
-  revoked(id: string, token = Infinity): void {
-    const hold = this.holds.get(id);
-    // Word of an earlier grant of this acquisition may come late.
-    if (hold !== undefined && token >= hold.firstToken) hold.lose('it was released by force');
-    this.waiting.ticket(id)?.revoked();
-  }
-
-  yield(id: string): void {
-    this.holds.originOf(id)?.endTurns();
-    this.waiting.ticket(id)?.yield();
-  }
-
-  opened(key: string, latch: string): void {
-    this.latches?.opened(key, latch);
-  }
-
-  restored(): void {
-    this.holds.askNow();
-    // Behind the renewals, which go out together in a microtask: a hold that nobody renews may end, a place does not.
-    queueMicrotask(() => {
-      this.waiting.askNow();
-      this.latches?.askNow();
-    });
-  }
-
-  // What the waiting room and sets of locks need.
-
-  nextId(): string {
-    this.lastId += 1;
-    return `${this.store.clientId}:${this.lastId}`;
-  }
-
-  disown(key: string, ids: readonly string[]): void {
-    for (const id of ids) {
-      if (!id.startsWith(`${this.store.clientId}:`) || this.knows(id)) continue;
-      // In a Cluster a leave may pass a release that was sent before it, which would then find nothing to give back.
-      const release = this.givingBack.get(id);
-      const again = (): void => this.disown(key, [id]);
-      if (release === undefined) this.leave(key, id, 0);
-      else release.then(again, again);
-    }
-  }
-
-  disownHolders(key: string, holders: readonly string[]): void {
-    this.disown(
-      key,
-      holders.filter((id) => !this.givingBack.has(id)),
-    );
-  }
-
-  leave(key: string, id: string, remember: number): void {
-    this.send({ key, id, remember, keep: 0, next: undefined });
-  }
-
-  get closingSignal(): AbortSignal {
-    return this.closed.signal;
-  }
-
-  adopt(terms: HoldTerms, grant: Grant): Hold {
-    const hold = this.holds.add(undefined, terms, grant);
-    this.announcer.acquired(hold, grant.from);
-    return hold;
-  }
-
-  private knows(id: string): boolean {
-    return this.holds.get(id) !== undefined || this.waiting.ticket(id) !== undefined || this.askedAtOnce.has(id);
-  }
-
-  /** Why nobody is let in now. */
-  private refusal(signal: AbortSignal | undefined): Error | undefined {
-    // Those who wait already are given a commandTimeout for Redis to come back; who comes now would only pile up.
-    return this.closing ?? this.store.unreachable ?? (signal?.aborted === true ? (signal.reason as Error) : undefined);
-  }
-
-  /** @throws LockStoreError or LockLostError, with the hold given back, when too few replicas have it, or have it too late */
-  private async replicated(hold: Hold, { min, timeout }: ReplicaTerms, signal: AbortSignal | undefined): Promise<Hold> {
-    const { key, id } = hold;
-    try {
-      const replicas = await orAborted(this.store.replicate({ key, id, min, timeout }), signal);
-      if (!hold.isHeld) throw hold.loss!;
-      if (replicas >= min) return hold;
-      const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was given back`;
-      throw new LockStoreError(message, { key, transient: true });
-    } catch (error) {
-      // Nobody has done anything under it, so there is nothing to keep it for.
-      hold.terms = { ...hold.terms, holdAtLeast: 0 };
-      await this.release(hold).catch(() => undefined);
-      throw error;
-    }
-  }
-
-  private async giveBack(hold: Hold): Promise<boolean> {
-    const { store, clock } = this;
-    const { key, id } = hold;
-    if (!hold.end()) {
-      // The store may have it still; what it says changes nothing for the caller, who is not kept waiting.
-      this.leave(key, id, this.memoryFor(hold));
-      return false;
-    }
-    // Renewing stops before the release is sent, or a failing release would leave a renewal that goes on for ever.
-    const queue = this.holds.remove(hold);
-    if (queue?.passOn(hold) === true) return true;
-    const next = queue?.releasing(hold);
-    const remember = this.memoryFor(hold);
-    const sent = clock.now();
-    const { epoch } = store;
-    const request = { key, id, remember, keep: this.keepOf(hold), next: next?.request() };
-    const answer = this.releases.send(request, hold.validUntil);
-    next?.askedBy(
-      answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
-      sent,
-      epoch,
-    );
-    let reply: ReleaseReply;
-    this.givingBack.set(id, answer);
-    try {
-      reply = await answer;
-    } catch (error) {
-      this.announcer.unreleased(hold, (error as Error).message);
-      throw error;
-    } finally {
-      this.givingBack.delete(id);
-    }
-    // A release whose reply was lost is sent again, and finds nothing the second time.
-    if (!reply.released && store.epoch === epoch) {
-      hold.lose('Redis did not know it any more when it was released');
-      return false;
-    }
-    this.announcer.released(hold);
-    return true;
-  }
-
-  /**
-   * For how many ms it is to be remembered that what was granted has been given back: a question from before a reconnect
-   * may be executed yet, after that.
-   */
-  memoryFor({ epoch }: Pick<Grant, 'epoch'>): number {
-    return epoch === this.store.epoch ? 0 : 2 * this.commandTimeout;
-  }
-
-  /** For how many ms more the key is to stay taken. */
-  private keepOf({ acquiredAt, terms }: Hold): number {
-    return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.clock.now()));
+    await this.holds.empty(timeout);
+    this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
+    await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
+    timers.clear();
+    await store.close();
   }
 
   /** What a log shows of it, and of everything that refers to it. */
   toJSON(): { client: string; held: number } {
-    return { client: this.store.clientId, held: this.holds.all().length };
+    return { client: this.clientId, held: this.holds.size };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): object {
     return this.toJSON();
-  }
-
-  /** Sends a release that nobody waits for. */
-  private send(request: ReleaseRequest): void {
-    this.releases.send(request, this.clock.now() + 2 * this.commandTimeout).catch(() => undefined);
   }
 }

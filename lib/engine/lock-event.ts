@@ -1,4 +1,4 @@
-/** What can happen to a lock, as `LockService.events` tells it. */
+/** What happens to a lock, as `LockService.events` emits it. */
 export type LockEvent =
   | LockAcquiredEvent
   | LockContendedEvent
@@ -10,49 +10,49 @@ export type LockEvent =
 
 interface EventOfKey {
   readonly key: string;
-  /** Who holds it; while it is waited for, only an owner that the caller named is known. */
+  /** The owner that holds the key; while a caller waits, the owner that the caller named, if any. */
   readonly owner: string | undefined;
-  /** In which way it is held, or wanted: alone, together with other readers, or as permits of a semaphore. */
+  /** The mode in which the key is held or requested: exclusive, together with other readers, or as permits of a semaphore. */
   readonly lockType: 'exclusive' | 'read' | 'permits';
-  /** The key template as it was written, or the `pattern` of the call; `undefined`: a key that was made by hand. */
+  /** The key template, or the `pattern` of the call; `undefined`: the call named a plain key and no pattern. */
   readonly pattern: string | undefined;
 }
 
-/** A lock was acquired; `waited` milliseconds after it was asked for. Re-entry is not told. */
+/** A lock was acquired `waited` ms after the call. Re-entry emits no event. */
 export interface LockAcquiredEvent extends EventOfKey {
   readonly type: 'acquired';
   readonly fencingToken: number;
   readonly waited: number;
-  /** Whether it had to wait for others, so that the lock was handed to it (as far as anybody observed that). */
+  /** Whether the caller waited for another holder. Known only if the event `contended` was observed. */
   readonly contended: boolean;
 }
 
-/** Others hold the key: the acquisition waits, or gives up when it may not wait. */
+/** Another holder has the key: the caller waits, or gives up if it may not wait. */
 export interface LockContendedEvent extends EventOfKey {
   readonly type: 'contended';
 }
 
-/** An acquisition gave up after `waited` milliseconds, because others held the key all the time. */
+/** A caller gave up after `waited` ms, since other holders had the key all the time. */
 export interface LockTimeoutEvent extends EventOfKey {
   readonly type: 'timeout';
   readonly waited: number;
 }
 
-/** The lease was renewed for the `renewals`-th time. */
+/** The lease was renewed; `renewals` counts the renewals of this hold. */
 export interface LockRenewedEvent extends EventOfKey {
   readonly type: 'renewed';
   readonly fencingToken: number;
   readonly renewals: number;
 }
 
-/** A lock was given back, after it had been held for `held` milliseconds. */
+/** A lock was released after `held` ms. */
 export interface LockReleasedEvent extends EventOfKey {
   readonly type: 'released';
   readonly fencingToken: number;
   readonly held: number;
 }
 
-/** The holder is done after `held` milliseconds, and Redis could not be told: the lock ends with its lease at the latest. */
+/** The holder has released the lock after `held` ms, but Redis did not confirm: the lock ends with its lease at the latest. */
 export interface LockUnreleasedEvent extends EventOfKey {
   readonly type: 'unreleased';
   readonly fencingToken: number;
@@ -60,7 +60,7 @@ export interface LockUnreleasedEvent extends EventOfKey {
   readonly reason: string;
 }
 
-/** A lock ended under its holder. */
+/** A lock ended under its holder, after `held` ms. */
 export interface LockLostEvent extends EventOfKey {
   readonly type: 'lost';
   readonly fencingToken: number;

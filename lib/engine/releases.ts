@@ -1,59 +1,89 @@
-import type { Agenda } from '../common/agenda.js';
-import type { Clock } from '../common/clock.js';
-import type { LockLogger } from '../common/logger.js';
-import { TransientSet } from '../common/transient.js';
+import { settledBy } from '../common/settle.js';
+import { TransientMap, TransientSet } from '../common/transient.js';
 import type { LockStoreError } from '../errors/index.js';
-import type { LockStore, ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
+import type { ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
+import type { EngineContext } from './engine-context.js';
 
-/** How many ms after a failed release the next one is tried. */
-const AGAIN = 250;
+/** ms from a failed release to the next try. */
+const RETRY = 250;
 
-/** Sends releases and leaves, sees to it that they arrive, and knows which are still on their way. */
+/** Sends releases to the store, repeats those that fail, and knows those that are not answered yet. */
 export class Releases {
   private readonly pending = new TransientSet<Promise<unknown>>();
-  private closing = false;
+  /** Releases of holds that are not answered yet, by the id of the acquisition. */
+  private readonly ofHolds = new TransientMap<string, Promise<ReleaseReply>>();
+  private isClosing = false;
 
-  constructor(
-    private readonly store: LockStore,
-    private readonly clock: Clock,
-    private readonly agenda: Agenda,
-    private readonly logger: LockLogger,
-  ) {}
+  constructor(private readonly context: EngineContext) {}
 
   /**
-   * Sends a release. One that fails for a reason that passes is tried again until `until`, when it matters no more; the
-   * caller hears of the first failure all the same.
+   * Sends a release. A transient failure is retried until `until`; the promise rejects with the first failure all the
+   * same.
    */
   send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
-    const answer = this.store.release(request);
+    const answer = this.context.store.release(request);
     this.pending.add(answer);
     answer.then(
       () => this.pending.delete(answer),
       (error: LockStoreError) => {
         this.pending.delete(answer);
-        this.sendLater({ ...request, next: undefined }, until, error);
+        this.retry({ ...request, next: undefined }, until, error);
       },
     );
     return answer;
   }
 
-  /** Resolves when all is answered, or after `timeout` ms; nothing is tried again from now on. */
-  async settled(timeout: number): Promise<void> {
-    this.closing = true;
-    if (this.pending.size === 0) return;
-    let timer: unknown;
-    const limit = new Promise<void>((resolve) => {
-      timer = this.clock.setTimer(timeout, resolve);
-    });
-    await Promise.race([Promise.allSettled(this.pending.values()), limit]);
-    this.clock.clearTimer(timer);
+  /** Like `send`, for a hold: `ofHold` finds the release until it is answered. */
+  sendForHold(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
+    const answer = this.send(request, until);
+    const { id } = request;
+    this.ofHolds.set(id, answer);
+    const answered = (): void => void this.ofHolds.delete(id);
+    answer.then(answered, answered);
+    return answer;
   }
 
-  private sendLater(request: ReleaseRequest, until: number, error: LockStoreError): void {
-    this.logger.debug(`could not tell Redis that '${request.key}' is not wanted any more: ${error.message}`);
-    const now = this.clock.now();
-    if (!error.transient || this.closing || now > until) return;
-    this.agenda.add(now + AGAIN, () => {
+  /** The release of the hold with this id, if it is not answered yet. */
+  ofHold(id: string): Promise<ReleaseReply> | undefined {
+    return this.ofHolds.get(id);
+  }
+
+  /**
+   * Releases what an acquisition has in the store, a hold or a place in the queue, in the background. `tombstone`: for how
+   * many ms the store refuses the acquisition if its question arrives later.
+   */
+  leave(key: string, id: string, tombstone: number): void {
+    this.sendInBackground({ key, id, remember: tombstone, keep: 0, next: undefined });
+  }
+
+  /** Sends a release whose answer no caller needs. */
+  sendInBackground(request: ReleaseRequest): void {
+    const { clock, limits } = this.context;
+    this.send(request, clock.now() + 2 * limits.commandTimeout).catch(() => undefined);
+  }
+
+  /**
+   * ms for the tombstone of an acquisition that was first asked for in `epoch`. After a reconnect a question from before
+   * may still run, behind the release.
+   */
+  tombstoneFor(epoch: number): number {
+    return epoch === this.context.store.epoch ? 0 : 2 * this.context.limits.commandTimeout;
+  }
+
+  /** Resolves when all releases are answered, or after `timeout` ms. Failures are not retried from now on. */
+  async settled(timeout: number): Promise<void> {
+    this.isClosing = true;
+    if (this.pending.size === 0) return;
+    const { timers, clock } = this.context;
+    await settledBy(timers, { at: clock.now() + timeout }, Promise.allSettled(this.pending.values()));
+  }
+
+  private retry(request: ReleaseRequest, until: number, error: LockStoreError): void {
+    const { clock, timers, logger } = this.context;
+    logger.debug(`could not release '${request.key}' in Redis, will try again: ${error.message}`);
+    const now = clock.now();
+    if (!error.transient || this.isClosing || now > until) return;
+    timers.add(now + RETRY, () => {
       this.send(request, until).catch(() => undefined);
     });
   }

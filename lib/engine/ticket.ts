@@ -1,186 +1,160 @@
-import type { Agenda, Appointment } from '../common/agenda.js';
-import type { Clock } from '../common/clock.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
-import { acquireRequest, type RequestEnvironment, type TicketTerms } from './acquire-request.js';
+import { acquireRequest, type TicketTerms } from './acquire-request.js';
+import type { EngineContext } from './engine-context.js';
 import type { Grant } from './hold.js';
+import type { Orphans } from './orphans.js';
+import type { Releases } from './releases.js';
+import { StorePoll, type PolledQuestion } from './store-poll.js';
 import { tooManyPermits } from './too-many-permits.js';
 import { upgradeRefused } from './upgrade.js';
 import { elapsedSince, validUntil } from './validity.js';
 
-/** After a failure of the store a waiter asks again after this many ms, and up to twice as many. */
-const RETRY = 50;
-
-/** What a ticket needs from its surroundings. */
-export interface TicketEnvironment extends RequestEnvironment {
-  readonly clock: Clock;
-  readonly agenda: Agenda;
-  /** An id that nobody has had. */
-  nextId(): string;
-  /** The ticket is to hear of pushes for its id, until `forget`. */
-  expect(ticket: Ticket): void;
-  forget(ticket: Ticket): void;
-  /** What is granted under these ids of this client, and not known to it, is released; behind a release under way. */
-  disown(key: string, ids: readonly string[]): void;
-  /** The same for ids that an answer names as holders. What is being released was named before that took effect. */
-  disownHolders(key: string, holders: readonly string[]): void;
-  /** Sends what nobody waits for: a leave. */
-  leave(key: string, id: string, remember: number): void;
+/** What a ticket reports to the queue for which it stands in the store. */
+export interface TicketListener {
+  /** The store has granted the lock. The ticket is over. */
+  granted(grant: Grant): void;
+  /** The lock is not free: the ticket has a place in the store's queue, or it is over if it does not wait. */
+  contended(): void;
+  /** The store has failed for too long, or will never grant this request. The ticket is over. */
+  failed(error: LockError): void;
 }
 
-/** The one for whom the ticket stands in the queue. */
-export interface TicketHolder {
-  granted(ticket: Ticket, grant: Grant): void;
-  /** Not free: the ticket has a place now, or (`waits: false`) it is over. */
-  contended(ticket: Ticket): void;
-  /** The store has failed for too long, or will never grant this; the ticket is over. */
-  failed(ticket: Ticket, error: LockError): void;
+/** What a ticket asks and leaves with. */
+export interface TicketParts {
+  readonly context: EngineContext;
+  readonly releases: Pick<Releases, 'leave'>;
+  readonly orphans: Pick<Orphans, 'release' | 'releaseHolders'>;
 }
 
-/** An answer of 'queued', and when its question was sent: what a pushed grant is measured by. */
-interface Base {
+/** The clocks at an answer of 'queued'. A pushed grant is measured by them. */
+interface Reference {
   readonly sent: number;
   readonly epoch: number;
+  /** The server's clock. */
   readonly time: number;
   readonly lastToken: number;
 }
 
 /**
- * One acquisition on its way: asks the store, keeps its place by asking again when told to, and decides whether a
- * pushed grant may be believed. Ends with `granted`, `failed`, or a leave.
+ * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
+ * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket {
+export class Ticket implements PolledQuestion<AcquireReply> {
   readonly id: string;
-  private terms: TicketTerms;
+  private readonly context: EngineContext;
+  private readonly poll: StorePoll<AcquireReply>;
   private over = false;
-  private asking = 0;
-  /** The store's epoch at the first question; `undefined`: nothing has been asked yet. */
-  private firstEpoch: number | undefined;
-  /** Answers to what was sent before this do not count: a grant was revoked since. */
-  private countsFrom = 0;
-  private base: Base | undefined;
-  /** A push that came before the answer by which it could be measured. */
+  private reference: Reference | undefined;
+  /** A push that arrived before the answer by which it can be measured. */
   private early: PushedGrant | undefined;
-  private askAgain: Appointment | undefined;
-  private failingSince: number | undefined;
-  private told = false;
+  private isContended = false;
   private yields = false;
 
   constructor(
-    private readonly environment: TicketEnvironment,
-    terms: TicketTerms,
-    private readonly holder: TicketHolder,
+    private readonly parts: TicketParts,
+    private terms: TicketTerms,
+    private readonly listener: TicketListener,
   ) {
-    this.id = environment.nextId();
-    this.terms = terms;
-    environment.expect(this);
+    const { context } = parts;
+    this.context = context;
+    this.id = context.nextId();
+    this.poll = new StorePoll(context, this, terms.waits ? context.limits.commandTimeout : 0);
   }
 
-  /** Whether the store has said nothing at all yet. */
+  /** Whether the store has not answered at all. */
   get isUnanswered(): boolean {
-    return this.lastError === undefined && this.base === undefined && this.asking > 0;
+    return this.error === undefined && this.reference === undefined && this.poll.isAsking;
   }
-  /** The failure of the last question, if the store has not answered since. */
-  lastError: LockStoreError | undefined;
 
-  /** What is sent to the store to ask for the lock. */
+  /** The failure of the latest question, if the store has not answered since. */
+  get error(): LockStoreError | undefined {
+    return this.poll.error;
+  }
+
+  /** The request that asks the store for the lock. */
   request(): AcquireRequest {
-    return acquireRequest(this.environment, this.id, this.terms);
+    return acquireRequest(this.context, this.id, this.terms);
   }
 
   /** Asks the store now. */
-  ask(): void {
-    const { store, clock } = this.environment;
-    const sent = clock.now();
-    const { epoch } = store;
-    if (store.unreachable === undefined) this.askedBy(store.acquire(this.request()), sent, epoch);
-    else this.unanswered(store.unreachable, sent);
+  tryAcquireOrEnqueue(): void {
+    this.poll.ask();
   }
 
-  /** The question has been sent, alone or along with a release, and not before `sent`. */
-  askedBy(answer: Promise<AcquireReply>, sent: number, epoch: number): void {
-    this.asking += 1;
-    this.firstEpoch ??= epoch;
-    answer.then(
-      (reply) => {
-        this.asking -= 1;
-        this.answered(reply, sent, epoch);
-      },
-      (error: LockStoreError) => {
-        this.asking -= 1;
-        this.unanswered(error, sent);
-      },
-    );
+  /** The request was sent along with a release, not before `sent`. */
+  await(answer: Promise<AcquireReply>, sent: number, epoch: number): void {
+    this.poll.await(answer, sent, epoch);
   }
 
-  /** The next waiter takes the place over, with a lease of its own. */
+  /** Hands the place to the next waiter, with its own lease. */
   inherit(terms: TicketTerms): void {
     const changed = terms.lease !== this.terms.lease;
     this.terms = terms;
-    if (changed) this.ask();
+    if (changed) this.poll.ask();
   }
 
-  /** Gives the place up, or the hold if it has come to that meanwhile. */
+  /** Gives up the place, or the hold if the store has granted it meanwhile. */
   leave(): void {
     if (this.over) return;
     this.finish();
-    if (this.firstEpoch === undefined) return;
-    const { environment, terms } = this;
-    // A refusal is an answer; only what may be executed yet has to be remembered, or once more after a reconnect.
-    const resent = this.firstEpoch !== environment.store.epoch;
-    const unanswered = resent || this.asking > 0 || this.lastError?.transient === true;
-    environment.leave(terms.key, this.id, unanswered ? 2 * environment.commandTimeout : 0);
+    const { firstEpoch } = this.poll;
+    if (firstEpoch === undefined) return;
+    const { store, limits } = this.context;
+    // A refusal is an answer. A tombstone is only for questions that may still be executed, or again after a reconnect.
+    const isResent = firstEpoch !== store.epoch;
+    const isUnanswered = isResent || this.poll.isAsking || this.error?.transient === true;
+    this.parts.releases.leave(this.terms.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);
   }
 
-  /** The store pushed a grant for this ticket. */
+  /** The store has pushed a grant for this ticket. */
   pushed(grant: PushedGrant): void {
     if (this.over) return;
-    const { clock, store } = this.environment;
+    const { clock, store } = this.context;
     const now = clock.now();
-    const base = this.base;
-    if (base !== undefined && base.epoch === store.epoch && grant.token > base.lastToken) {
-      // Counted from the sending of the question that was answered at the server's `base.time`, never from an arrival.
-      const from = Math.min(elapsedSince(base.sent, grant.time - base.time), now);
+    const { reference } = this;
+    if (reference !== undefined && reference.epoch === store.epoch && grant.token > reference.lastToken) {
+      // Counted from the sending of the question that the server answered at `reference.time`, never from an arrival.
+      const from = Math.min(elapsedSince(reference.sent, grant.time - reference.time), now);
       if (validUntil(from, grant.lease) - now > grant.lease / 2) {
-        this.granted(grant, from, base.epoch);
+        this.granted(grant, from, reference.epoch);
         return;
       }
     }
-    // An answer that is on its way may be the measure of this push, or the grant itself.
-    if (this.asking > 0 && this.early === undefined) this.early = grant;
-    else this.ask();
+    // The answer that is under way may be the reference of this push, or the grant itself.
+    if (this.poll.isAsking && this.early === undefined) this.early = grant;
+    else this.poll.ask();
   }
 
-  /** Word of somebody behind it may be here before word of the grant itself. */
+  /** Another client waits. This message may arrive before the grant that it is about. */
   yield(): void {
     this.yields = true;
   }
 
-  /** A grant of which this ticket has not heard yet was ended by force; an answer on its way may be that grant. */
+  /** A grant of which this ticket does not know yet was ended by force. An answer under way may be that grant. */
   revoked(): void {
     if (this.over) return;
-    this.countsFrom = this.environment.clock.now();
-    this.base = undefined;
+    this.poll.ignoreEarlier();
+    this.reference = undefined;
     this.early = undefined;
-    this.ask();
+    this.poll.ask();
   }
 
-  /** The store said to ask in `delay` ms. */
-  askIn(delay: number): void {
-    if (this.over) return;
-    const at = this.environment.clock.now() + delay;
-    if (this.askAgain === undefined || this.askAgain.place < 0 || at < this.askAgain.at) this.askAt(at);
+  /** The store wants to be asked in `delay` ms. */
+  retryAfter(delay: number): void {
+    if (!this.over) this.poll.askBy(this.context.clock.now() + delay);
   }
 
-  private answered(reply: AcquireReply, sent: number, epoch: number): void {
+  send(): Promise<AcquireReply> {
+    return this.context.store.acquire(this.request());
+  }
+
+  answered(reply: AcquireReply, sent: number, epoch: number): void {
     if (this.over) {
-      // What has been left or given back since must not be kept, in case the question was executed after that.
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.environment.disown(this.terms.key, [this.id]);
+      // The store may have executed the question behind the leave or the release.
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.terms.key, [this.id]);
       return;
     }
-    if (sent < this.countsFrom) return;
-    this.failingSince = undefined;
-    this.lastError = undefined;
     switch (reply.outcome) {
       case 'held':
         this.granted(reply, sent, epoch);
@@ -200,63 +174,55 @@ export class Ticket {
     }
   }
 
+  failed(error: LockStoreError): void {
+    this.leave();
+    this.listener.failed(error);
+  }
+
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
-    this.environment.disownHolders(this.terms.key, reply.holders);
-    if (!this.told) {
-      this.told = true;
+    this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
+    if (!this.isContended) {
+      this.isContended = true;
       if (!this.terms.waits) this.finish();
-      this.holder.contended(this);
+      this.listener.contended();
       if (this.over) return;
     }
-    if (reply.outcome === 'queued' && epoch === this.environment.store.epoch) {
-      this.base = { sent, epoch, time: reply.time, lastToken: reply.lastToken };
+    const { clock, store } = this.context;
+    if (reply.outcome === 'queued' && epoch === store.epoch) {
+      this.reference = { sent, epoch, time: reply.time, lastToken: reply.lastToken };
     }
-    this.askAt(this.environment.clock.now() + reply.askIn);
-    const early = this.early;
+    this.poll.askAt(clock.now() + reply.askIn);
+    const { early } = this;
     this.early = undefined;
     if (early !== undefined) this.pushed(early);
   }
 
-  private unanswered(error: LockStoreError, sent: number): void {
-    if (this.over) return;
-    const { clock, commandTimeout, random } = this.environment;
-    this.failingSince ??= sent;
-    this.lastError = error;
-    const now = clock.now();
-    // Only if the next question comes within the time: on a dead connection each of them takes all of it.
-    if (error.transient && this.terms.waits && now + RETRY - this.failingSince < commandTimeout) {
-      this.askAt(now + RETRY * (1 + random()));
-      return;
-    }
-    this.leave();
-    this.holder.failed(this, error);
-  }
-
-  /** It will never be granted. */
+  /** The store will never grant the request. */
   private refused(error: LockError): void {
     this.finish();
-    this.holder.failed(this, error);
+    this.listener.failed(error);
   }
 
   private granted({ token, lease, turns }: HeldReply | PushedGrant, from: number, restsOn: number): void {
     this.finish();
-    // A question on its way makes a pushed grant a full lease.
-    const longest = this.asking > 0 ? Math.max(lease, this.terms.lease) : lease;
-    // Somebody waits behind it who is to be served in the order in which all came.
-    const alone = this.yields ? 1 : turns;
-    const epoch = this.firstEpoch ?? restsOn;
-    this.holder.granted(this, { id: this.id, token, lease, longest, turns: alone, from, epoch, restsOn });
-  }
-
-  private askAt(at: number): void {
-    const { agenda } = this.environment;
-    if (this.askAgain === undefined) this.askAgain = agenda.add(at, () => this.ask());
-    else agenda.move(this.askAgain, at);
+    // A question that is under way makes a pushed grant a full lease.
+    const longest = this.poll.isAsking ? Math.max(lease, this.terms.lease) : lease;
+    const epoch = this.poll.firstEpoch ?? restsOn;
+    // If a fair request waits behind it, the grant is for one waiter.
+    this.listener.granted({
+      id: this.id,
+      token,
+      lease,
+      longest,
+      turns: this.yields ? 1 : turns,
+      from,
+      epoch,
+      restsOn,
+    });
   }
 
   private finish(): void {
     this.over = true;
-    this.environment.agenda.cancel(this.askAgain);
-    this.environment.forget(this);
+    this.poll.stop();
   }
 }

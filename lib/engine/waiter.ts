@@ -1,80 +1,106 @@
 import { listenToAbort } from '../common/abort.js';
-import type { Appointment } from '../common/agenda.js';
-import type { Clock } from '../common/clock.js';
 import type { Linked } from '../common/linked-list.js';
+import type { TimerEntry } from '../common/timer-queue.js';
+import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 
-/** However short a wait is, the store gets so many ms to answer its first question, or `commandTimeout` if that is shorter. */
+/** However short a wait is, the store gets so many ms for its first answer, or `commandTimeout` if that is shorter. */
 const FIRST_ANSWER = 250;
 
 /**
- * Until when a call that began at `since` is answered at the latest: its deadline, or the time for the first answer, which
- * is longer for a store that needs longer (`answerTime`).
+ * Until when a call that began at `since` is answered: its deadline, or the time for the first answer. A store that needs
+ * longer says so (`answerTime`).
  */
 export function answerDue(since: number, waitTimeout: number, commandTimeout: number, answerTime = 0): number {
   return since + Math.max(waitTimeout, Math.min(commandTimeout, Math.max(FIRST_ANSWER, answerTime)));
 }
 
-/** What an acquisition may be given beside the terms of its hold. */
+/** How a caller waits. */
 export interface WaitTerms {
-  /** ms; 0: one try; `Infinity`: for ever. */
+  /** ms; 0: one try; `Infinity`: without limit. */
   readonly waitTimeout: number;
-  /** Until when the store may answer at the latest. Default: `answerDue` of this wait. */
+  /** Until when the store may answer. Default: `answerDue` of this wait. */
   readonly answerBy?: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One caller who waits for a hold. */
-export class Waiter implements Linked<Waiter> {
-  readonly promise: Promise<Hold>;
-  deadline: Appointment | undefined;
-  /** Its time is over, and it is told so with the first answer of the store. */
+/** A call that waits for a result: its promise, its deadline and its signal. */
+export class PendingCall<Result> {
+  readonly promise: Promise<Result>;
+  /** The deadline is over, and the call ends with the first answer of the store. */
   overdue = false;
-  /** Where it waits, between whom. */
-  list: object | undefined;
-  before: Waiter | undefined;
-  behind: Waiter | undefined;
-  private resolve!: (hold: Hold) => void;
+  private resolve!: (result: Result) => void;
   private reject!: (reason: unknown) => void;
+  private deadline: TimerEntry | undefined;
   private stopListening: (() => void) | undefined;
-  private sleep: (() => void) | undefined;
+  private letProcessExit: (() => void) | undefined;
 
-  constructor(
-    readonly terms: HoldTerms,
-    readonly since: number,
-    /** ms; 0: one try. */
-    readonly waitTimeout: number,
-    /** Until when the store may answer at the latest. */
-    readonly answerBy: number,
-  ) {
+  constructor(private readonly context: Pick<EngineContext, 'clock' | 'timers'>) {
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
   }
 
-  /** Has `onAbort` called when the caller's signal aborts. */
+  /** Calls `onAbort` if the caller's signal aborts before the call ends. */
   listenTo(signal: AbortSignal, onAbort: () => void): void {
     this.stopListening = listenToAbort(signal, onAbort);
   }
 
-  /** Keeps the process alive until it is served or refused: nothing else may, where no connection does. */
-  stayAwake(clock: Clock): void {
-    this.sleep ??= clock.stayAwake();
+  /** Calls `onDeadline` at `at`, unless the call ends before. */
+  endBy(at: number, onDeadline: () => void): void {
+    this.deadline = this.context.timers.add(at, onDeadline);
   }
 
-  served(hold: Hold): void {
-    this.settled();
-    this.resolve(hold);
+  /** Like `endBy`, for a call that only waits for an answer. */
+  endByAnswer(at: number, onDeadline: () => void): void {
+    this.deadline = this.context.timers.addLimit(at, onDeadline);
+  }
+
+  /** Sets another deadline for a call that has not ended. */
+  moveDeadline(at: number): void {
+    if (this.deadline !== undefined) this.context.timers.move(this.deadline, at);
+  }
+
+  /** Keeps the process alive until the call ends. Without a connection nothing else may. */
+  keepAlive(): void {
+    this.letProcessExit ??= this.context.clock.keepAlive();
+  }
+
+  served(result: Result): void {
+    this.end();
+    this.resolve(result);
   }
 
   refused(reason: unknown): void {
-    this.settled();
+    this.end();
     this.reject(reason);
   }
 
-  private settled(): void {
+  private end(): void {
+    this.context.timers.cancel(this.deadline);
+    this.deadline = undefined;
     this.stopListening?.();
-    this.sleep?.();
+    this.letProcessExit?.();
+  }
+}
+
+/** A caller that waits for a hold. */
+export class Waiter extends PendingCall<Hold> implements Linked<Waiter> {
+  /** The queue, and the neighbours in it. */
+  list: object | undefined;
+  before: Waiter | undefined;
+  behind: Waiter | undefined;
+
+  constructor(
+    context: Pick<EngineContext, 'clock' | 'timers'>,
+    readonly terms: HoldTerms,
+    readonly since: number,
+    /** ms; 0: one try. */
+    readonly waitTimeout: number,
+    /** Until when the store may answer. */
+    readonly answerBy: number,
+  ) {
+    super(context);
   }
 }

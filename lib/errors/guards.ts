@@ -19,26 +19,26 @@ const CODES: ReadonlySet<unknown> = new Set<LockErrorCode>([
 
 const codeOf = (error: unknown): unknown => (error instanceof Error ? (error as { code?: unknown }).code : undefined);
 
-/** Whether an error comes from this library, whichever copy of it. */
+/** Whether an error comes from this library, from any copy of the package. */
 export const isLockError = (error: unknown): error is LockError => CODES.has(codeOf(error));
 
-/** Others held the key for the whole wait. */
+/** Whether another holder had the key for the whole wait. */
 export const isLockTimeoutError = (error: unknown): error is LockTimeoutError => codeOf(error) === 'LOCK_TIMEOUT';
 
-/** The lock ended under its holder. */
+/** Whether the lock ended under its holder. */
 export const isLockLostError = (error: unknown): error is LockLostError => codeOf(error) === 'LOCK_LOST';
 
-/** Nothing was held where something was to be unlocked. */
+/** Whether `unlock()` or `release()` found no lock to release. */
 export const isLockNotHeldError = (error: unknown): error is LockNotHeldError => codeOf(error) === 'LOCK_NOT_HELD';
 
-/** A count-down latch is gone that has not opened: it has expired, or Redis has lost it. */
+/** Whether a count-down latch is gone and has not opened: it has expired, or Redis has lost it. */
 export const isLatchLostError = (error: unknown): error is LatchLostError => codeOf(error) === 'LOCK_LATCH_LOST';
 
-/** Redis failed or did not answer. */
+/** Whether Redis failed or did not answer. */
 export const isLockStoreError = (error: unknown): error is LockStoreError => codeOf(error) === 'LOCK_STORE';
 
-/** A bad key or template. */
+/** Whether a key or a template cannot be used. */
 export const isLockKeyError = (error: unknown): error is LockKeyError => codeOf(error) === 'LOCK_KEY';
 
-/** A bad option. */
+/** Whether an option cannot be used. */
 export const isLockConfigError = (error: unknown): error is LockConfigError => codeOf(error) === 'LOCK_CONFIG';

@@ -1,7 +1,7 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
 /**
- * A count-down latch is gone that has not come to 0, so nobody knows whether the work behind it is done: nobody counted it
+ * A count-down latch is gone and has not come to 0, so it is not known whether the work is done. Either no call counted it
  * down within its `expire`, or Redis has lost it (a restart without data, a failover, deleted data).
  */
 export class LatchLostError extends LockError {

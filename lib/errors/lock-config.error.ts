@@ -1,6 +1,6 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
-/** An option that cannot be used; the message says what to write instead. */
+/** An option cannot be used. The message says what to write instead. */
 export class LockConfigError extends LockError {
   readonly code = 'LOCK_CONFIG';
 

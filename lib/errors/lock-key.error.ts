@@ -1,11 +1,11 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
-/** A key or a key template that cannot be used: wrong syntax, unknown parameter, or a value that is no key. */
+/** A key or a key template cannot be used: wrong syntax, an unknown parameter, or a value that cannot stand in a key. */
 export class LockKeyError extends LockError {
   readonly code = 'LOCK_KEY';
   /**
-   * Whether the key of a request handler (`@UseLock`) was to be made of a request that has no value for it, or none that
-   * can stand in a key: then it is the request that has to change.
+   * Whether the request has no usable value for the key of its handler (`@UseLock`). Then the client of the request has to
+   * change it.
    */
   fromRequest = false;
 

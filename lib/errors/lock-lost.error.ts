@@ -1,12 +1,12 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
 /**
- * The lock ended while its holder still relied on it: the lease ran out (a stalled process, an unreachable Redis), it
- * was released by force, or the key is gone. Others may hold the key by now.
+ * The lock ended while its holder still relied on it: its lease expired (a blocked process, an unreachable Redis), it was
+ * released by force, or the key is gone. Another caller may hold the key now.
  */
 export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
-  /** What the method had returned, when it ended well although its lock was lost on the way. */
+  /** What the method returned, if it succeeded although its lock was lost meanwhile. */
   result?: unknown;
 
   constructor(message: string, details?: LockErrorDetails) {

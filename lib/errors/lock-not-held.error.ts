@@ -1,6 +1,6 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
-/** `unlock()` was called where nothing is held: by this scope, owner or `Lock` object. */
+/** `unlock()` was called and this scope, owner or `Lock` object holds nothing. */
 export class LockNotHeldError extends LockError {
   readonly code = 'LOCK_NOT_HELD';
 

@@ -1,6 +1,6 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
-/** Others held the key for the whole of `waitTimeout`. Nothing is broken: try later, or wait longer. */
+/** Another holder had the key for the whole of `waitTimeout`. Nothing is broken: retry later, or wait longer. */
 export class LockTimeoutError extends LockError {
   readonly code = 'LOCK_TIMEOUT';
 

@@ -1,18 +1,18 @@
-/** What went wrong, as a stable word: survives two copies of the package, serialisation and minifiers. */
+/** The kind of an error, as a stable word that survives two copies of the package, serialisation and minifiers. */
 export type LockErrorCode =
   'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_LATCH_LOST' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
 
-/** What every lock error can be given beside its message. */
+/** The details of a lock error. */
 export interface LockErrorDetails {
-  /** The key concerned, when there is one. */
+  /** The key, if the error concerns one. */
   key?: string;
-  /** The error underneath, such as the one that Redis answered. */
+  /** The original error, such as the reply of Redis. */
   cause?: unknown;
 }
 
 /**
- * What all errors of this library have in common. Tell them apart by `code` or with the guards
- * (`isLockTimeoutError` …) rather than by `instanceof`, which fails when two copies of the package are loaded.
+ * The base class of all errors of this library. Distinguish them by `code` or with the guards (`isLockTimeoutError` …), not
+ * with `instanceof`, which fails if two copies of the package are loaded.
  */
 export abstract class LockError extends Error {
   abstract readonly code: LockErrorCode;

@@ -1,14 +1,14 @@
 import type { Expression, Literal, Step } from './template-ast.js';
 import { type Lexer, type Token } from './template-lexer.js';
 
-/** Deeper nesting than anybody writes; keeps a template from exhausting the stack. */
+/** The deepest nesting. It keeps a template from exhausting the stack. */
 const MAX_DEPTH = 100;
 
 const NO_CALLS =
   'a template calls nothing: give a function as key, such as (order) => lockKey`stock:${order.sku.trim()}`';
 const NO_ARITHMETIC = "of all operators there are only '+', '==', '!=', '?:' and 'a ? b : c': give a function as key";
 
-/** What to write instead of what other languages have. */
+/** What to write instead of the syntax of other languages. */
 const INSTEAD: Readonly<Record<string, string>> = {
   '??': "write '?:', which applies to null, undefined and ''",
   '||': "write '?:', which applies to null, undefined and ''",
@@ -36,11 +36,11 @@ const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map([
   ['null', null],
 ]);
 
-/** Names that lead out of the data, to code. */
+/** Names that lead from data to code. */
 export const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor']);
 
 /**
- * Reads one expression, as far as it goes; what follows it is the caller's to judge. From loose to tight binding:
+ * Reads one expression and stops where it ends; the caller checks what follows. From loose to tight binding:
  *
  *     expression := equality [ '?:' expression | '?' expression ':' expression ]
  *     equality   := sum [ ('==' | '!=') sum ]
@@ -62,7 +62,7 @@ export class ExpressionParser {
     return expression;
   }
 
-  /** Fails at a token that cannot stand where it stands, and says what to write instead. */
+  /** Fails at an unexpected token, and says what to write instead. */
   unexpected(token: Token): never {
     const { type, text, start, end } = token;
     if (type === 'end') return this.lexer.fault(start, "the template ends within '#{': close it with '}'");

@@ -1,19 +1,19 @@
 /** How many slots a Redis Cluster has. */
 const SLOTS = 16_384;
 
-/** What decides the slot of a key: what stands in its first braces, if that is anything, or else all of it. */
+/** The part of a key that decides its slot: the text in its first braces, or the whole key without such text. */
 export function hashTag(name: string): string {
   const open = name.indexOf('{');
   const close = open === -1 ? -1 : name.indexOf('}', open);
   return close > open + 1 ? name.slice(open + 1, close) : name;
 }
 
-/** The slot of a Redis Cluster in which a key is, or a channel of sharded pub/sub. */
+/** The slot of a key in a Redis Cluster, or of a channel of sharded pub/sub. */
 export function hashSlot(name: string): number {
   return crc16(Buffer.from(hashTag(name))) % SLOTS;
 }
 
-/** CRC-16/XMODEM, as the specification of Redis Cluster has it. */
+/** CRC-16/XMODEM, as in the specification of Redis Cluster. */
 function crc16(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) {

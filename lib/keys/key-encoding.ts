@@ -2,16 +2,16 @@ import { LockKeyError } from '../errors/index.js';
 import { assertKey, MAX_KEY_BYTES } from './lock-key.js';
 import { describe, quote } from '../common/describe.js';
 
-/** What can stand in a key as a value. Strings are not empty, numbers are finite. */
+/** The values that a key may contain. Strings are not empty, numbers are finite. */
 export type KeyPart = string | number | bigint | boolean;
 
-/** `%`, what separates keys (`:`), what marks a hash tag, white space, control characters, halves of surrogate pairs. */
+/** `%`, the separator `:`, the braces of hash tags, white space, control characters, halves of surrogate pairs. */
 const SPECIAL = /[%:{}\s\p{Cc}\p{Cs}]/u;
 const SPECIALS = new RegExp(SPECIAL, 'gu');
 
 /**
- * Percent-encodes what could make one value look like two, choose a Redis Cluster slot or break a line: `%`, `:`, `{`,
- * `}`, white space and control characters. Different values stay different, and other text stays as it is.
+ * Percent-encodes characters that could make one value look like two, choose a Redis Cluster slot or break a line: `%`, `:`,
+ * `{`, `}`, white space and control characters. Different values stay different, and other text stays as it is.
  */
 export function encodeKeyPart(value: KeyPart): string {
   const text = String(value);
@@ -19,8 +19,8 @@ export function encodeKeyPart(value: KeyPart): string {
 }
 
 /**
- * The UTF-8 bytes of one special character; none of them is beyond U+FFFF. By hand, because `encodeURIComponent` throws
- * at half of a surrogate pair and a `TextEncoder` makes all of them U+FFFD.
+ * The UTF-8 bytes of one special character, at most U+FFFF. Written by hand, because `encodeURIComponent` throws at half of a
+ * surrogate pair, and `TextEncoder` turns all of them into U+FFFD.
  */
 function percentEncode(char: string): string {
   const code = char.charCodeAt(0);
@@ -31,7 +31,7 @@ function percentEncode(char: string): string {
 
 const hex = (byte: number): string => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
-/** A value encoded for a key, or `undefined` when it cannot stand in one (see `refusal`). */
+/** Encodes a value for a key; `undefined` if a key cannot contain it (see `refusal`). */
 export function encodeValue(value: unknown): string | undefined {
   switch (typeof value) {
     case 'string':
@@ -57,13 +57,13 @@ export function refusal(value: unknown): string {
 }
 
 /**
- * Makes a final key by hand as a template would: values are checked and encoded, the text around them stays.
+ * Builds a key in code as a template does: checks and encodes the values, and keeps the text around them.
  *
  * ```ts
  * await locks.run(lockKey`import:${date}`, …)  // the key of @DistributedLock({ key: 'import:#date' })
  * ```
- * @throws LockKeyError for a value that cannot stand in a key (`undefined`, `null`, `''`, an object), and for a key that
- * is empty, longer than 512 bytes or has control characters; and when it is called as a function
+ * @throws LockKeyError for a value that a key cannot contain (`undefined`, `null`, `''`, an object), for a key that is empty,
+ * longer than 512 bytes or has control characters, and if it is called as a function
  */
 export function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string {
   if (!Array.isArray((text as Partial<TemplateStringsArray> | undefined)?.raw)) {

@@ -10,21 +10,21 @@ import type { TemplateScope, TemplateSite } from './template-site.js';
 /** Far more than a key of 512 bytes needs. */
 const MAX_TEMPLATE_LENGTH = 1024;
 
-/** A key template that was found to be well written. */
+/** A key template that has been checked. */
 export interface KeyTemplate {
-  /** As it was written: a name for all its keys, for metrics and logs. */
+  /** The source: a name for all its keys, for metrics and logs. */
   readonly source: string;
   /**
-   * The key of one call.
-   * @throws LockKeyError when a value cannot stand in a key, or when the key as a whole cannot be used
+   * Builds the key of one call.
+   * @throws LockKeyError if a key cannot contain a value, or if the key as a whole cannot be used
    */
   resolve(scope: TemplateScope): string;
 }
 
 /**
- * Compiles a template such as `stock:#{#order.sku}`, once for each class. What can be known to be wrong without a call
- * is found here, so that an application with a bad template does not start.
- * @throws LockKeyError that says where the template is wrong and what to write instead
+ * Compiles a template such as `stock:#{#order.sku}`, once for each class. Finds every error that does not depend on a call, so
+ * that an application with a wrong template does not start.
+ * @throws LockKeyError, which says where the template is wrong and what to write instead
  */
 export function compileKeyTemplate(template: string, site: TemplateSite): KeyTemplate {
   const place = oneLine(`${site.className}.${site.methodName}`);
@@ -61,8 +61,8 @@ export function compileKeyTemplate(template: string, site: TemplateSite): KeyTem
 }
 
 /**
- * The shortest key that the template can give, by which it is refused before any call. Values have no braces of their
- * own once they are encoded; what an expression with braces in its strings will give cannot be known yet.
+ * The shortest key of the template, for a check before the first call. Encoded values contain no braces. The value of an
+ * expression with braces in its strings is not known yet.
  */
 function skeleton(parts: readonly TemplatePart[]): string {
   const unknown = parts.some((part) => typeof part !== 'string' && /[{}]/.test(part.source.slice(2, -1)));

@@ -4,7 +4,7 @@ import { describe, quote } from '../common/describe.js';
 /** The longest key, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 512;
 
-/** What nearly every key looks like: printable ASCII without braces, where a character is a byte. */
+/** The form of nearly every key: printable ASCII without braces, one byte for each character. */
 const PLAIN = /^(?! *$)[\x20-\x7a|~]{1,512}$/;
 /** Control characters and line separators. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
@@ -13,10 +13,10 @@ const HALF_SURROGATE = /\p{Cs}/u;
 const ENCODE = 'put values in by a template or the lockKey`…` tag, which encode them';
 
 /**
- * Checks a final key, as the service and `key` functions take it, and gives it back. A key is a string of at most 512
- * bytes that is not blank and has no control characters. Braces mark a Redis Cluster hash tag, as in `order:{42}:pay`. A
- * template that was meant for a decorator is refused: it would be one lock for everybody.
- * @throws LockKeyError that says what is wrong with it
+ * Checks a key, as the service and `key` functions take it, and returns it. A key is a string of at most 512 bytes that is
+ * not blank and has no control characters. Braces mark a Redis Cluster hash tag, as in `order:{42}:pay`. A template for a
+ * decorator is refused: all calls would share one lock.
+ * @throws LockKeyError, which says what is wrong with the key
  */
 export function assertKey(key: unknown): string {
   if (typeof key !== 'string') throw new LockKeyError(`A lock key must be a string; this one is ${safely(key)}.`);
@@ -25,12 +25,12 @@ export function assertKey(key: unknown): string {
   return key;
 }
 
-/** What is wrong with a key, as the rest of a sentence that begins with the key; `undefined` when nothing is. */
+/** What is wrong with a key, as the rest of a sentence that begins with the key; `undefined`: nothing is wrong. */
 export function keyFault(key: string): string | undefined {
   if (PLAIN.test(key)) return undefined;
   if (key === '') return 'is empty';
   if (key.trim() === '') return 'is blank';
-  // No need to count bytes where there are too many characters already.
+  // With too many characters there are too many bytes.
   const size = key.length > MAX_KEY_BYTES ? `${key.length} characters` : `${Buffer.byteLength(key)} bytes`;
   if (Number.parseInt(size) > MAX_KEY_BYTES) return `is too long: ${size}, where ${MAX_KEY_BYTES} bytes are allowed`;
   if (CONTROL.test(key)) return `has a line break or another control character: ${ENCODE}`;
@@ -40,9 +40,9 @@ export function keyFault(key: string): string | undefined {
 }
 
 /*
- * Redis Cluster hashes what stands between the first `{` and the first `}` behind it, unless that is nothing. A key
- * with such a tag is used as it is, any other is put in braces (see redis-keys.ts). The two never meet because a key
- * that is another one in braces is refused, and because no key closes a brace before it opens one.
+ * Redis Cluster hashes the text between the first `{` and the next `}`, unless that is empty. A key with such a tag is used as
+ * it is; any other key is put in braces (see redis-keys.ts). The two never collide: a key that is another key in braces is
+ * refused, and no key closes a brace before it opens one.
  */
 function braceFault(key: string): string | undefined {
   if (closesBeforeOpening(key)) {
@@ -61,7 +61,7 @@ function closesBeforeOpening(text: string): boolean {
   return open === -1 || close < open;
 }
 
-/** Whether a key chooses its Redis Cluster slot by a hash tag of its own. */
+/** Whether a key has a hash tag, which chooses its Redis Cluster slot. */
 export function hasHashTag(key: string): boolean {
   const open = key.indexOf('{');
   return open !== -1 && key.indexOf('}', open) > open + 1;
@@ -71,6 +71,6 @@ function safely(value: unknown): string {
   try {
     return describe(value);
   } catch {
-    return 'an object'; // a proxy that does not want to be looked at
+    return 'an object'; // a proxy that throws
   }
 }

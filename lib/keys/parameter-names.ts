@@ -1,16 +1,16 @@
 import { parseExpressionAt, type Options, type Pattern } from 'acorn';
 
 /**
- * The parameters of a function by position, or why they cannot be told. A destructured parameter has no name of its
- * own (`undefined`). With `rest`, the last one collects all remaining arguments; with `usesArguments` the function may
- * read more of them than it names, as compilers for old targets have it do. Plain data: names that were found once can be
- * handed on as metadata to whatever wraps the function.
+ * The parameters of a function by position, or why they cannot be read. A destructured parameter has no name (`undefined`).
+ * With `rest`, the last one collects all remaining arguments. With `usesArguments`, the function may read more arguments than
+ * it names, like the output of compilers for old targets. Plain data, so that a wrapper of the function can pass it on as
+ * metadata.
  */
 export type ParameterNames =
   | { readonly names: readonly (string | undefined)[]; readonly rest?: boolean; readonly usesArguments?: boolean }
   | { readonly unreadable: string };
 
-/** A function's text says nothing of what surrounds it, so everything is allowed that some surrounding allows. */
+/** The text of a function does not show its surroundings, so everything is allowed that is allowed somewhere. */
 const OPTIONS: Options = {
   ecmaVersion: 'latest',
   checkPrivateFields: false,
@@ -19,7 +19,7 @@ const OPTIONS: Options = {
   allowImportExportEverywhere: true, // for `import.meta`; `sourceType: 'module'` would refuse sloppy code
 };
 
-/** The text of a method is no program by itself: it is read in the place where it may stand, and found there again. */
+/** The text of a method is no program: the parser reads it in a context where it may stand, and finds it there again. */
 const PLACES: ReadonlyArray<{ wrap: (text: string) => string; path: ReadonlyArray<string | number> }> = [
   { wrap: (text) => `({${text}\n})`, path: ['properties', 0, 'value'] },
   // Inside a function, for arrows with `new.target`.

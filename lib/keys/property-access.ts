@@ -2,14 +2,14 @@ import { types } from 'node:util';
 import { quote } from '../common/describe.js';
 import { FORBIDDEN } from './expression-parser.js';
 
-/** Ends the resolving: says what is wrong with a property of `container`, as the rest of a sentence that begins with it. */
+/** Throws: says what is wrong with a property of `container`, as the rest of a sentence that begins with the property. */
 export type PropertyFault = (problem: string, container: unknown) => never;
 
 const GIVE_A_FUNCTION = 'give a function as key';
 
 /**
- * Reads a property as data: an own one with a value, never a getter, a function or anything inherited. An absent one is
- * `undefined`; one that is there but no data is a fault, because an Elvis would silently replace it.
+ * Reads a property as data: an own property with a value, never a getter, a function or an inherited one. An absent property
+ * is `undefined`. A property that exists and is no data is an error, since `?:` would silently replace it.
  */
 export function readProperty(container: unknown, key: string, fault: PropertyFault): unknown {
   if (typeof container === 'function') {
@@ -25,7 +25,7 @@ export function readProperty(container: unknown, key: string, fault: PropertyFau
   return property.value;
 }
 
-/** As `readProperty`, for a key that was computed from the arguments. */
+/** Like `readProperty`, for a key that was computed from the arguments. */
 export function readComputed(container: unknown, key: unknown, fault: PropertyFault): unknown {
   if (typeof key !== 'string' && typeof key !== 'number') {
     return fault('has an index that is neither a string nor a number', container);

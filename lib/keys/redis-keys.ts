@@ -3,35 +3,35 @@ import { describe, quote } from '../common/describe.js';
 import { hashTag } from './hash-slot.js';
 import { hasHashTag, keyFault } from './lock-key.js';
 
-/** The names under which Redis keeps one lock. All are in the same Redis Cluster slot. */
+/** The names of the Redis keys of one lock. All are in the same Redis Cluster slot. */
 export interface RedisKeys {
-  /** Who holds the lock, with its token; the key's TTL is the lease. */
+  /** The holds, each with its token. The TTL of the key is the longest lease. */
   readonly state: string;
-  /** Who waits, in order. */
+  /** The tickets, in order. */
   readonly queue: string;
-  /** What is known about those who wait. */
+  /** The requests of the tickets. */
   readonly waiters: string;
-  /** The last token that was given. */
+  /** The last fencing token. */
   readonly fence: string;
-  /** Acquisitions that left before they came. */
+  /** Tombstones: acquisitions that were given up before their request arrived. */
   readonly gone: string;
-  /** The number of permits, where it was set at run time. */
+  /** The number of permits, if `setPermits` has set it. */
   readonly limit: string;
 }
 
-/** The names under which Redis keeps a count-down latch. */
+/** The names of the Redis keys of one count-down latch. */
 export interface LatchKeys {
   /** Its count. */
   readonly latch: string;
-  /** What has been counted down lately. */
+  /** The ids of recent calls. */
   readonly counted: string;
 }
 
 const PREFIX = /^[\w\-:.]{1,64}$/;
 
 /**
- * Names what Redis keeps for a key that `assertKey` let pass. The role stands before the key, so that no key can be
- * another lock's part. `stock:42` is put in braces, `order:{42}:pay` has a hash tag of its own and keeps it.
+ * Names the Redis keys of a lock whose key `assertKey` has accepted. The role stands before the key, so that no lock can have
+ * the name of a part of another one. `stock:42` is put in braces; `order:{42}:pay` keeps its own hash tag.
  */
 export function redisKeys(prefix: string, key: string): RedisKeys {
   const name = tagged(key);
@@ -45,19 +45,19 @@ export function redisKeys(prefix: string, key: string): RedisKeys {
   };
 }
 
-/** As `redisKeys`, for a latch. */
+/** Like `redisKeys`, for a latch. */
 export function latchKeys(prefix: string, key: string): LatchKeys {
   const name = tagged(key);
   return { latch: `${prefix}:latch:${name}`, counted: `${prefix}:counted:${name}` };
 }
 
-/** How a key stands in all names that are made of it. */
+/** The form of a key in all names that contain it. */
 export const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
 
-/** Matches the names of the states of all locks, for SCAN. */
+/** The pattern of the state keys of all locks, for SCAN. */
 export const statePattern = (prefix: string): string => `${prefix}:state:*`;
 
-/** The key whose state has this name; `undefined`: none. */
+/** The key of the lock whose state has this name; `undefined`: the name is none of a state. */
 export function keyOfState(prefix: string, name: string): string | undefined {
   const start = `${prefix}:state:`;
   if (!name.startsWith(start)) return undefined;
@@ -68,18 +68,18 @@ export function keyOfState(prefix: string, name: string): string | undefined {
   );
 }
 
-/** The channel on which a client hears of its grants. */
+/** The channel on which a client receives its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
 
-/** The channel of a client in a Redis Cluster that reaches it wherever it listens. */
+/** The channel on which a client of a Redis Cluster receives messages from every node. */
 export const busChannel = (prefix: string, clientId: string): string => `${prefix}:client:bus:${clientId}`;
 
-/** The channel of a client in the slot of a key; with `''` for the client what stands before its id. */
+/** The channel of a client in the slot of a key; with `''` as the client, the part before its id. */
 export const shardChannel = (prefix: string, key: string, clientId: string): string =>
   `${prefix}:client:{${hashTag(tagged(key))}}:${clientId}`;
 
 /**
- * Checks what stands before every key and channel, and gives it back. No braces: they would choose the slot.
+ * Checks the prefix of every key and channel, and returns it. No braces: they would choose the slot.
  * @throws LockConfigError unless it is 1 to 64 letters, digits, `_`, `-`, `.` and `:`
  */
 export function assertKeyPrefix(prefix: unknown): string {

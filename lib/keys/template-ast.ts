@@ -1,15 +1,15 @@
-/** A template in order: literal text, and what is replaced. */
+/** The parts of a template in order: literal text and placeholders. */
 export type TemplatePart = string | Interpolation;
 
 /** `#name.path` (bare) or `#{ expression }`. */
 export interface Interpolation {
   readonly expression: Expression;
-  /** As it is written, braces included. */
+  /** The source text, braces included. */
   readonly source: string;
   readonly bare: boolean;
 }
 
-/** From where to where an expression stands in the template. */
+/** The position of an expression in the template. */
 interface Span {
   readonly start: number;
   readonly end: number;
@@ -34,7 +34,7 @@ export interface Path extends Span {
   readonly steps: readonly Step[];
 }
 
-/** One property of a path; `end` is where the path up to here ends in the template. */
+/** One property of a path; `end` is where the path up to this property ends in the template. */
 export interface Step {
   readonly key: string | Expression;
   readonly optional: boolean;
@@ -74,5 +74,5 @@ export interface Conditional extends Span {
 
 export type Expression = Literal | Reference | Path | Sum | Equality | Elvis | Conditional;
 
-/** Ends the parsing: says where in the template what is wrong. */
+/** Throws: says where in the template what is wrong. */
 export type SyntaxFault = (at: number, problem: string) => never;

@@ -17,21 +17,21 @@ import type {
 import type { Reader } from './template-names.js';
 import type { TemplateScope } from './template-site.js';
 
-/** What the evaluator asks of the template around it. */
+/** What the evaluator needs of the template. */
 export interface EvaluatorContext {
   readonly template: string;
-  /** Finds what a `#name` is read from; `first` is the property that is read of it, if any. */
+  /** Resolves a `#name`; `first` is the property that is read of it, if any. */
   reader(reference: Reference, first: Step | undefined): Reader;
-  /** Ends the resolving with a `LockKeyError`. */
+  /** Throws a `LockKeyError`. */
   fault(problem: string, cause?: unknown): never;
 }
 
-/** Computes the value of an expression: data as it was found, or a `Text` with words of the template in it. */
+/** Computes the value of an expression: the data itself, or a `Text` that contains words of the template. */
 type Evaluate = (scope: TemplateScope) => unknown;
 
 /**
- * What the template itself says stays as it is in the key, and what comes from outside is encoded: in `'a:' + #b` only
- * `#b` is. So the two are carried side by side through an expression; comparisons and indexes go by `raw`.
+ * Text of the template stays as it is in the key, and data is encoded: in `'a:' + #b`, only `#b`. So an expression carries both
+ * forms; comparisons and indexes use `raw`.
  */
 class Text {
   readonly #encoded: string;
@@ -43,7 +43,7 @@ class Text {
     this.#encoded = encoded;
   }
 
-  /** A brand check, where `instanceof` would run code of a Proxy among the arguments. */
+  /** A brand check: `instanceof` could run code of a Proxy among the arguments. */
   static is(value: unknown): value is Text {
     return typeof value === 'object' && value !== null && #encoded in value;
   }
@@ -55,7 +55,7 @@ class Text {
 
 const rawOf = (value: unknown): unknown => (Text.is(value) ? value.raw : value);
 
-/** Compiles `#name.path` or `#{…}` to a function that gives its encoded part of a key. */
+/** Compiles `#name.path` or `#{…}` to a function that returns its encoded part of a key. */
 export function compileInterpolation(
   { expression, bare }: Interpolation,
   context: EvaluatorContext,
@@ -68,7 +68,7 @@ export function compileInterpolation(
       if (Text.is(value)) return value.encoded || context.fault(`${source} ${refusal('')}`);
       return encodeValue(value) ?? context.fault(`${source} ${refusal(value)}`);
     } catch (error) {
-      // Looked at in a way that runs nothing of an error that a Proxy made up.
+      // Check it without running code of an error that a Proxy has made.
       if (types.isNativeError(error) && error instanceof LockKeyError) throw error;
       return context.fault(`${source} could not be read`, error);
     }
@@ -107,7 +107,7 @@ function compileElvis(expression: Elvis, context: EvaluatorContext): Evaluate {
   };
 }
 
-/** True and false as in JavaScript. */
+/** Truthy as in JavaScript. */
 function compileConditional(expression: Conditional, context: EvaluatorContext): Evaluate {
   const test = compile(expression.test, context);
   const yes = compile(expression.yes, context);
@@ -115,7 +115,7 @@ function compileConditional(expression: Conditional, context: EvaluatorContext):
   return (scope) => (rawOf(test(scope)) ? yes(scope) : no(scope));
 }
 
-/** Strict, but `null` and `undefined` are one. */
+/** Strict equality, except that `null` equals `undefined`. */
 function compileEquality(expression: Equality, context: EvaluatorContext): Evaluate {
   const left = compile(expression.left, context);
   const right = compile(expression.right, context);
@@ -126,7 +126,7 @@ function compileEquality(expression: Equality, context: EvaluatorContext): Evalu
   };
 }
 
-/** Two numbers are added, everything else is put one behind the other. */
+/** Adds two numbers, and concatenates everything else. */
 function compileSum(expression: Sum, context: EvaluatorContext): Evaluate {
   const left = compile(expression.left, context);
   const right = compile(expression.right, context);
@@ -148,7 +148,7 @@ function compileSum(expression: Sum, context: EvaluatorContext): Evaluate {
 
 const REMEDY = ": write '?.' where that may be, and '?:' with what to take instead";
 
-/** @param bare whether the path stands in text, where its end may have been meant as text */
+/** @param bare whether the path stands in text, so that its end may have been meant as text */
 function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Evaluate {
   const source = sourceOf(path, context);
   const head = path.head.kind === 'reference' ? context.reader(path.head, path.steps[0]) : compile(path.head, context);
@@ -169,14 +169,14 @@ function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Eval
   };
 }
 
-/** One property of a path, ready to be read from what comes before it. */
+/** One property of a path, ready to be read from the value before it. */
 interface CompiledStep {
   readonly optional: boolean;
-  /** The path before it and with it, for messages. */
+  /** The path without and with this property, for messages. */
   readonly container: string;
   readonly source: string;
   read(container: unknown, scope: TemplateScope): unknown;
-  /** What to write if this was no property; empty where it can be nothing else. */
+  /** What to write if this was not meant as a property; empty if it can be nothing else. */
   textHint(container: unknown): string;
 }
 

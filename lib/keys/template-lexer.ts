@@ -1,9 +1,9 @@
 import type { SyntaxFault } from './template-ast.js';
 
-/** What a name looks like: of a parameter, of a property. */
+/** The pattern of a name: of a parameter, of a property. */
 export const NAME = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*`;
 
-/** A piece of an expression; `text` is its source, or for a string or a reference what it stands for. */
+/** A token of an expression; `text` is its source, or the content of a string or a reference. */
 export interface Token {
   readonly type: 'reference' | 'word' | 'number' | 'string' | 'symbol' | 'end';
   readonly text: string;
@@ -11,7 +11,7 @@ export interface Token {
   readonly end: number;
 }
 
-// A quote ends a string unless it is doubled; that is looked at once, so a string that never ends costs no more.
+// A quote ends a string unless it is doubled. The pattern checks that once, so an unclosed string stays cheap.
 const TOKEN = new RegExp(
   [
     String.raw`(?<space>\s+)`,
@@ -19,7 +19,7 @@ const TOKEN = new RegExp(
     String.raw`(?<word>${NAME})`,
     String.raw`(?<number>\d+(?:\.\d+)?)`,
     String.raw`(?<string>'(?:[^'\\]|''|\\.)*'(?!')|"(?:[^"\\]|""|\\.)*"(?!"))`,
-    // Operators that do not exist are read whole, too, to be named in the error.
+    // Unknown operators are read as a whole, so that the error can name them.
     String.raw`(?<symbol>[=!]==?|\?\?|\?:|\?\.|\|\||&&|<=|>=|[^\s])`,
   ].join('|'),
   'suy',
@@ -27,10 +27,10 @@ const TOKEN = new RegExp(
 
 const ESCAPED: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', '\\': '\\', "'": "'", '"': '"' };
 
-/** Reads an expression piece by piece, with one piece of look-ahead. */
+/** Reads an expression token by token, with one token of look-ahead. */
 export class Lexer {
   #next: Token | undefined;
-  /** Where the last token that was taken ends. */
+  /** Where the last consumed token ends. */
   takenEnd = 0;
 
   constructor(
@@ -39,12 +39,12 @@ export class Lexer {
     readonly fault: SyntaxFault,
   ) {}
 
-  /** The next token, which stays the next one. */
+  /** Returns the next token without consuming it. */
   peek(): Token {
     return (this.#next ??= this.#read());
   }
 
-  /** The next token; the one after it is next then. */
+  /** Consumes the next token. */
   take(): Token {
     const token = this.peek();
     this.#next = undefined;
@@ -52,7 +52,7 @@ export class Lexer {
     return token;
   }
 
-  /** Takes the next token if it is one of these symbols. */
+  /** Consumes the next token if it is one of these symbols. */
   takeSymbol(...symbols: string[]): Token | undefined {
     const { type, text } = this.peek();
     return type === 'symbol' && symbols.includes(text) ? this.take() : undefined;

@@ -1,10 +1,10 @@
 import type { Reference, Step, SyntaxFault } from './template-ast.js';
 import { REQUEST_NAMES, type TemplateScope, type TemplateSite } from './template-site.js';
 
-/** Reads what `#name` stands for. */
+/** Returns the value of `#name`. */
 export type Reader = (scope: TemplateScope) => unknown;
 
-/** What `#root` has, as in Spring. */
+/** The properties of `#root`, as in Spring. */
 const ROOT_PROPERTIES: readonly unknown[] = ['methodName', 'className'];
 
 type NameKind = 'parameter' | 'request' | 'this' | 'root' | 'args' | 'position';
@@ -13,7 +13,7 @@ const POSITION = /^[pa](\d{1,3})$/;
 const USE_POSITION = 'write #p0 for the first argument, or give a function as key';
 
 /**
- * Finds out what a `#name` is read from, before anything is called.
+ * Resolves a `#name` before the first call.
  * @param first the property that is read of it, if any
  */
 export function readerFor(
@@ -40,7 +40,7 @@ export function readerFor(
   return readerOf(name, kind, site);
 }
 
-/** What a name means where the template is written; parameters win. */
+/** The meaning of a name at this site; parameters take precedence. */
 function kindOf(name: string, site: TemplateSite): NameKind | undefined {
   const called = isCall(site);
   if (called && namesOf(site).includes(name)) return 'parameter';
@@ -70,7 +70,7 @@ function readerOf(name: string, kind: NameKind, site: TemplateSite): Reader {
   }
 }
 
-/** Why there is no such name, which there are, and what to write. */
+/** Says that there is no such name, which names there are, and what to write. */
 function unknownName(name: string, site: TemplateSite): string {
   const known = [...(site.request ? REQUEST_NAMES : []), ...namesOf(site).filter((known) => known !== undefined)];
   if (isCall(site)) known.push('p0', 'args', 'this');
@@ -95,7 +95,7 @@ function adviceFor(name: string, site: TemplateSite): string {
 
 const positionOf = (name: string): number => Number(POSITION.exec(name)?.[1]);
 
-/** Why there cannot be an argument there; `undefined` where there can, or where nobody knows. */
+/** Why there is no argument at this position; `undefined`: there may be one. */
 function beyondParameters(index: number, { parameters }: TemplateSite): string | undefined {
   if ('unreadable' in parameters || parameters.rest || parameters.usesArguments) return undefined;
   const count = parameters.names.length;
@@ -108,7 +108,7 @@ function beyondParameters(index: number, { parameters }: TemplateSite): string |
 export const isNameOfValue = (name: string, site: TemplateSite): boolean =>
   namesOf(site).includes(name) || (site.request === true && isRequestName(name));
 
-/** Whether there is a method call to read from, rather than a request alone. */
+/** Whether the template is resolved from a method call, not only from a request. */
 const isCall = (site: TemplateSite): boolean => !site.request || namesOf(site).length > 0;
 
 const isRequestName = (name: string): boolean => (REQUEST_NAMES as readonly string[]).includes(name);

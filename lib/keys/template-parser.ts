@@ -6,18 +6,18 @@ import { Lexer, NAME } from './template-lexer.js';
 const BARE = new RegExp(String.raw`#(?<name>${NAME})(?<path>(?:\??\.${NAME})*)`, 'uy');
 const BARE_STEP = new RegExp(String.raw`(?<operator>\??\.)(?<key>${NAME})`, 'gu');
 
-// What shows that somebody meant an expression, as in Spring: "'stock:' + #order.id".
+// Shows that the author meant an expression, as in Spring: "'stock:' + #order.id".
 const OPERATOR_BEFORE = /(?:['"+]|\?[:?]|[=!]=|&&|\|\|)\s*$/;
 const OPERATOR_AFTER = /^\s*(?:['"+]|\?[:?]|\?\s*['"]|[=!]=|&&|\|\|)/;
 
-/** What other templates look like: `{{ name.path }}`, `{name.path}`. */
+/** The placeholders of other template languages: `{{ name.path }}`, `{name.path}`. */
 const FOREIGN = new RegExp(
   String.raw`(?<twice>\{\{)(?:\s*(?<inner>${NAME}(?:\.${NAME})*)\s*\}\})?|\{\s*(?<path>(?<head>${NAME})(?:\.${NAME})*)\s*\}`,
   'gu',
 );
 
 /**
- * Takes a template apart: literal text, `##`, `#name.path` and `#{ expression }`.
+ * Splits a template into literal text, `##`, `#name.path` and `#{ expression }`.
  * @param isValue whether a name stands for a value here, so that it is not meant as text in braces
  */
 export function parseTemplate(
@@ -123,8 +123,8 @@ function bareExpression(name: string, path: string, start: number, fault: Syntax
 }
 
 /**
- * What the author of `'stock:' + #order.id` meant: all of it is one expression, or else as much as goes on from the
- * reference, or else the reference alone.
+ * What the author of `'stock:' + #order.id` meant: the whole text as one expression, otherwise as much as forms an expression
+ * from the reference on, otherwise the reference alone.
  */
 function corrected(template: string, start: number, end: number): string {
   if (expressionEnd(template, 0) === template.trimEnd().length) return `#{${template.trim()}}`;
@@ -132,7 +132,7 @@ function corrected(template: string, start: number, end: number): string {
   return `${template.slice(0, start)}#{${template.slice(start, expression)}}${template.slice(expression)}`;
 }
 
-/** Where the expression that begins here ends; -1 when it is none. */
+/** Where the expression that begins here ends; -1 if it is none. */
 function expressionEnd(template: string, start: number): number {
   try {
     const lexer = new Lexer(template, start, () => {

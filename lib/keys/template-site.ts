@@ -1,19 +1,19 @@
 import type { ParameterNames } from './parameter-names.js';
 
-/** Where a template is written: what it can refer to, and what its errors name. */
+/** The place of a template: the names that it can use, and the name of the place in errors. */
 export interface TemplateSite {
   readonly className: string;
   readonly methodName: string;
-  /** The method's parameters; behind an interceptor none (`{ names: [] }`), since it runs before there are arguments. */
+  /** The parameters of the method; for an interceptor none (`{ names: [] }`), since it runs before there are arguments. */
   readonly parameters: ParameterNames;
   /** Whether the template is resolved from a request: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`. */
   readonly request?: boolean;
 }
 
-/** The names that a request gives to a template. */
+/** The names that a template can use for a request. */
 export const REQUEST_NAMES = ['params', 'query', 'body', 'headers', 'user', 'data'] as const;
 
-/** What a template may read of a request; `headers` with names in lower case, `data` the payload of a message. */
+/** What a template may read of a request. Names of `headers` are in lower case; `data` is the payload of a message. */
 export type RequestScope = Readonly<Record<(typeof REQUEST_NAMES)[number], unknown>>;
 
 /** The call for which a key is resolved. */

@@ -2,7 +2,8 @@ import { Subject } from 'rxjs';
 import { systemClock, type Clock } from '../common/clock.js';
 import { labelled, singleLine, sturdy, type LockLogger } from '../common/logger.js';
 import { EventChannels } from '../observation/diagnostics/index.js';
-import { LockEngine, type LockEngineParts } from '../engine/lock-engine.js';
+import { createEngineContext, type EngineContext } from '../engine/engine-context.js';
+import { LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
 import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from '../service/lock.service.js';
@@ -19,35 +20,37 @@ import { newClientId, RedisStore } from '../store/redis/redis-store.js';
 /** Parts that tests replace. */
 export interface InstanceParts {
   readonly clock?: Clock;
-  readonly engine?: (parts: LockEngineParts) => LockEngine;
+  readonly engine?: (context: EngineContext) => LockEngine;
 }
 
 /** Creates one instance: store, engine, service. It sends nothing before `start()` or the first lock. */
 export function createLockService(
   options: ResolvedModuleOptions,
   log: LockLogger,
-  { clock = systemClock, engine: makeEngine = (parts) => new LockEngine(parts) }: InstanceParts = {},
+  { clock = systemClock, engine: makeEngine = (context) => new LockEngine(context) }: InstanceParts = {},
 ): LockService {
   const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
   for (const warning of options.warnings) logger.warn(warning);
   const events = new Subject<LockEvent>();
-  const engine = makeEngine({
+  const context = createEngineContext({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
     clock,
     random: Math.random,
     logger,
-    events: new EventChannels(name, events),
-    commandTimeout,
-    grantTimeout,
-    localTurns: { most: options.localHandoffs, time: options.localHandoffTime },
+    sink: new EventChannels(name, events),
+    limits: {
+      commandTimeout,
+      grantTimeout,
+      batch: { size: options.localHandoffs, time: options.localHandoffTime },
+    },
   });
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
     logger.error(
       `a subscriber of the lock events threw an error, or has no handler for one: ${error instanceof Error ? error.message : String(error)}`,
     ),
   );
-  return new LockService(engine, observed, {
+  return new LockService(makeEngine(context), context, observed, {
     name,
     shutdownTimeout,
     defaults: { ...defaults, lockWatchdogTimeout },

@@ -1,5 +1,6 @@
 import { traceAcquisition } from '../observation/diagnostics/index.js';
 import type { Hold, HoldTerms } from '../engine/hold.js';
+import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
 import { LockConfigError, LockKeyError } from '../errors/index.js';
@@ -16,38 +17,39 @@ import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from '../options/resolve-acquire-options.js';
 
-/** Where a call gives none. */
+/** The options of a call that gives none. */
 export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);
 
-/** How one key is taken: once more through a handle of the scope, or from the engine. */
+/** How one key is acquired: again through a handle of the scope, or from the engine. */
 interface Step {
   readonly key: string;
   readonly again: KeyHandle | undefined;
-  /** The owner who has the key already, in a way that lets it in. */
+  /** The owner that holds the key already, in a mode that admits the request. */
   readonly owner: string | undefined;
 }
 
-/** Takes locks for a service: what the scopes around the caller hold is re-entered, the rest is asked of the engine. */
+/** Acquires locks for a service: re-enters what the scopes around the caller hold, and asks the engine for the rest. */
 export class Acquirer {
-  /** The handles of owners that callers named. */
+  /** The handles of named owners. */
   readonly owners = new OwnerHandles();
-  /** What options come to that cannot change: those of decorated methods, and none. They are checked once. */
+  /** The resolved form of options that cannot change: those of decorated methods, and none. They are checked once. */
   private readonly resolved = new WeakMap<AcquireOptions, AcquireTerms>();
 
-  /** What is allowed and probably a mistake, told once. */
+  /** Warnings about options that are allowed and probably a mistake, logged once. */
   readonly warnings: OptionWarnings;
 
   constructor(
     private readonly engine: LockEngine,
+    context: EngineContext,
     private readonly defaults: AcquireDefaults,
-    /** The name of the module instance, for those who observe it. */
+    /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
-    this.warnings = new OptionWarnings((warning) => engine.logger.warn(warning));
+    this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
   }
 
   /**
-   * Before options are copied, which loses what is not their own.
+   * Refuses unknown options. Call this before the options are copied: a copy loses inherited properties.
    * @throws LockConfigError
    */
   check(label: string, options: AcquireOptions | RunOptions): void {
@@ -55,22 +57,24 @@ export class Acquirer {
   }
 
   /**
-   * @param units how many permits, where `options.permits` says that there are some
-   * @throws LockKeyError, LockConfigError, and whatever the engine throws
+   * Acquires one key or several.
+   * @param units how many permits, if `options.permits` gives their number
+   * @throws LockKeyError, LockConfigError, and what `LockEngine.acquire` throws
    */
-  take(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.taken(keys, options, units, (lock) => lock);
+  acquire(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
+    return this.acquireWith(keys, options, units, (lock) => lock);
   }
 
-  /** As `take`, with a handle that is found out when it is dropped: for those who release it themselves. */
-  takeGuarded(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.taken(keys, options, units, (lock) => lock.guardAgainstDropping());
+  /** Like `acquire`, for callers that release the handle themselves: a handle that is dropped without it is detected. */
+  acquireGuarded(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
+    return this.acquireWith(keys, options, units, (lock) => lock.guardAgainstDropping());
   }
 
   /**
-   * One key that the scopes around the caller hold alone, without waiting for anything; `undefined`: that is another case.
+   * Re-enters one key that the scopes around the caller hold exclusively, without a promise. `undefined`: the call needs
+   * `acquire`.
    */
-  takeAgain(keys: string | readonly string[], options: AcquireOptions): OwnHandle | undefined {
+  reenter(keys: string | readonly string[], options: AcquireOptions): OwnHandle | undefined {
     const terms = this.resolved.get(options);
     if (terms === undefined || typeof keys !== 'string' || !isPlain(terms, options)) return undefined;
     return this.partInScope(keys, ({ type }) => type === 'exclusive')?.reenter();
@@ -82,14 +86,14 @@ export class Acquirer {
     const part = this.partInScope(key, (lock) => lock.type === type);
     if (keys.length === 1 || part === undefined) return part;
     return findInScope((lock) => {
-      // No more than these keys: who unlocks them frees nothing else.
+      // Exactly these keys, so that unlocking them frees no other key.
       const same = lock.keys.length === keys.length && keys.every((name) => lock.part(name)?.engine === this.engine);
       return same && lock.isHeld && lock.type === type ? lock : undefined;
     });
   }
 
-  /** Not an `async` function: what one keeps while it is waited for is a quarter of what a waiter costs. */
-  private taken(
+  /** Not an `async` function: its frame would be a quarter of the memory of a waiter. */
+  private acquireWith(
     keys: string | readonly string[],
     options: AcquireOptions,
     units: number,
@@ -101,19 +105,19 @@ export class Acquirer {
       if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
       terms.signal?.throwIfAborted();
       const reentrant = options.reentrant !== false;
-      // Read before anything is taken: what throws from here on would leave it behind.
+      // Read before the lock is acquired: an error after that would leave the lock behind.
       const { onLost } = options;
       if (onLost !== undefined && typeof onLost !== 'function') {
-        throw new LockConfigError('onLost is something else each time it is read: write a plain object of options.');
+        throw new LockConfigError('onLost is not the same each time it is read: write the options as a plain object.');
       }
       const finish = (lock: OwnHandle): OwnHandle => {
         if (onLost !== undefined) lock.onLost(onLost);
         if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
         return made(lock);
       };
-      if (typeof names === 'string') return this.takeOne(this.stepFor(names, terms, reentrant), terms, finish);
+      if (typeof names === 'string') return this.acquireOne(this.stepFor(names, terms, reentrant), terms, finish);
       const steps = names.map((key) => this.stepFor(key, terms, reentrant));
-      return this.takeSeveral(steps, terms).then(finish);
+      return this.acquireSeveral(steps, terms).then(finish);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -132,7 +136,7 @@ export class Acquirer {
     return terms;
   }
 
-  /** Whoever has a key alone may take it again, or read it as well; whoever reads may read again, but not write. */
+  /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
   private stepFor(key: string, { mode, owner }: AcquireTerms, reentrant: boolean): Step {
     const step: Step = { key, again: undefined, owner };
     if (!reentrant || mode.kind === 'permits') return step;
@@ -153,17 +157,17 @@ export class Acquirer {
     });
   }
 
-  /** What is re-entered alone is not told. */
-  private takeOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
+  /** A call that only re-enters publishes no event. */
+  private acquireOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
     if (step.again !== undefined) return Promise.resolve(finish(step.again.reenter()));
     return this.observed([step], terms, () =>
       this.engine.acquire(holdTerms(step, terms), terms).then((hold) => finish(new HeldLock(hold, this.engine))),
     );
   }
 
-  private takeSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
-    if (steps.every(({ again }) => again !== undefined)) return this.takeAll(steps, terms);
-    return this.observed(steps, terms, () => this.takeAll(steps, terms));
+  private acquireSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
+    if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms);
+    return this.observed(steps, terms, () => this.acquireAll(steps, terms));
   }
 
   private observed(
@@ -180,8 +184,8 @@ export class Acquirer {
     );
   }
 
-  private async takeAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
-    // Before anything is waited for, so that nobody ends meanwhile what is re-entered.
+  private async acquireAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
+    // Re-enter first, so that the scope cannot release these keys while the call waits for the others.
     const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
     const set = steps.filter((step) => step.again === undefined).map((step) => holdTerms(step, terms));
     try {
@@ -193,7 +197,7 @@ export class Acquirer {
             ? [await this.engine.acquire(first, terms)]
             : await this.engine.acquireAll(set, terms);
       const taken = new Map(holds.map((hold) => [hold.key, hold]));
-      for (const handle of again.values()) if (handle?.isHeld === false) await this.giveUp(holds, handle);
+      for (const handle of again.values()) if (handle?.isHeld === false) await this.releaseAll(holds, handle);
       const parts = steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
       return parts.length === 1 ? parts[0]! : new HeldLocks(parts);
     } catch (error) {
@@ -203,11 +207,11 @@ export class Acquirer {
   }
 
   /**
-   * What was re-entered has been lost while the rest was waited for.
+   * Releases new holds, since a re-entered lock was lost while the call waited for them.
    * @throws LockLostError
    */
-  private async giveUp(holds: readonly Hold[], lost: KeyHandle): Promise<void> {
-    for (const hold of holds) hold.terms = { ...hold.terms, holdAtLeast: 0 };
+  private async releaseAll(holds: readonly Hold[], lost: KeyHandle): Promise<void> {
+    for (const hold of holds) hold.keepFor(0);
     await Promise.all(
       holds.map((hold) =>
         this.engine.release(hold).catch((error: unknown) => this.engine.reportFailedRelease(hold, error)),
@@ -217,7 +221,7 @@ export class Acquirer {
   }
 }
 
-/** Nothing but that a key is wanted alone. */
+/** Whether a call asks for nothing but an exclusive lock. */
 const isPlain = ({ mode, owner, signal }: AcquireTerms, { reentrant, onLost }: AcquireOptions): boolean =>
   mode.kind === 'exclusive' &&
   owner === undefined &&
@@ -225,7 +229,7 @@ const isPlain = ({ mode, owner, signal }: AcquireTerms, { reentrant, onLost }: A
   reentrant !== false &&
   onLost === undefined;
 
-/** Written out, which is several times as fast as a spread, and this is done for each acquisition. */
+/** Copies field by field, which is several times as fast as a spread: each acquisition needs it. */
 const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
   key,
   owner,
@@ -240,12 +244,13 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
 });
 
 /**
- * One key or several, each once.
+ * Reads one key or several; drops duplicates.
  * @throws LockKeyError for one that cannot be used
  */
 export function readKeys(keys: unknown): readonly string[] {
   if (!Array.isArray(keys)) return [assertKey(keys)];
-  if (keys.length === 0) throw new LockKeyError('There is no key to lock: the list of keys is empty.');
+  if (keys.length === 0)
+    throw new LockKeyError('There is no key to lock: the list of keys is empty. Name at least one key.');
   const hole = holeIn(keys);
   if (hole !== undefined) {
     throw new LockKeyError(`keys[${hole}] is missing: there are two commas in a row in the list, or it was deleted.`);
@@ -253,11 +258,11 @@ export function readKeys(keys: unknown): readonly string[] {
   return [...new Set(keys.map(assertKey))];
 }
 
-/** @throws LockConfigError where the locks are kept by several independent masters */
+/** @throws LockConfigError if the locks are on several independent masters (Redlock) */
 export function refuseWithoutPermits({ keepsPermits }: LockEngine): void {
   if (keepsPermits) return;
   throw new LockConfigError(
-    'Permits need one Redis that counts, and here the locks are kept by several independent ones (Redlock): set up a second ' +
-      'instance on one of them, RedisLockModule.forRoot({ name, connection }), and take the permits there.',
+    'Permits need one Redis that counts them, and these locks are on several independent masters (Redlock): set up a second ' +
+      'instance on one of them, RedisLockModule.forRoot({ name, connection }), and acquire the permits there.',
   );
 }

@@ -2,18 +2,18 @@ import { quote } from '../common/describe.js';
 import { isLockStoreError } from '../errors/index.js';
 import type { LockHolderInfo, LockInfo } from './lock-info.js';
 
-/** A key that looks like a lock's and holds something else. */
+/** A key whose name is that of a lock and whose value is not. */
 export interface ForeignKey {
   readonly key: string;
   readonly reason: string;
 }
 
-/** What scripts say of a value of another type, or of other content. The failures of a server are none of it. */
+/** The errors of scripts for a value of another type or content, as opposed to failures of a server. */
 const NOT_OURS = /\bWRONGTYPE\b|attempt to |bad argument|Lua redis lib command arguments/;
 
 /**
- * Asks about several keys. One that holds a value of others is told apart, and does not hide the rest.
- * @throws LockStoreError when Redis fails
+ * Inspects several keys. A key with a foreign value is reported as such, and does not hide the rest.
+ * @throws LockStoreError if Redis fails
  */
 export async function inspectSeveral(
   locks: { inspect(key: string): Promise<LockInfo | null> },
@@ -36,7 +36,7 @@ export async function inspectSeveral(
 export const isForeign = (found: LockInfo | ForeignKey | null): found is ForeignKey =>
   found !== null && 'reason' in found;
 
-/** For those who look at the list. */
+/** The line for a list of locks. */
 export const describeForeign = ({ key, reason }: ForeignKey): string => `${quote(key)} is skipped: ${reason}`;
 
 const isWhole = ({ holders, fencingToken }: LockInfo): boolean =>

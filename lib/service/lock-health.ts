@@ -1,22 +1,22 @@
 import type { Duration } from '../common/duration.js';
 
-/** How the locks of one instance are, as `LockService.health` tells it. */
+/** The state of one instance, as `LockService.health` returns it. */
 export interface LockHealth {
-  /** Whether Redis has answered a question just now; with Redlock, a majority. */
+  /** Whether Redis has just answered a question; with Redlock, a majority of the masters. */
   readonly reachable: boolean;
-  /** Why not. */
+  /** Why Redis is not reachable. */
   readonly error: string | undefined;
-  /** How long the answer took, in ms; `undefined` without one. */
+  /** How long the answer took, in ms; `undefined` without an answer. */
   readonly roundTrip: number | undefined;
-  /** Whether messages are heard: without them nobody who waits is woken, and nobody may begin to wait. */
+  /** Whether messages are received. Without them no waiter is woken, and no caller may begin to wait. */
   readonly subscribed: boolean;
-  /** For how long the renewal that is most overdue has been due, in ms; 0: all are in time. */
+  /** How late the latest renewal is, in ms; 0: all renewals are in time. */
   readonly watchdogLag: number;
   /** How many locks this instance holds. */
   readonly held: number;
 }
 
-/** How `LockService.health` asks. */
+/** Options of `LockService.health`. */
 export interface LockHealthOptions {
   /**
    * How long Redis may take to answer, in milliseconds or `'1s'`.

@@ -1,42 +1,42 @@
-/** What Redis knows of a key, as `LockService.inspect` tells it. */
+/** What Redis knows of a key, as `LockService.inspect` returns it. */
 export interface LockInfo {
   readonly key: string;
-  /** Those who hold the key; none while it is on its way from one to the next. */
+  /** The holds of the key; none while the key is handed from one holder to the next. */
   readonly holders: readonly LockHolderInfo[];
-  /** The first holder's owner. */
+  /** The owner of the first hold. */
   readonly owner: string | undefined;
   /** How many holds there are. */
   readonly holds: number;
-  /** Milliseconds until Redis frees the key if nobody is heard of; -2 when it is not held. */
+  /** ms until Redis frees the key if no lease is renewed; -2 if the key is not held. */
   readonly ttl: number;
   /**
-   * The largest fencing token of those who hold it, else the last one that was set aside. Of those who have it in turn in
-   * another process it is the first one's.
+   * The largest fencing token of the holds; without a hold, the last token that was reserved. If another process hands the
+   * lock to its own waiters, the token of the first of them.
    */
   readonly fencingToken: number;
-  /** Those who wait, first come first. */
+  /** The tickets in the queue, in the order of arrival. */
   readonly waiters: readonly LockWaiterInfo[];
-  /** The number of permits of a semaphore, where it was set at run time. */
+  /** The number of permits of a semaphore, if `setPermits` has set it. */
   readonly permits: number | undefined;
 }
 
 /** One hold of a key. */
 export interface LockHolderInfo {
-  /** The acquisition's id: the client's id and a number. */
+  /** The id of the acquisition: the id of the client and a number. */
   readonly id: string;
   readonly owner: string;
-  /** In which way it is held: alone, together with other readers, or with permits of a semaphore. */
+  /** The mode: exclusive, together with other readers, or permits of a semaphore. */
   readonly type: 'exclusive' | 'read' | 'permits';
-  /** How many permits it has; 0 where the lock is no semaphore. */
+  /** How many permits it has; 0 if the lock is no semaphore. */
   readonly permits: number;
-  /** The id of the client (one `LockService`) that holds it. */
+  /** The id of the client (one `LockService`) that has it. */
   readonly client: string;
   readonly fencingToken: number;
-  /** Milliseconds until its lease ends. */
+  /** ms until its lease ends. */
   readonly ttl: number;
   /** Whether it has been released already, and the key stays taken for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
-  /** Since when, by the clock of the server. */
+  /** When it was granted, by the clock of the server. */
   readonly since: Date;
 }
 
@@ -45,7 +45,7 @@ export interface LockWaiterInfo {
   readonly id: string;
   readonly owner: string;
   readonly type: 'exclusive' | 'read' | 'permits';
-  /** How many permits it asks for; 0 where the lock is no semaphore. */
+  /** How many permits it asks for; 0 if the lock is no semaphore. */
   readonly permits: number;
   readonly client: string;
 }

@@ -1,9 +1,9 @@
 import { inspect, type InspectOptions } from 'node:util';
 import type { Observable } from 'rxjs';
-import { describe } from '../common/describe.js';
+import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
-import { isLockTimeoutError, LockConfigError, LockLostError } from '../errors/index.js';
+import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import type { AcquireOptions, OnContended, OnLost, RunOptions } from '../options/acquire-options.js';
 import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
@@ -11,7 +11,7 @@ import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
-import { DefaultLeaderElection, type ElectionEnvironment } from './objects/default-leader-election.js';
+import { DefaultLeaderElection } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
@@ -19,6 +19,7 @@ import type { LockInfo } from './lock-info.js';
 import { readLockHealth } from './read-lock-health.js';
 import { readLockInfo } from './read-lock-info.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
+import { LockRunner } from './lock-runner.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys, refuseWithoutPermits } from './acquirer.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
@@ -27,17 +28,17 @@ import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
-import { readChoice, refuseUnknownOptions } from '../options/option-readers.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
 
-/** What applies where a call or a decorator does not say otherwise. */
+/** The defaults of calls and decorators. */
 export interface LockServiceDefaults extends AcquireDefaults {
   readonly onLost: OnLost;
   readonly onContended: OnContended;
-  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 where the default is not to throw. */
+  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
   readonly methodWaitTimeout: number;
 }
 
-/** What a service is told beside its engine. */
+/** The options of a service. */
 export interface LockServiceOptions {
   readonly name: string;
   readonly defaults: LockServiceDefaults;
@@ -46,7 +47,7 @@ export interface LockServiceOptions {
 }
 
 /**
- * Locks, for code that takes them itself. Inject it, or `@InjectLockService(name)` where there are several.
+ * Acquires locks in code. Inject it, or `@InjectLockService(name)` if there are several.
  *
  * ```ts
  * await this.locks.run('import:2026', async (lock) => { … });
@@ -55,74 +56,80 @@ export interface LockServiceOptions {
 export class LockService {
   readonly name: string;
   readonly defaults: LockServiceDefaults;
-  private readonly taker: Acquirer;
+  private readonly acquirer: Acquirer;
+  private readonly runner: LockRunner;
   private readonly elections = new Elections();
 
   constructor(
     private readonly engine: LockEngine,
-    /** What happens to locks of this service: its `type` says what. */
+    private readonly context: EngineContext,
+    /** Emits what happens to the locks of this service: `type` says what. */
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
     this.name = options.name;
     this.defaults = options.defaults;
-    this.taker = new Acquirer(engine, options.defaults, options.name);
+    this.acquirer = new Acquirer(engine, context, options.defaults, options.name);
+    this.runner = new LockRunner(this.acquirer, options.defaults);
   }
 
   /**
-   * Waits for the lock and takes it. Release the handle, or declare it with `await using`. Inside `run` and decorated
-   * methods that hold the key already it costs no round trip and counts up. Of several keys it takes all or none, in one
-   * round trip when all are free, and without a deadlock in whatever order callers name them (a key that is held already
-   * is apart from that: whoever takes locks inside of locks sees to their order).
-   * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError when Redis fails; the reason of
-   * `options.signal` when that aborts; LockLostError when of several keys one that it had already was lost while it waited
-   * for another; LockKeyError, LockConfigError for a key or an option that cannot be used
+   * Waits for the lock and acquires it. Release the handle, or declare it with `await using`. Inside `run` and decorated
+   * methods that hold the key already, it re-enters the lock without a round trip. With several keys it acquires all or
+   * none: in one round trip if all are free, and without a deadlock in whatever order callers name them. Keys that the
+   * caller holds already are not part of that order: nested calls need an order of their own.
+   * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError if Redis fails; the reason of
+   * `options.signal` if that aborts; LockLostError if one of several keys is lost while the call waits for another;
+   * LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
-    const again = this.taker.takeAgain(key, options);
-    return again === undefined ? this.taker.takeGuarded(key, options) : Promise.resolve(again.guardAgainstDropping());
+    const again = this.acquirer.reenter(key, options);
+    return again === undefined
+      ? this.acquirer.acquireGuarded(key, options)
+      : Promise.resolve(again.guardAgainstDropping());
   }
 
   /**
-   * Takes the lock if it is free, else answers `null`. One try, unless `waitTimeout` is given in this call.
-   * @throws as `acquire` does, but for the LockTimeoutError
+   * Acquires the lock if it is free; otherwise resolves to `null`. One try, unless this call gives a `waitTimeout`.
+   * @throws as `acquire` does, except LockTimeoutError
    */
   async tryAcquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle | null> {
-    this.taker.check('tryAcquire', options);
+    this.acquirer.check('tryAcquire', options);
     return nullOnTimeout(this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 }));
   }
 
   /**
-   * Runs `task` while holding the lock. What the task throws is what the caller gets, whatever the release does.
-   * @throws as `acquire` does; LockLostError, with the task's value as `result`, when the task ended well but its lock
-   * had been lost on the way (see `onLost`)
+   * Runs `task` while holding the lock. The caller gets what the task throws, whatever the release does.
+   * @throws as `acquire` does; LockLostError, with the value of the task as `result`, if the task succeeded but its lock was
+   * lost meanwhile (see `onLost`)
    */
   run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions = NO_OPTIONS,
   ): Promise<T> {
-    return this.runWith(key, task, options, 1);
+    return this.runner.run(key, task, options);
   }
 
   /**
-   * The lock in the shape of `java.util.concurrent.locks.Lock` and Redisson's `RLock`. Costs nothing until it is used.
+   * Returns the lock in the shape of `java.util.concurrent.locks.Lock` and Redisson's `RLock`. Sends nothing until it is
+   * used.
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
    */
   getLock(key: string, options: LockObjectOptions = {}): Lock {
     return this.lockObject('getLock', [assertKey(key)], EXCLUSIVE, options);
   }
 
-  /** As `getLock`, served strictly in the order in which all clients came. */
+  /** Like `getLock`, served strictly in the order of arrival at all clients. */
   getFairLock(key: string, options: LockObjectOptions = {}): Lock {
     return this.lockObject('getFairLock', [assertKey(key)], { ...EXCLUSIVE, fair: true }, options);
   }
 
   /**
-   * A lock that many may hold for reading, or one for writing. Who comes is served in order: readers together, up to the
-   * next writer. Inside `run`, or with an `owner`, the writer may read, too, and go on reading when it has stopped writing
-   * (downgrade), and a reader that wants to write gets an error instead of a deadlock. The write lock of a key is its
-   * exclusive lock.
+   * Returns a lock that many callers may hold for reading, or one for writing. Callers are served in order: readers
+   * together, up to the next writer. Inside `run`, or with an `owner`, the writer may read, too, and go on reading after it
+   * has released the write lock (downgrade). A reader that asks for the write lock gets an error instead of a deadlock. The
+   * write lock of a key is its exclusive lock.
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
@@ -131,7 +138,7 @@ export class LockService {
     return { readLock: () => readLock, writeLock: () => writeLock };
   }
 
-  /** Several locks as one: all are held, or none. */
+  /** Returns several locks as one: all are held, or none. */
   getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
@@ -139,17 +146,17 @@ export class LockService {
   }
 
   /**
-   * At most `permits` at a time, on all machines.
+   * Returns a semaphore: at most `permits` are held at a time, on all machines.
    * @throws LockKeyError, LockConfigError for a key or a number of permits that cannot be used, and on a store that cannot
-   * count them (Redlock)
+   * count permits (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
     refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
-      acquire: (name, terms, units) => this.taker.takeGuarded(name, terms, units),
+      acquire: (name, terms, units) => this.acquirer.acquireGuarded(name, terms, units),
       tryAcquire: (name, terms, units) => nullOnTimeout(service.acquire(name, terms, units)),
-      run: (name, task, terms, units) => this.runWith(name, task, terms, units),
+      run: (name, task, terms, units) => this.runner.run(name, task, terms, units),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
     };
@@ -158,101 +165,98 @@ export class LockService {
   }
 
   /**
-   * A door that opens when as many parts of a work are done as were counted, in whatever processes.
+   * Returns a latch that opens when so many parts of a job are done as were counted, in whatever processes.
    * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
    */
   getCountDownLatch(key: string): CountDownLatch {
     const { latches } = this.engine;
     if (latches === undefined) {
       throw new LockConfigError(
-        'Count-down latches need one Redis that counts, and here the locks are kept by several independent ones (Redlock): ' +
+        'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.taker.warnings);
+    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.acquirer.warnings);
   }
 
   /**
-   * One leader among all processes that stand for the same key. Nothing happens before `start()`.
+   * Returns a candidate for an election: one leader among all processes that stand for the same key. Sends nothing before
+   * `start()`.
    * @throws LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   getLeaderElection(key: string, options: LeaderElectionOptions = {}): LeaderElection {
-    const { clock, agenda, random, logger, commandTimeout } = this.engine;
-    const environment: ElectionEnvironment = {
-      ...{ clock, agenda, random, logger, commandTimeout },
-      acquire: (name, terms) => this.acquire(name, terms),
-      begun: (election) => this.elections.begun(election),
-      ended: (election) => this.elections.ended(election),
-    };
-    return new DefaultLeaderElection(environment, assertKey(key), options);
+    const { context, elections } = this;
+    const acquire = (name: string, terms: AcquireOptions): Promise<LockHandle> => this.acquire(name, terms);
+    return new DefaultLeaderElection({ context, elections, acquire }, assertKey(key), options);
   }
 
   /**
-   * What Redis knows of a key: who holds it, who waits. `null`: nobody.
-   * @throws LockStoreError when Redis fails
+   * Returns what Redis knows of a key: its holders and waiters; `null` if there are none.
+   * @throws LockStoreError if Redis fails
    */
   async inspect(key: string): Promise<LockInfo | null> {
     return readLockInfo(key, await this.engine.inspect(assertKey(key)));
   }
 
   /**
-   * Frees a key, whoever holds it, and gives it to the next who waits. The holder's `signal` aborts as soon as it hears
-   * of it; until then both may believe, so fence what must not be touched twice. `true`: it was held. Only holds that the
-   * call has found are ended: one that is granted later stays, whatever the network repeats or delays.
-   * @throws LockStoreError when Redis fails: the key may have been freed all the same
+   * Releases a key for all its holders, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
+   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
+   * `true` if the key was held. Only holds that the call has found end; a later grant stays, also if the network repeats or
+   * delays commands.
+   * @throws LockStoreError if Redis fails: the key may have been released all the same
    */
   async forceRelease(key: string): Promise<boolean> {
     return (await this.engine.forceRelease(assertKey(key))).holds > 0;
   }
 
   /**
-   * How these locks are: whether Redis answers, messages are heard, and renewals are in time. Never rejects for what it
-   * finds. For Terminus there is an indicator, `nestjs-redis-locks/health`.
+   * Checks whether Redis answers, messages are received, and renewals are in time. A bad result does not reject. For
+   * Terminus use the indicator in `nestjs-redis-locks/health`.
    * @throws LockConfigError for an option that cannot be used
    */
   async health(options: LockHealthOptions = {}): Promise<LockHealth> {
-    return readLockHealth(this.engine, options);
+    return readLockHealth(this.engine, this.context, options);
   }
 
-  /** @internal The id of this client: that of all its acquisitions begins with it. */
+  /** @internal The id of this client. The ids of its acquisitions begin with it. */
   get clientId(): string {
-    return this.engine.store.clientId;
+    return this.engine.clientId;
   }
 
   /**
-   * @internal Lists the keys that are held, a part at a time.
-   * @throws LockStoreError when Redis fails; LockConfigError for a store that cannot list
+   * @internal Lists the keys that are held, page by page.
+   * @throws LockStoreError if Redis fails; LockConfigError for a store that cannot list
    */
   list(request: ListRequest): Promise<ListReply> {
     return this.engine.list(request);
   }
 
-  /** @internal Runs `work` within the scope of a handle: what it locks again re-enters, `currentLock()` finds it. */
+  /** @internal Runs `work` in the scope of a handle: `work` re-enters its lock, and `currentLock()` returns it. */
   within<T>(handle: LockHandle, work: () => T): T {
     return handle instanceof HeldLock || handle instanceof HeldLocks ? LockScope.ofLock(handle).run(work) : work();
   }
 
   /**
-   * @internal Connects; resolves when waiters can be woken.
-   * @throws LockStoreError when that takes longer than `commandTimeout`; connecting goes on all the same
+   * @internal Connects; resolves when messages to waiters are received.
+   * @throws LockStoreError if that takes longer than `commandTimeout`; the connection attempts go on all the same
    */
   start(): Promise<void> {
     return this.engine.start();
   }
 
-  /** @internal Refuses new locks, and tells all who wait. */
+  /** @internal Refuses new acquisitions, and rejects all waiters. */
   stopWaiting(): void {
     this.elections.stopAll();
     this.engine.stopWaiting();
   }
 
-  /** @internal Waits for those who hold a lock, at most `shutdownTimeout`, releases the rest and disconnects. */
+  /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
     this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout);
   }
 
-  /** @internal What a log shows of it. */
+  /** @internal What a log shows. */
   toJSON(): { name: string; client: string } {
     return { name: this.name, client: this.clientId };
   }
@@ -260,34 +264,6 @@ export class LockService {
   /** @internal */
   [inspect.custom](_depth: number, options: InspectOptions): string {
     return `LockService ${inspect(this.toJSON(), options)}`;
-  }
-
-  private async runWith<T>(
-    key: string | readonly string[],
-    task: (lock: LockHandle) => T | Promise<T>,
-    options: RunOptions,
-    units: number,
-  ): Promise<T> {
-    refuseAllButTasks(task, options);
-    this.taker.check('run', options);
-    const { onLost = this.defaults.onLost } = options;
-    if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
-    const acquisition = withoutOnLost(options);
-    const lock = this.taker.takeAgain(key, acquisition) ?? (await this.taker.take(key, acquisition, units));
-    if (typeof onLost === 'function') lock.onLost(onLost);
-    const scope = LockScope.ofLock(lock);
-    let result: T;
-    try {
-      result = await scope.run(() => task(lock));
-    } catch (error) {
-      scope.end();
-      if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
-      throw error;
-    }
-    scope.end();
-    if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
-    if (onLost === 'throw' && lock.loss !== undefined) throw lostOnTheWay(lock.loss, result);
-    return result;
   }
 
   private lockObject(
@@ -298,27 +274,20 @@ export class LockService {
   ): Lock {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
-      acquire: (names, terms) => this.taker.takeGuarded(names, terms),
-      tryAcquire: (names, terms) => nullOnTimeout(this.taker.takeGuarded(names, terms)),
+      acquire: (names, terms) => this.acquirer.acquireGuarded(names, terms),
+      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.acquireGuarded(names, terms)),
       forceRelease: (key) => this.forceRelease(key),
       inspect: (key) => this.inspect(key),
-      inScope: (names, held) => this.taker.inScope(names, held),
-      ofOwner: (names, owner) => this.taker.owners.of(names, owner),
+      inScope: (names, held) => this.acquirer.inScope(names, held),
+      ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
     };
     const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, type, fair, owner, pattern });
   }
 }
 
-/** All is written down: what is left out would be looked for in `Object.prototype`. */
+/** Names every field: a missing one would be looked up in `Object.prototype`. */
 const EXCLUSIVE: Pick<LockObjectTerms, 'type' | 'fair'> = Object.freeze({ type: 'exclusive', fair: false });
-
-/** What `run` does about a loss is its own matter, and not that of an acquisition. */
-function withoutOnLost(options: RunOptions): AcquireOptions {
-  if (options.onLost === undefined && !Object.hasOwn(options, 'onLost')) return options as AcquireOptions;
-  const { onLost: _, ...acquisition } = options;
-  return acquisition;
-}
 
 async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Promise<T | null> {
   try {
@@ -327,19 +296,4 @@ async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Pro
     if (isLockTimeoutError(error)) return null;
     throw error;
   }
-}
-
-function refuseAllButTasks(task: unknown, options: unknown): void {
-  if (typeof task === 'function') return;
-  throw new LockConfigError(
-    typeof options === 'function'
-      ? 'run takes the task before the options: write run(key, task, options).'
-      : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,
-  );
-}
-
-function lostOnTheWay(loss: LockLostError, result: unknown): LockLostError {
-  const error = new LockLostError(loss.message, { key: loss.key, cause: loss });
-  error.result = result;
-  return error;
 }

@@ -1,54 +1,59 @@
+import { settledBy } from '../common/settle.js';
+import type { EngineContext } from '../engine/engine-context.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
-import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import { readDuration, refuseUnknownOptions } from '../options/option-readers.js';
+import type { LockHealth, LockHealthOptions } from './lock-health.js';
 
-/** Any key will do: looking at it writes nothing, and takes the way that locks take. */
+/** Any key will do: an inspection writes nothing, and takes the same way as a lock. */
 const PROBE = 'health';
 
-/** Asks Redis, and looks at the subscription and at the holds. */
-export async function readLockHealth(engine: LockEngine, options: LockHealthOptions = {}): Promise<LockHealth> {
+/** Asks Redis, and checks the subscription and the holds. */
+export async function readLockHealth(
+  engine: LockEngine,
+  context: EngineContext,
+  options: LockHealthOptions = {},
+): Promise<LockHealth> {
   refuseUnknownOptions('health', options, ['timeout']);
-  const timeout = options.timeout === undefined ? engine.commandTimeout : readDuration('timeout', options.timeout);
-  const answer = await ask(engine, timeout);
-  const holds = engine.holds.all();
+  const { timeout: given } = options;
+  const timeout = given === undefined ? context.limits.commandTimeout : readDuration('timeout', given);
+  const answer = await probe(engine, context, timeout);
+  const holds = engine.currentHolds;
   return {
     ...answer,
-    subscribed: engine.store.hearsAll ?? engine.store.listening,
-    watchdogLag: Math.max(0, ...holds.map((hold) => overdue(hold, engine))),
+    subscribed: engine.isSubscribed,
+    watchdogLag: Math.max(0, ...holds.map((hold) => overdue(hold, context))),
     held: holds.length,
   };
 }
 
-async function ask(
+async function probe(
   engine: LockEngine,
+  { clock, timers }: EngineContext,
   timeout: number,
 ): Promise<Pick<LockHealth, 'reachable' | 'error' | 'roundTrip'>> {
-  const { clock } = engine;
   const since = clock.now();
-  let timer: unknown;
-  const limit = new Promise<never>((_resolve, reject) => {
-    timer = clock.setTimer(timeout, () => reject(new Error(`Redis did not answer within ${timeout} ms`)));
-  });
+  const answer = engine.inspect(PROBE);
   try {
-    await Promise.race([engine.inspect(PROBE), limit]);
+    if (!(await settledBy(timers, { at: since + timeout }, answer))) {
+      throw new Error(`Redis did not answer within ${timeout} ms`);
+    }
+    await answer;
     return { reachable: true, error: undefined, roundTrip: clock.now() - since };
   } catch (error) {
     return { reachable: false, error: (error as Error).message, roundTrip: undefined };
-  } finally {
-    clock.clearTimer(timer);
   }
 }
 
-/** For how many ms a renewal has been due that has not been answered; 0 or less: it is not due. */
-function overdue(hold: Hold, { clock, grantTimeout }: LockEngine): number {
+/** For how many ms a renewal has been due without an answer; 0 or less: none is due. */
+function overdue(hold: Hold, { clock, limits }: EngineContext): number {
   const { renews, maxRenewTimes } = hold.terms;
-  const isRenewed = renews && !hold.abandoned && (maxRenewTimes === 0 || hold.renewals < maxRenewTimes);
+  const isRenewed = renews && !hold.isAbandoned && (maxRenewTimes === 0 || hold.renewals < maxRenewTimes);
   if (!isRenewed) return 0;
-  // One that was handed over has a short first lease, whose end tells nothing of the full one.
+  // A pushed grant has a short first lease, whose end says nothing about the full one.
   const due =
     hold.missingLease > 0
-      ? hold.acquiredAt + Math.min(grantTimeout, hold.lease) / 3
-      : hold.validUntil - (hold.lease * 2) / 3;
+      ? hold.acquiredAt + Math.min(limits.grantTimeout, hold.lastLease) / 3
+      : hold.validUntil - (hold.lastLease * 2) / 3;
   return clock.now() - due;
 }

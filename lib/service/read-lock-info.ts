@@ -2,12 +2,12 @@ import type { LockMode } from '../engine/hold.js';
 import type { StoredLock } from '../engine/lock-engine.js';
 import type { LockInfo } from './lock-info.js';
 
-/** An acquisition's id begins with that of its client. */
+/** The id of an acquisition begins with the id of its client. */
 const clientOf = (id: string): string => id.slice(0, id.indexOf(':'));
 
 const permitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
-/** What the store knows of a key, as users see it; `null` when nobody holds it or waits. */
+/** Turns what the store knows of a key into the public form; `null` if the key has no holder and no waiter. */
 export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredLock): LockInfo | null {
   if (holds.length === 0 && waiters.length === 0) return null;
   return {

@@ -78,7 +78,7 @@ export class LockTesting implements AsyncDisposable {
     this.outsider = createLockService({ ...resolved, shutdownTimeout: 0 }, logger, { clock: time });
     this.service = createLockService(resolved, logger, {
       clock: time,
-      engine: (parts) => new RecordingEngine(parts, this.acquisitions, () => this.closeOutsider()),
+      engine: (context) => new RecordingEngine(context, this.acquisitions, () => this.closeOutsider()),
     });
     // In memory that takes no more than a moment, and never fails.
     void Promise.all([this.service.start(), this.outsider.start()]);

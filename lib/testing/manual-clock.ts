@@ -31,7 +31,7 @@ export class ManualClock implements Clock {
   }
 
   /** Time that a test moves keeps nothing alive. */
-  stayAwake(): () => void {
+  keepAlive(): () => void {
     return () => undefined;
   }
 

@@ -1,33 +1,26 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import type { EngineContext } from '../engine/engine-context.js';
 import type { Hold, HoldTerms } from '../engine/hold.js';
-import { LockEngine, type LockEngineParts } from '../engine/lock-engine.js';
+import { LockEngine } from '../engine/lock-engine.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { isLockError, isLockTimeoutError } from '../errors/index.js';
 import type { AcquisitionOutcome, Acquisitions } from './acquisitions.js';
 
-/** An engine that notes down what comes of each acquisition, and tells when it closes. */
+/** An engine that records the result of each acquisition, and calls back when it closes. */
 export class RecordingEngine extends LockEngine {
-  /** Several locks may be taken one by one, which is not noted down again. */
-  private readonly withinSet = new AsyncLocalStorage<true>();
-
   constructor(
-    parts: LockEngineParts,
+    context: EngineContext,
     private readonly acquisitions: Acquisitions,
     private readonly onClose: () => Promise<void>,
   ) {
-    super(parts);
+    super(context);
   }
 
   override acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    const acquired = super.acquire(terms, wait);
-    return this.withinSet.getStore() === true ? acquired : this.record([terms], acquired);
+    return this.record([terms], super.acquire(terms, wait));
   }
 
   override acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    return this.record(
-      set,
-      this.withinSet.run(true, () => super.acquireAll(set, wait)),
-    );
+    return this.record(set, super.acquireAll(set, wait));
   }
 
   override async close(timeout: number): Promise<void> {

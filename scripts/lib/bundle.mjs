@@ -1,47 +1,195 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROOT } from './paths.mjs';
+import { writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { ENTRY_POINTS, INTERNALS, PROGRAMS } from './entries.mjs';
+import { readModuleGraph } from './module-graph.mjs';
 
-/** What the tests, the benchmarks and the scripts of the repository import from the built library beside what users do. */
-const FOR_OURSELVES = ['module/redis-lock.composition', 'module/redis-lock.options'];
-
-/** Each file that somebody imports, by its path without an ending. */
-function entries(format) {
-  const { exports, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const condition = format === 'esm' ? 'import' : 'require';
-  const targets = Object.values(exports).flatMap((target) => target[condition]?.default ?? []);
-  if (format === 'esm') targets.push(...Object.values(bin));
-  return [...targets.map((path) => path.replace(/^.*?dist\/\w+\/|\.js$/g, '')), ...FOR_OURSELVES];
-}
+/** Where the modules are that both formats share: CommonJS, which ES modules can import. */
+const CORE = 'cjs/core';
+const SPECIFIER = /(['"])core:([\w-]+)\1/g;
 
 /**
- * Joins compiled modules to few files: Node takes about a millisecond for each that it has to load. What several entries
- * share is a file of its own, so that a class is the same one for all of them.
+ * Joins compiled modules to few files: Node takes about a millisecond for each that it has to load. What has nothing to
+ * do with Nest or rxjs stands in `dist/cjs/core` once, for CommonJS and for ES modules; the rest has a copy for each.
  */
-export async function bundle(modules, { format, directory }) {
-  const input = Object.fromEntries(entries(format).map((name) => [name, join(modules, `${name}.js`)]));
-  // Whoever sets up a fresh machine reads this file before rollup is there.
+export async function bundleCode(modules, dist) {
+  writeInternals(modules);
+  const graph = await readModuleGraph(modules, '.js');
+  const internals = Object.fromEntries(Object.keys(INTERNALS).map((name) => [name, internalOf(name)]));
+  const entries = { ...ENTRY_POINTS, ...internals, ...PROGRAMS };
+  const core = new SharedCore(graph, { modules, entries, ending: '.js' });
+  const plugins = [await squeezed()];
+  await core.write({ dist, options: optionsOf('cjs'), plugins });
+  await core.writeHalf({ dist, format: 'esm', entries, options: optionsOf('esm'), plugins });
+  await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options: optionsOf('cjs'), plugins });
+  // Above it, package.json says "module"; without this line Node would read the CommonJS files as ES modules.
+  writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
+}
+
+/** The same for declarations: one file for each entry point, and what they share. */
+export async function bundleDeclarations(modules, dist) {
+  const { dts } = await import('rollup-plugin-dts');
+  const graph = await readModuleGraph(modules, '.d.ts');
+  const core = new SharedCore(graph, { modules, entries: ENTRY_POINTS, ending: '.d.ts' });
+  const options = { format: 'es', minifyInternalExports: false };
+  const plugins = [await opaqueEngine(join(modules, 'engine')), dts()];
+  await core.write({ dist, options, plugins });
+  for (const format of ['esm', 'cjs']) await core.writeHalf({ dist, format, entries: ENTRY_POINTS, options, plugins });
+}
+
+/** Divides the modules between the core and the halves, and bundles either. */
+class SharedCore {
+  #graph;
+  #modules;
+  #ending;
+  /** neutral file → which file of the core it stands in */
+  #homes = new Map();
+  /** file of the core → neutral file → names that a half imports */
+  #exports = new Map();
+
+  constructor(graph, { modules, entries, ending }) {
+    this.#graph = graph;
+    this.#modules = modules;
+    this.#ending = ending;
+    const programs = new Set(Object.keys(PROGRAMS));
+    const entryFiles = new Set(Object.values(entries).map((path) => this.#file(path)));
+    const users = new Map();
+    for (const [name, path] of Object.entries(entries)) {
+      for (const file of graph.reach(this.#file(path))) users.set(file, [...(users.get(file) ?? []), name]);
+    }
+    for (const [file, names] of users) {
+      const isOfProgram = names.every((name) => programs.has(name));
+      if (!graph.isNeutral(file) || entryFiles.has(file) || isOfProgram) continue;
+      const [only] = names.length === 1 ? names : ['index'];
+      this.#homes.set(file, only === 'index' ? 'core' : posix.dirname(only));
+    }
+    for (const file of users.keys()) if (!this.#homes.has(file)) this.#collectNames(file);
+  }
+
+  #file(path) {
+    return join(this.#modules, `${path}${this.#ending}`);
+  }
+
+  #collectNames(half) {
+    for (const { from, names } of this.#graph.imports(half)) {
+      const home = this.#homes.get(from);
+      if (home === undefined) continue;
+      const files = this.#exports.get(home) ?? new Map();
+      this.#exports.set(home, files);
+      files.set(from, new Set([...(files.get(from) ?? []), ...names]));
+    }
+  }
+
+  async write({ dist, options, plugins }) {
+    const input = {};
+    for (const [home, files] of this.#exports) {
+      input[home] = join(this.#modules, `core-${home}${this.#ending}`);
+      const lines = [...files].map(([file, names]) => {
+        const specifier = `./${posix.relative(this.#modules, file).slice(0, -this.#ending.length)}.js`;
+        return `export { ${[...names].sort().join(', ')} } from '${specifier}';\n`;
+      });
+      writeFileSync(input[home], lines.join(''));
+    }
+    await writeBundle({ input, plugins, options: { ...options, ...this.#fileNames(), dir: join(dist, CORE) } });
+  }
+
+  async writeHalf({ dist, format, entries, options, plugins }) {
+    const input = Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, this.#file(path)]));
+    const toCore = {
+      name: 'import-from-core',
+      resolveId: (name, importer) => {
+        if (name.startsWith('core:')) return { id: name, external: true };
+        if (importer === undefined || !name.startsWith('.')) return null;
+        const home = this.#homes.get(join(importer, '..', name.replace(/\.js$/, this.#ending)));
+        return home === undefined ? null : { id: `core:${home}`, external: true };
+      },
+      renderChunk: (code, { fileName }) => {
+        const directory = posix.relative(posix.dirname(posix.join(format, fileName)), CORE);
+        const path = directory.startsWith('.') ? directory : `./${directory}`;
+        return { code: code.replace(SPECIFIER, (_, quote, home) => `${quote}${path}/${home}.js${quote}`), map: null };
+      },
+    };
+    const dir = join(dist, format);
+    await writeBundle({ input, plugins: [toCore, ...plugins], options: { ...options, ...this.#fileNames(), dir } });
+  }
+
+  #fileNames() {
+    return {
+      entryFileNames: `[name]${this.#ending}`,
+      // The names of declarations end with .d already.
+      chunkFileNames: ({ name }) => `shared/${name.replace(/\.d$/, '')}${this.#ending}`,
+    };
+  }
+}
+
+const optionsOf = (format) => ({
+  format: format === 'esm' ? 'es' : 'cjs',
+  exports: 'named',
+  // Of other packages names alone are imported, whichever format they have.
+  interop: 'esModule',
+  generatedCode: 'es2015',
+  minifyInternalExports: false,
+});
+
+async function writeBundle({ input, plugins, options }) {
+  // The script that installs rollup on a fresh machine imports this file, too.
   const { rollup } = await import('rollup');
   const bundled = await rollup({
     input,
-    external: (name) => !name.startsWith('.') && !name.startsWith(modules),
+    plugins,
+    external: (name) => /^[@\w]/.test(name),
     // Decorators do what they do when a class is defined.
     treeshake: false,
     onLog: (level, { code, message }) => {
-      // So it is in an ES module anyway; the helpers of tsc ask for it.
-      if (level === 'warn' && code !== 'THIS_IS_UNDEFINED') throw new Error(message);
+      if (level === 'warn' && !EXPECTED.test(code + message)) throw new Error(message);
     },
   });
-  await bundled.write({
-    dir: directory,
-    format: format === 'esm' ? 'es' : 'cjs',
-    entryFileNames: '[name].js',
-    chunkFileNames: 'shared/[name].js',
-    exports: 'named',
-    // Of other packages names alone are imported, whichever format they have.
-    interop: 'esModule',
-    generatedCode: 'es2015',
-    minifyInternalExports: false,
-  });
+  await bundled.write(options);
   await bundled.close();
+}
+
+/**
+ * THIS_IS_UNDEFINED: so it is in an ES module anyway; the helpers of tsc ask for it. The other one: a type that no entry
+ * point exports can stand in what one does export.
+ */
+const EXPECTED = /^THIS_IS_UNDEFINED|still references private shared type exports/;
+
+async function squeezed() {
+  const { squeeze } = await import('./squeeze.mjs');
+  return {
+    name: 'squeeze',
+    renderChunk: (code, _chunk, { format }) => ({
+      code: squeeze(code, format === 'cjs' ? 'script' : 'module'),
+      map: null,
+    }),
+  };
+}
+
+/**
+ * Users are not given classes of the engine. Where one stands in a declaration, as a parameter of a constructor that Nest
+ * calls, its name is enough.
+ */
+async function opaqueEngine(directory) {
+  const { default: ts } = await import('typescript');
+  return {
+    name: 'opaque-engine',
+    transform(code, file) {
+      if (!file.startsWith(directory)) return null;
+      const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true);
+      let opaque = code;
+      for (const node of [...source.statements].filter(ts.isClassDeclaration).reverse()) {
+        const parameters = (node.typeParameters ?? []).map(({ name }) => name.text);
+        const generic = parameters.length > 0 ? `<${parameters.join(', ')}>` : '';
+        opaque = `${opaque.slice(0, node.name.end)}${generic} { private readonly opaque; }${opaque.slice(node.end)}`;
+      }
+      return { code: opaque, map: null };
+    },
+  };
+}
+
+const internalOf = (name) => `internal-${posix.basename(name)}`;
+
+function writeInternals(modules) {
+  for (const [path, { module, name }] of Object.entries(INTERNALS)) {
+    writeFileSync(join(modules, `${internalOf(path)}.js`), `export { ${name} } from './${module}.js';\n`);
+  }
 }

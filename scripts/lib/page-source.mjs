@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'acorn';
 import { StepFailed } from './run.mjs';
+import { squeeze } from './squeeze.mjs';
 
 const STYLE = /<link rel="stylesheet" href="([\w.-]+)" \/>/;
 const SCRIPT = /<script type="module" src="([\w.-]+)"><\/script>/;
@@ -10,8 +11,8 @@ const SCRIPT = /<script type="module" src="([\w.-]+)"><\/script>/;
 /** A page of several files as one document that asks for nothing else, and the policy that forbids it everything else. */
 export function assemblePage(directory) {
   const html = readFileSync(join(directory, 'index.html'), 'utf8');
-  const style = `\n${readFileSync(join(directory, nameIn(html, STYLE)), 'utf8')}`;
-  const script = `\n${joinModules(directory, nameIn(html, SCRIPT))}`;
+  const style = `\n${squeezeStyle(readFileSync(join(directory, nameIn(html, STYLE)), 'utf8'))}`;
+  const script = `\n${squeeze(joinModules(directory, nameIn(html, SCRIPT)), 'module')}`;
   if (/<\/(script|style)/i.test(script + style)) throw new StepFailed('the page: </script> or </style> would end it');
   const policy = [
     "default-src 'none'",
@@ -31,6 +32,9 @@ export function assemblePage(directory) {
       .replace(SCRIPT, () => `<script type="module">${script}</script>`),
   };
 }
+
+/** Without comments and indentation; no string of the style sheet has a line break or a comment in it. */
+const squeezeStyle = (style) => style.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\n\s+/g, '\n');
 
 function nameIn(html, pattern) {
   const [, name] = pattern.exec(html) ?? [];

@@ -25,13 +25,12 @@ export class Candidate {
     private readonly visitor: Visitor,
     private readonly candidacy: Candidacy,
   ) {
-    const { engine, clock, random, elections } = visitor.process;
+    const { context, clock, elections } = visitor.process;
     this.election = new DefaultLeaderElection(
       {
-        ...{ clock, random, agenda: engine.agenda, logger: SILENT, commandTimeout: TIMES.commandTimeout },
+        context: { ...context, clock, logger: SILENT },
+        elections,
         acquire: (_, { signal }) => this.acquire(signal!),
-        begun: (election) => elections.begun(election),
-        ended: (election) => elections.ended(election),
       },
       KEY,
       {
@@ -49,7 +48,7 @@ export class Candidate {
     await this.election.stop();
     const { judge } = this.visitor.surroundings;
     judge.check(() => judge.elections.stopped(this.election));
-    for (const belief of this.beliefs.values()) judge.exclusion.ends(belief);
+    for (const belief of this.beliefs.values()) judge.ends(belief);
   }
 
   private async acquire(signal: AbortSignal): Promise<LockHandle> {

@@ -114,7 +114,7 @@ export class MachineClock implements Clock {
     if (this.pending.delete(timer as Timer)) this.machine.world.cancel((timer as Timer).happening);
   }
 
-  stayAwake(): () => void {
+  keepAlive(): () => void {
     this.awake += 1;
     let over = false;
     return () => {
@@ -169,8 +169,8 @@ export class EngineClock extends ElapsedClock implements Clock {
     return this.monotonic.awake;
   }
 
-  stayAwake(): () => void {
-    return this.monotonic.stayAwake();
+  keepAlive(): () => void {
+    return this.monotonic.keepAlive();
   }
 
   /** What it says, without being looked at. */

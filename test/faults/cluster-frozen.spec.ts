@@ -5,6 +5,7 @@ import { isMaster } from '../support/cluster-nodes.mjs';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
 import { FaultLocks, timed } from '../support/fault-locks.js';
 import type { RedisServer } from '../support/redis-server.js';
+import { RunningTime } from '../support/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
@@ -15,7 +16,7 @@ const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
 
 const useOf = async (service: LockService, key: string): Promise<void> => {
-  await (await service.acquire(key, { waitTimeout: '20s' })).release();
+  await (await service.acquire(key, { waitTimeout: '60s' })).release();
 };
 
 /** Freezes the master of a key for good; resolves when its replica has taken over. */
@@ -23,7 +24,7 @@ async function freeze(key: string): Promise<RedisServer> {
   const master = await bench.cluster.masterOf(key);
   const replica = await bench.cluster.replicaOf(master);
   await master.pause();
-  await eventually(() => isMaster(replica), { within: 15_000, every: 20, what: 'a replica that takes over' });
+  await eventually(() => isMaster(replica), { within: 60_000, every: 20, what: 'a replica that takes over' });
   return master;
 }
 
@@ -36,19 +37,19 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
   ])(
     '%s goes to its replica soon after that took over, and no call fails',
     async (_, connection) => {
-      const service = await locks.start(connection(), { commandTimeout: '15s' });
+      const service = await locks.start(connection(), { commandTimeout: '60s' });
       await useOf(service, 'a');
       const master = await bench.cluster.masterOf('a');
       const replica = await bench.cluster.replicaOf(master);
       await master.pause();
       const call = timed(useOf(service, 'a'));
-      await eventually(() => isMaster(replica), { within: 20_000, every: 20, what: 'a replica that takes over' });
-      const since = performance.now();
+      await eventually(() => isMaster(replica), { within: 60_000, every: 20, what: 'a replica that takes over' });
+      const time = new RunningTime();
       const { error } = await call;
       expect(error).toBeUndefined();
-      expect(performance.now() - since).toBeLessThan(SOON);
+      expect(time.stop().ran).toBeLessThan(SOON);
       // The connection to the frozen one has been left for good.
-      expect((await timed(useOf(service, 'a'))).took).toBeLessThan(SOON);
+      expect((await timed(useOf(service, 'a'))).ran).toBeLessThan(SOON);
     },
     60_000,
   );
@@ -58,31 +59,32 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
     const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));
     const starts = Promise.all(services.map((service) => timed(service.start())));
     await frozen;
-    const since = performance.now();
+    const time = new RunningTime();
     await starts;
     // One that was told that Redis could not be reached goes on to connect.
     const first = await Promise.all(services.map((service, i) => timed(useOf(service, `first-${i}`))));
     const inSlot = await Promise.all(services.map((service) => timed(useOf(service, 'a'))));
     const calls = [...first, ...inSlot];
     expect(calls.filter(({ error }) => error !== undefined)).toEqual([]);
-    expect(Math.max(...calls.map(({ took }) => took))).toBeLessThan(SOON);
-    expect(performance.now() - since).toBeLessThan(2 * SOON);
+    const { ran } = time.stop();
+    expect(Math.max(...calls.map((call) => call.ran))).toBeLessThan(SOON);
+    expect(ran).toBeLessThan(2 * SOON);
   }, 60_000);
 });
 
 describe('a master of a Cluster that dies', () => {
   it('while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
-    const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '15s' });
+    const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s' });
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);
-    await (await service.acquire('a', { replicas: { min: 1, timeout: '2s' } })).release();
+    await (await service.acquire('a', { replicas: { min: 1, timeout: '30s' } })).release();
     await replica.pause();
-    const taking = timed(service.acquire('a', { expire: '60s', replicas: { min: 1, timeout: '40s' } }));
+    const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
     await eventually(() => old.admin.exists(bench.cluster.name('state', 'a')));
     // The replica has been sent it, and reads it when it goes on.
     await old.kill();
     await replica.resume();
-    await eventually(() => isMaster(replica), { within: 20_000, every: 20, what: 'a replica that takes over' });
+    await eventually(() => isMaster(replica), { within: 60_000, every: 20, what: 'a replica that takes over' });
     await old.start();
     const { value: lock, error } = await taking;
     expect(error).toBeUndefined();
@@ -103,9 +105,9 @@ describe('a Cluster whose listed nodes are gone', () => {
     await timed(useOf(service, key));
     await Promise.all(nodes.filter((node) => node !== listed).map((node) => node.start()));
     await eventually(async () => (await bench.cluster.masterOf(key)) !== listed, { within: 30_000, every: 50 });
-    const since = performance.now();
+    const time = new RunningTime();
     await eventuallyPasses(() => useOf(service, key), { within: 20_000 });
-    expect(performance.now() - since).toBeLessThan(SOON);
+    expect(time.stop().ran).toBeLessThan(SOON);
   }, 90_000);
 
   it('and whose name is not known any more', async () => {

@@ -5,6 +5,7 @@ import { SilentPort } from '../../testbed/silent-port.mjs';
 import { eventually } from '../support/eventually.js';
 import { FaultLocks, redisKey, timed } from '../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { RunningTime } from '../support/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
@@ -27,7 +28,7 @@ afterEach(async () => {
 
 const first = (): RedisServer => trio.sentinels[0]!;
 const useOf = async (service: LockService, key: string): Promise<void> => {
-  await (await service.acquire(key, { waitTimeout: '20s' })).release();
+  await (await service.acquire(key, { waitTimeout: '60s' })).release();
 };
 const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -47,16 +48,16 @@ describe('with the first Sentinel frozen', () => {
     await useOf(service, 'a');
     await first().pause();
     await killConnections(await trio.master());
-    const { error, took } = await timed(useOf(service, 'a'));
+    const { error, ran } = await timed(useOf(service, 'a'));
     expect(error).toBeUndefined();
-    expect(took).toBeLessThan(SOON);
+    expect(ran).toBeLessThan(SOON);
   });
 
   it('a new client starts', async () => {
     await first().pause();
-    const { error, took } = await timed(locks.start(trio.connection));
+    const { error, ran } = await timed(locks.start(trio.connection));
     expect(error).toBeUndefined();
-    expect(took).toBeLessThan(SOON);
+    expect(ran).toBeLessThan(SOON);
   });
 
   it('and the master frozen, too: all is normal soon after the failover, for a client that starts meanwhile as well', async () => {
@@ -64,19 +65,19 @@ describe('with the first Sentinel frozen', () => {
     await useOf(service, 'a');
     const master = await trio.master();
     await Promise.all([first().pause(), master.pause()]);
-    const since = performance.now();
+    const time = new RunningTime();
     const started = locks.make(trio.connection);
     const starting = timed(started.start());
     const calling = timed(useOf(service, 'a'));
     await trio.untilMasterIsNot(master);
-    const failover = performance.now() - since;
+    const failover = time.ran;
     const call = await calling;
     // It may fail, as for any question that Redis did not answer; the next one is answered.
     if (call.error !== undefined) await useOf(service, 'a');
-    const normal = performance.now() - since;
+    const normal = time.ran;
     await starting;
     await useOf(started, 'b');
-    const normalToo = performance.now() - since;
+    const normalToo = time.stop().ran;
     expect({ failover, normal, normalToo }).toMatchObject({ failover: expect.any(Number) });
     expect(normal - failover).toBeLessThan(SOON);
     expect(normalToo - failover).toBeLessThan(SOON);
@@ -84,11 +85,11 @@ describe('with the first Sentinel frozen', () => {
 });
 
 it('a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
-  const service = await locks.start(trio.connection, { commandTimeout: '20s' });
+  const service = await locks.start(trio.connection, { commandTimeout: '60s' });
   const [old, replica] = [await trio.master(), await trio.replica()];
-  await (await service.acquire('before', { replicas: { min: 1, timeout: '2s' } })).release();
+  await (await service.acquire('before', { replicas: { min: 1, timeout: '30s' } })).release();
   await replica.pause();
-  const taking = timed(service.acquire('a', { expire: '60s', replicas: { min: 1, timeout: '40s' } }));
+  const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
   await eventually(() => old.admin.exists(redisKey('state', 'a')));
   // The replica has been sent it, and reads it when it goes on.
   await old.kill();
@@ -100,7 +101,7 @@ it('a master that dies while its replica is waited for: the time that replicas a
   expect(error).toBeUndefined();
   await lock!.verify();
   expect(await lock!.release()).toBe(true);
-}, 60_000);
+}, 180_000);
 
 describe('with a first Sentinel whose machine is gone', () => {
   let silent: SilentPort;
@@ -117,11 +118,11 @@ describe('with a first Sentinel whose machine is gone', () => {
   it('a new client starts, and one that has to reconnect finds the master', async () => {
     const start = await timed(locks.start(connection()));
     expect(start.error).toBeUndefined();
-    expect(start.took).toBeLessThan(SOON);
+    expect(start.ran).toBeLessThan(SOON);
     await killConnections(await trio.master());
-    const { error, took } = await timed(useOf(start.value!, 'a'));
+    const { error, ran } = await timed(useOf(start.value!, 'a'));
     expect(error).toBeUndefined();
-    expect(took).toBeLessThan(SOON);
+    expect(ran).toBeLessThan(SOON);
   });
 });
 

@@ -104,10 +104,10 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     const lock = await service.acquire('a');
     await failover();
     // The address still leads to the old one.
-    const { error, took } = await timed(lock.verify());
+    const { error, ran } = await timed(lock.verify());
     expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
     expect(error.message).toMatch(/READONLY|replica/);
-    expect(took).toBeLessThan(SOON);
+    expect(ran).toBeLessThan(SOON);
     await eventually(() => lock.signal.aborted, { within: 2 * LEASE });
     expect(lock.isHeld).toBe(false);
     address.leadTo(master);

@@ -60,7 +60,7 @@ it('fails with LockStoreError within its bound while Redis is gone, and works ag
 
   const lateComer = await timed(other.acquire('new', { waitTimeout: Infinity }));
   expect(lateComer).toMatchObject({ error: { code: 'LOCK_STORE' } });
-  expect(lateComer.took).toBeLessThan(100);
+  expect(lateComer.ran).toBeLessThan(100);
 
   await redis.start();
   // Who comes before the connection is back is told at once.
@@ -83,9 +83,9 @@ it('ends a service while Redis is gone, in bounded time', async () => {
   const handle = await service.acquire('a');
   const contender = timed(service.acquire('a', { waitTimeout: Infinity }));
   await redis.kill();
-  const { error, took } = await timed(service.close());
+  const { error, ran } = await timed(service.close());
   expect(error).toBeUndefined();
-  expect(took).toBeLessThan(200 + BOUND + LATE);
+  expect(ran).toBeLessThan(200 + BOUND + LATE);
   expect(handle.signal.aborted).toBe(true);
   expect(await contender).toMatchObject({ error: { code: 'LOCK_STORE' } });
 });
@@ -96,7 +96,7 @@ it('starts without Redis: the start fails within its bound, and locks work once 
   const start = await timed(service.start());
   expect(start.error).toMatchObject({ code: 'LOCK_STORE' });
   expect(start.error.message).toMatch(/ECONNREFUSED/);
-  expect(start.took).toBeLessThan(BOUND + LATE);
+  expect(start.ran).toBeLessThan(BOUND + LATE);
   await redis.start();
   const handle = await eventually(() => service.acquire('a', { waitTimeout: 5_000 }));
   const waiting = service.acquire('a', { owner: 'another', waitTimeout: 5_000 });

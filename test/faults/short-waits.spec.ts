@@ -93,9 +93,9 @@ describe('while Redis is frozen', () => {
     const waits = [0, 1, 5, 100, 400];
     const calls = waits.map((waitTimeout) => timed(service.getCountDownLatch('a').await({ waitTimeout })));
     for (const [i, waitTimeout] of waits.entries()) {
-      const { error, took } = await calls[i]!;
+      const { error, ran } = await calls[i]!;
       expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
-      expect(took).toBeLessThan(waitTimeout + PROMISED);
+      expect(ran).toBeLessThan(waitTimeout + PROMISED);
     }
   });
 
@@ -108,10 +108,10 @@ describe('while Redis is frozen', () => {
     const waits = [0, 1, 5, 100, 400];
     const calls = waits.map((waitTimeout) => timed(service.acquire(key, { waitTimeout })));
     for (const [i, waitTimeout] of waits.entries()) {
-      const { error, took } = await calls[i]!;
+      const { error, took, ran } = await calls[i]!;
       expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
       expect(took).toBeGreaterThanOrEqual(Math.max(waitTimeout, 250) - 1);
-      expect(took).toBeLessThan(waitTimeout + PROMISED);
+      expect(ran).toBeLessThan(waitTimeout + PROMISED);
     }
     await redis.resume();
     await nothingLeftBehind(redis);
@@ -131,10 +131,10 @@ describe('while Redis is frozen', () => {
       });
       const call = timed(service.acquire(['a', 'b', 'c', 'd'], { waitTimeout: 400, expire: 10_000 }));
       setTimeout(() => void held.release(), 50);
-      const { value, error, took } = await call;
+      const { value, error, ran } = await call;
       stop();
       proxy.heal();
-      expect(took).toBeLessThan(400 + PROMISED);
+      expect(ran).toBeLessThan(400 + PROMISED);
       // The last answer may have been that others hold a key.
       if (error?.code !== 'LOCK_TIMEOUT' && error !== undefined) {
         expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });

@@ -45,28 +45,30 @@ describe.each([
     expect(held).toMatchObject({ fencingToken });
   });
 
-  it.each([
-    ['forward', HOUR],
-    ['back', -HOUR],
-  ])('is not held on the first line when the wall clock was set %s meanwhile, either', async (__, step) => {
-    await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
-    await worker.acquire('mine', 'a', options);
-    expect(await worker.viewAfterResume('mine', () => isFree('a'), step)).toEqual(LOST);
+  it('is not held on the first line when the wall clock was set forward or back meanwhile, either', async () => {
+    const views = [HOUR, -HOUR].map(async (step) => {
+      const key = `a ${step}`;
+      await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+      await worker.acquire('mine', key, options);
+      const view = await worker.viewAfterResume('mine', () => isFree(key), step);
+      return view;
+    });
+    expect(await Promise.all(views)).toEqual([LOST, LOST]);
   });
 });
 
 it('tells a holder that does not look within about a second after the resume', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
-  await worker.acquire('mine', 'a', { expire: 5_000 });
+  await worker.acquire('mine', 'a', { expire: 2_500 });
   await worker.sleep(() => isFree('a'));
-  const { took, error } = await timed(worker.told('lost'));
+  const { ran, error } = await timed(worker.told('lost'));
   expect(error).toBeUndefined();
-  expect(took).toBeLessThan(SOON);
+  expect(ran).toBeLessThan(SOON);
 });
 
 it('finds a suspension that the wall clock hides, as it was set back by as much, within about a second', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
-  await worker.acquire('mine', 'a', { expire: 4_000 });
+  await worker.acquire('mine', 'a', { expire: 2_500 });
   // The wall clock is set at the end, by what the suspension lasts then, give or take a little.
   let since = 0;
   const elapsed = (): number => performance.now() - since;
@@ -75,9 +77,9 @@ it('finds a suspension that the wall clock hides, as it was set back by as much,
     await isFree('a');
     worker.machine.stepWall(-elapsed());
   });
-  const { took, error } = await timed(worker.told('lost'));
+  const { ran, error } = await timed(worker.told('lost'));
   expect(error).toBeUndefined();
-  expect(took).toBeLessThan(SOON);
+  expect(ran).toBeLessThan(SOON);
 });
 
 it('leaves of a fixed lease what is left of it', async () => {

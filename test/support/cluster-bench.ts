@@ -72,7 +72,7 @@ export class ClusterBench {
 
   /** Resolves when nobody holds or awaits any lock. */
   untilNothingIsLeft(): Promise<void> {
-    return eventuallyPasses(() => expectNothingLeft(this.cluster.admin), { within: 3_000, every: 20 });
+    return eventuallyPasses(() => expectNothingLeft(this.cluster.admin), { within: 10_000, every: 20 });
   }
 
   /** How often the nodes have been asked something since `resetStats`. */

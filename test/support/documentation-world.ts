@@ -64,6 +64,9 @@ export class StockService {
   }
 }
 
+@Injectable()
+export class PaymentService {}
+
 @Module({ imports: [RedisLockModule.forRoot({ store: 'memory' })], providers: [StockService] })
 export class AppModule {}
 

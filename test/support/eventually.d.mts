@@ -1,5 +1,5 @@
 export interface EventuallyOptions {
-  /** Milliseconds after which it is a failure. Default 5000. */
+  /** Milliseconds of running time after which it is a failure. Default 15000. */
   within?: number;
   /** Milliseconds between two looks. Default 5. */
   every?: number;

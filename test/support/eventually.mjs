@@ -1,17 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RunningTime } from './running-time.mjs';
 
-export async function eventually(look, { within = 5000, every = 5, what = 'the condition' } = {}) {
-  const deadline = performance.now() + within;
-  for (;;) {
-    let failure;
-    try {
-      const value = await look();
-      if (value) return value;
-    } catch (error) {
-      failure = error;
+export async function eventually(look, { within = 15_000, every = 5, what = 'the condition' } = {}) {
+  const time = new RunningTime();
+  try {
+    for (;;) {
+      let failure;
+      try {
+        const value = await look();
+        if (value) return value;
+      } catch (error) {
+        failure = error;
+      }
+      if (time.ran > within) throw failure ?? new Error(`${what} did not come about within ${within} ms`);
+      await sleep(every);
     }
-    if (performance.now() > deadline) throw failure ?? new Error(`${what} did not come about within ${within} ms`);
-    await sleep(every);
+  } finally {
+    time.stop();
   }
 }
 

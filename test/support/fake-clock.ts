@@ -24,7 +24,7 @@ export class FakeClock implements Clock {
     this.timers.delete(timer as FakeTimer);
   }
 
-  stayAwake(): () => void {
+  keepAlive(): () => void {
     return () => undefined;
   }
 

@@ -6,6 +6,7 @@ import { createLockService } from '../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { eventuallyPasses } from './eventually.js';
 import { startWorker, type WorkerProcess } from './processes.js';
+import { RunningTime } from './running-time.mjs';
 import type { RedisServer } from './redis-server.js';
 
 export interface LogLine {
@@ -50,15 +51,21 @@ export class FaultLocks {
   }
 }
 
-/** How something ended, and how many ms it took. Never rejects, so that it may be looked at late. */
+/**
+ * How something ended, how many ms it took, and for how many of them the machine let this process run. Never rejects, so
+ * that it may be looked at late.
+ */
 export async function timed<T>(
   work: Promise<T>,
-): Promise<{ readonly value?: T; readonly error?: any; readonly took: number }> {
-  const since = performance.now();
+): Promise<{ readonly value?: T; readonly error?: any; readonly took: number; readonly ran: number }> {
+  const time = new RunningTime();
   try {
-    return { value: await work, took: performance.now() - since };
+    const value = await work;
+    const { took, ran } = time.stop();
+    return { value, took, ran };
   } catch (error) {
-    return { error, took: performance.now() - since };
+    const { took, ran } = time.stop();
+    return { error, took, ran };
   }
 }
 
@@ -94,7 +101,7 @@ const LONGEST_NOTE = 10_100;
  * Waits until nothing is left in the server but what ends by itself: last fencing tokens, and notes of acquisitions
  * that left before they came.
  */
-export function nothingLeftBehind(redis: RedisServer, within = 3_000): Promise<void> {
+export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<void> {
   return eventuallyPasses(
     async () => {
       const left = await keysWithTtl(redis);

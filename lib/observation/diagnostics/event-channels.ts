@@ -1,5 +1,5 @@
 import { channel, type Channel } from 'node:diagnostics_channel';
-import type { EventSink } from '../../engine/announcer.js';
+import type { EventSink } from '../../engine/event-publisher.js';
 import type { LockEvent } from '../../engine/lock-event.js';
 import { LOCK_CHANNELS, type LockDiagnostics } from './channels.js';
 

@@ -2,44 +2,44 @@ import { LinkedList, type Linked } from '../../common/linked-list.js';
 import type { Hold } from '../../engine/hold.js';
 import type { LockEngine } from '../../engine/lock-engine.js';
 
-/** After how many ms a handle counts as one that somebody may have dropped. */
-const GROWN_UP = 1_000;
+/** After so many ms a handle may have been dropped. Most handles are released before. */
+const GUARDED_AFTER = 1_000;
 
-/** What is known of a guarded handle. */
+/** A handle that is guarded. */
 export class Guard implements Linked<Guard> {
   list: object | undefined;
   before: Guard | undefined;
   behind: Guard | undefined;
 
   constructor(
-    /** While it is young. */
+    /** Kept while the handle is young. */
     public handle: object | undefined,
     readonly hold: Hold,
     readonly engine: LockEngine,
   ) {}
 }
 
-/** Their locks are not renewed for ever. */
+/** Ends the renewal of locks whose handles were garbage-collected. */
 const registry = new FinalizationRegistry<Guard>(({ hold, engine }) => {
-  if (--hold.handles === hold.forgottenHandles) engine.abandon(hold);
+  if (hold.handles.drop()) engine.abandon(hold);
 });
 
 /**
- * Handles that are too young to have been dropped. To be registered costs as much as all else that the client does for
- * an acquisition, and most are released before it comes to that.
+ * Handles that are too young to have been dropped. Registering costs as much as the rest of an acquisition, and most
+ * handles are released before.
  */
 const young = new LinkedList<Guard>();
 let timer: NodeJS.Timeout | undefined;
 
-/** Has it found out when `handle` is collected before it was released. */
+/** Stops the renewal of `hold` if `handle` is garbage-collected before it is released. */
 export function guardAgainstDropping(handle: object, hold: Hold, engine: LockEngine): Guard {
   const guard = new Guard(handle, hold, engine);
   young.append(guard);
-  timer ??= setTimeout(register, GROWN_UP).unref();
+  timer ??= setTimeout(register, GUARDED_AFTER).unref();
   return guard;
 }
 
-/** Its handle has been released. */
+/** Ends the guard: the handle was released. */
 export function unguard(guard: Guard): void {
   if (!young.remove(guard)) registry.unregister(guard);
 }

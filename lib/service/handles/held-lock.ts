@@ -11,13 +11,13 @@ import type { LockHandle } from './lock-handle.js';
 import { readLease } from '../../options/option-readers.js';
 import type { KeyHandle } from './own-handle.js';
 
-/** What became of a share: made outside of all scopes, so that nobody's context is kept. */
+/** The results of releasing a share. Made outside of all scopes, so that they keep no async context. */
 const HELD = outside(() => Promise.resolve(true));
 const NOT_HELD = outside(() => Promise.resolve(false));
 
 /**
- * The handle of one hold. Several share it by re-entry, and the last one to be released releases it. The engine never
- * refers to handles, so that one which was forgotten can be found out.
+ * The handle of one hold. By re-entry several handles share a hold, and the last one that is released releases it. The
+ * engine never refers to handles, so that a dropped handle can be garbage-collected.
  */
 export class HeldLock implements KeyHandle {
   /** Called when the handle is released. */
@@ -32,7 +32,7 @@ export class HeldLock implements KeyHandle {
     private readonly hold: Hold,
     readonly engine: LockEngine,
   ) {
-    hold.handles += 1;
+    hold.handles.add();
   }
 
   get key(): string {
@@ -44,8 +44,7 @@ export class HeldLock implements KeyHandle {
   }
 
   get owner(): string {
-    this.hold.ownerIsKnown = true;
-    return this.hold.owner;
+    return this.hold.exposeOwner();
   }
 
   get type(): 'exclusive' | 'read' | 'permits' {
@@ -68,7 +67,7 @@ export class HeldLock implements KeyHandle {
     return !this.over && this.hold.isHeld;
   }
 
-  /** Whether it has been given back, by its holder. */
+  /** Whether the holder has released it. */
   get isReleased(): boolean {
     return this.over;
   }
@@ -103,15 +102,15 @@ export class HeldLock implements KeyHandle {
 
   release(): Promise<boolean> {
     if (this.abandoned) this.reclaim();
-    // A promise keeps the async context in which it was made, and the handle keeps this one: with what its user had in it.
-    if (!this.releaseShare()) this.released ??= outside(() => this.giveBack());
+    // A promise keeps the async context in which it was made, and the handle keeps the promise.
+    if (!this.releaseShare()) this.released ??= outside(() => this.releaseHold());
     return this.released as Promise<boolean>;
   }
 
   releaseShare(): boolean {
-    if (this.released !== undefined || this.hold.handles - this.hold.forgottenHandles === 1) return false;
+    if (this.released !== undefined || this.hold.handles.isLast) return false;
     this.end();
-    // The hold lives on with its other handles, and what becomes of it does not concern this one any more.
+    // The hold lives on with its other handles. This handle does not react to its loss any more.
     for (const listener of this.listeners ?? []) this.hold.offLost(listener);
     this.released = this.hold.isHeld ? HELD : NOT_HELD;
     return true;
@@ -121,7 +120,7 @@ export class HeldLock implements KeyHandle {
     try {
       await this.release();
     } catch (error) {
-      // Thrown from here it would hide what the block itself threw. The lease ends by itself.
+      // An error from here would hide the error of the block. The lease ends by itself.
       this.engine.reportFailedRelease(this.hold, error);
     }
   }
@@ -130,12 +129,12 @@ export class HeldLock implements KeyHandle {
     return key === this.key ? this : undefined;
   }
 
-  /** Another handle of the same hold. */
+  /** Makes another handle of the same hold. */
   reenter(): HeldLock {
     return new HeldLock(this.hold, this.engine);
   }
 
-  /** Has a handle that nobody releases found out when it is collected. */
+  /** Stops the renewal if this handle is garbage-collected before it is released. */
   guardAgainstDropping(): this {
     this.guard ??= guardAgainstDropping(this, this.hold, this.engine);
     return this;
@@ -145,15 +144,14 @@ export class HeldLock implements KeyHandle {
     if (this.abandoned || !this.isHeld) return;
     this.abandoned = true;
     if (this.guard !== undefined) unguard(this.guard);
-    this.hold.forgottenHandles += 1;
-    if (this.hold.forgottenHandles === this.hold.handles) this.engine.abandon(this.hold, `'${this.key}' ${why}`);
+    if (this.hold.handles.forget()) this.engine.abandon(this.hold, `'${this.key}' ${why}`);
   }
 
-  /** Has `listener` called when the lock is lost. */
+  /** Calls `listener` when the lock is lost. */
   onLost(listener: LockLostListener): void {
     const handle = new WeakRef<LockHandle>(this);
     const { hold, engine } = this;
-    // In the context of whoever asks for it, not in the scope of whatever lock the timer that calls it was made in.
+    // In the async context of this call, not in that of the timer that notices the loss.
     const tell = AsyncResource.bind((error: LockLostError) =>
       listener(error, handle.deref() ?? new HeldLock(hold, engine)),
     );
@@ -161,12 +159,12 @@ export class HeldLock implements KeyHandle {
     (this.listeners ??= []).push(tell);
   }
 
-  /** How the lock was lost, if it was. */
+  /** The error of the loss, if the lock was lost. */
   get loss(): LockLostError | undefined {
     return this.hold.loss;
   }
 
-  /** What a log shows of it: what its user may know, and nothing of the engine. */
+  /** What a log shows: the public facts, without the engine. */
   toJSON(): { key: string; owner: string; fencingToken: number; isHeld: boolean } {
     const { key, owner, fencingToken, isHeld } = this;
     return { key, owner, fencingToken, isHeld };
@@ -176,23 +174,23 @@ export class HeldLock implements KeyHandle {
     return `LockHandle ${inspect(this.toJSON(), options)}`;
   }
 
-  private giveBack(): Promise<boolean> {
+  private releaseHold(): Promise<boolean> {
     this.end();
     return this.engine.release(this.hold);
   }
 
-  /** Its share counts again, so as to be given back. */
+  /** Counts the share of this handle again, so that the release below counts. */
   private reclaim(): void {
     this.abandoned = false;
     this.guard = undefined;
-    this.hold.forgottenHandles -= 1;
+    this.hold.handles.reclaim();
   }
 
   private end(): void {
     this.over = true;
     if (this.guard !== undefined) unguard(this.guard);
     this.onReleased?.();
-    this.hold.handles -= 1;
+    this.hold.handles.remove();
   }
 
   private refuseReleased(): void {

@@ -5,7 +5,7 @@ import type { LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import type { KeyHandle, OwnHandle } from './own-handle.js';
 
-/** The handle of several locks that were taken together: it is held as long as all of them are. */
+/** The handle of several locks that were acquired together: it is held as long as all of them are. */
 export class HeldLocks implements OwnHandle {
   onReleased: (() => void) | undefined;
   readonly keys: readonly string[];
@@ -22,7 +22,7 @@ export class HeldLocks implements OwnHandle {
   }
 
   get owner(): string {
-    // Asked of each, so that each knows that its owner is known.
+    // Ask each part, so that each hold records that its owner is known.
     const [owner] = this.parts.map((part) => part.owner);
     return owner!;
   }
@@ -81,7 +81,7 @@ export class HeldLocks implements OwnHandle {
   }
 
   release(): Promise<boolean> {
-    this.released ??= outside(() => this.giveBack());
+    this.released ??= outside(() => this.releaseParts());
     return this.released;
   }
 
@@ -99,13 +99,13 @@ export class HeldLocks implements OwnHandle {
   }
 
   onLost(listener: LockLostListener): void {
-    // Not by itself: what is lost must not keep alive a handle that was dropped.
+    // A weak reference: the listener must not keep alive a handle that was dropped.
     const self = new WeakRef(this);
-    let told = false;
+    let isCalled = false;
     for (const part of this.parts) {
       part.onLost((error, handle) => {
-        if (told) return undefined;
-        told = true;
+        if (isCalled) return undefined;
+        isCalled = true;
         return listener(error, self.deref() ?? handle);
       });
     }
@@ -133,7 +133,7 @@ export class HeldLocks implements OwnHandle {
     return this.parts[0]!;
   }
 
-  private async giveBack(): Promise<boolean> {
+  private async releaseParts(): Promise<boolean> {
     this.end();
     const results = await Promise.allSettled(this.parts.map((part) => part.release()));
     for (const result of results) if (result.status === 'rejected') throw result.reason;

@@ -3,35 +3,35 @@ import type { LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import type { LockHandle } from './lock-handle.js';
 
-/** A handle as the library itself knows it. */
+/** A handle with what only the library uses. */
 export interface OwnHandle extends LockHandle {
-  /** Whether it has been given back, by its holder. */
+  /** Whether the holder has released it. */
   readonly isReleased: boolean;
-  /** How the lock was lost, if it was. */
+  /** The error of the loss, if the lock was lost. */
   readonly loss: LockLostError | undefined;
-  /** Whether the lock is not renewed any more on its account. */
+  /** Whether `abandon` was called: this handle does not keep the lock renewed any more. */
   readonly isAbandoned: boolean;
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
-  /** Releases it where others share the hold, which takes no word to anybody; `false`: it is not released yet. */
+  /** Releases the handle if other handles share the hold, which needs no command; `false`: it is not released yet. */
   releaseShare(): boolean;
   /** The handle of one of its keys. */
   part(key: string): KeyHandle | undefined;
-  /** Has `listener` called when the lock is lost. */
+  /** Calls `listener` when the lock is lost. */
   onLost(listener: LockLostListener): void;
-  /** Has a handle that nobody releases found out when it is collected. */
+  /** Stops the renewal if this handle is garbage-collected before it is released. */
   guardAgainstDropping(): this;
   /**
-   * Has the lock end with its lease, unless another handle shares it, or this one is released before. `why` is told of the
-   * key: "was not unlocked".
+   * Stops the renewal, so that the lock ends with its lease, unless another handle shares it or this one is released before.
+   * `why` follows the key in the log: "was not unlocked".
    */
   abandon(why: string): void;
 }
 
 /** The handle of one key. */
 export interface KeyHandle extends OwnHandle {
-  /** Tells which client's lock it is. */
+  /** The engine of the client that holds the lock. */
   readonly engine: LockEngine;
-  /** Another handle of the same hold. */
+  /** Makes another handle of the same hold. */
   reenter(): KeyHandle;
 }

@@ -1,10 +1,10 @@
 import type { OwnHandle } from './own-handle.js';
 
-/** The handles of owners that callers named, so that whoever names the owner can unlock. */
+/** The handles of named owners, so that each caller that names the owner can unlock. */
 export class OwnerHandles {
   private readonly handles = new Map<string, OwnHandle[]>();
 
-  /** Those of one owner of these keys, the latest last. */
+  /** The held handles of one owner for these keys, the latest last. */
   of(keys: readonly string[], owner: string): OwnHandle[] {
     return (this.handles.get(nameOf(keys, owner)) ?? []).filter((handle) => handle.isHeld);
   }
@@ -22,5 +22,5 @@ export class OwnerHandles {
   }
 }
 
-/** Neither an owner nor a key has a line break. */
+/** Owners and keys contain no line break. */
 const nameOf = (keys: readonly string[], owner: string): string => [owner, ...[...keys].sort()].join('\n');

@@ -2,53 +2,53 @@ import type { Duration } from '../../common/duration.js';
 import type { ReplicaOptions } from '../../options/acquire-options.js';
 
 /**
- * A door that opens when as many parts of a work are done as were counted, in whatever processes (Redisson's
- * `RCountDownLatch`). One that does not exist is open: whoever awaits it before its count is set does not wait.
+ * A latch that opens when so many parts of a job are done as were counted, in whatever processes (Redisson's
+ * `RCountDownLatch`). A latch that does not exist is open: a caller that awaits it before its count is set does not wait.
  *
  * ```ts
  * const parts = locks.getCountDownLatch(`import:${id}`);
- * await parts.trySetCount(files.length); // before the work is given out
+ * await parts.trySetCount(files.length); // before the jobs are started
  *
  * await parts.countDown(); // each worker, at the end of its file
  *
- * if (await parts.await('10m')) await publish(id); // whoever goes on when all is done
+ * if (await parts.await('10m')) await publish(id); // the process that continues when all is done
  * ```
  */
 export interface CountDownLatch {
   readonly key: string;
   /**
-   * Closes the latch, to be opened by `count` count-downs, at least 1. `false`: it is closed already, which changes
-   * nothing; once it has opened it can be set again.
-   * @throws LockStoreError when Redis fails, or when too few `replicas` have it: ask `getCount()`, it may have been set all
-   * the same; LockConfigError
+   * Closes the latch until `count` count-downs, at least 1. Resolves to `false`, and changes nothing, if the latch is closed
+   * already. After it has opened it can be set again.
+   * @throws LockStoreError if Redis fails, or if too few `replicas` have it: the latch may have been set all the same, ask
+   * `getCount()`; LockConfigError
    */
   trySetCount(count: number, options?: LatchOptions): Promise<boolean>;
   /**
-   * One part is done; answers how much is left. At 0 the latch opens for all who wait. Of an open latch nothing is left,
-   * and nothing happens to it: so 0 does not say that the work is done if Redis may have lost the latch (`await` does). A
-   * lost connection does not make it count twice.
-   * @throws LockStoreError when Redis fails: whether it has counted is not known then; and when too few `replicas` have it:
-   * the master has counted then; LockConfigError
+   * Counts down by one part; resolves to how many are left. At 0 the latch opens for all waiters. An open latch does not
+   * change and gives 0, so 0 does not prove that the work is done if Redis may have lost the latch (`await` proves it). A lost
+   * connection never makes a call count twice.
+   * @throws LockStoreError if Redis fails: then it is not known whether the call has counted; also if too few `replicas` have
+   * it: then the master has counted; LockConfigError
    */
   countDown(options?: LatchCountOptions): Promise<number>;
   /**
-   * How much is left; 0: it is open.
-   * @throws LockStoreError when Redis fails
+   * Resolves to how many parts are left; 0: the latch is open.
+   * @throws LockStoreError if Redis fails
    */
   getCount(): Promise<number>;
   /**
-   * Waits until the latch is open, for ever unless it is told how long: `await('10m')`, or with options. `false`: it was
-   * still closed when that was over. Wakes at once, and however many wait in a process, they cost as much as one.
-   * `true` to a call that has seen the latch closed means that it has come to 0. A call that finds no latch gets `true`, too:
-   * one that has come to 0, one that is not set yet and one that was lost before are the same to it.
-   * @throws LatchLostError when the call has seen the latch closed, and it is gone without having opened: it has expired, or
-   * Redis has lost it; LockStoreError when Redis fails, or when the application shuts down; the reason of `options.signal`
-   * when that aborts; LockConfigError
+   * Waits until the latch is open, without limit unless the call gives one: `await('10m')`, or with options. Resolves to
+   * `false` if the latch is still closed after that time. The waiters of a process cost as much as one. If the call has seen
+   * the latch closed, `true` means that it has come to 0. A call that finds no latch gets `true` as well: it cannot
+   * distinguish a latch that has come to 0, one that is not set yet and one that was lost before.
+   * @throws LatchLostError if the call has seen the latch closed, and it is gone without having opened: it has expired, or
+   * Redis has lost it; LockStoreError if Redis fails, or if the application shuts down; the reason of `options.signal` if
+   * that aborts; LockConfigError
    */
   await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
 
-/** How a latch is counted down. */
+/** Options of `countDown`. */
 export interface LatchCountOptions {
   /**
    * How many replicas must have the change before the call succeeds: {@link ReplicaOptions}. If too few have it in time, the
@@ -58,7 +58,7 @@ export interface LatchCountOptions {
   replicas?: ReplicaOptions;
 }
 
-/** How a latch is set. */
+/** Options of `trySetCount`. */
 export interface LatchOptions extends LatchCountOptions {
   /**
    * For how long the latch stays closed without a count-down, in milliseconds or `'2h'`; at least 50 ms. Each count-down
@@ -69,7 +69,7 @@ export interface LatchOptions extends LatchCountOptions {
   expire?: Duration;
 }
 
-/** How a latch is awaited. */
+/** Options of `await`. */
 export interface LatchWaitOptions {
   /**
    * How long to wait, in milliseconds or `'5s'`. 0: only look. `Infinity`: until the latch opens.

@@ -6,10 +6,10 @@ import type { OptionWarnings } from '../../options/option-warnings.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames, readOptions } from '../../options/option-table.js';
 
-/** For how long a latch stays closed when nobody counts it down, in ms. */
+/** For how long a latch stays closed without a count-down, in ms. */
 const LIFETIME = 86_400_000;
 
-/** The count-down latch of a key, over the engine's. */
+/** The default implementation of a count-down latch, on the latches of the engine. */
 export class DefaultCountDownLatch implements CountDownLatch {
   constructor(
     private readonly latches: Latches,

@@ -1,76 +1,44 @@
 import { AsyncResource } from 'node:async_hooks';
 import { inspect, type InspectOptions } from 'node:util';
-import { listenToAbort } from '../../common/abort.js';
-import type { Agenda } from '../../common/agenda.js';
-import type { Clock } from '../../common/clock.js';
-import type { LockLogger } from '../../common/logger.js';
 import { outside } from '../../common/outside.js';
+import { settledBy } from '../../common/settle.js';
+import type { EngineContext } from '../../engine/engine-context.js';
 import { isLockConfigError, type LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { HeldLock } from '../handles/held-lock.js';
+import { ElectionTerm } from './election-term.js';
+import type { Elections } from './elections.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { readListener, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames, readOptions } from '../../options/option-table.js';
 
-/** After a failure a candidate tries again after about so many ms, and later the more often that happened. */
+/** After a failure a candidate retries after about so many ms, doubled with each failure up to the second number. */
 const FIRST_RETRY = 250;
 const LAST_RETRY = 2_000;
-/** How many ms a leader's clean-up may hold up the next one. */
+/** For how many ms the onDeposed listeners of a leader may delay the next leader. */
 const HANDOVER = 5_000;
 /** Default of `finishTimeout`, in ms. */
 const FINISH = 30_000;
 
-/** What an election needs from its surroundings. */
-export interface ElectionEnvironment {
-  readonly clock: Clock;
-  readonly agenda: Agenda;
-  readonly random: () => number;
-  readonly logger: LockLogger;
-  /** ms */
-  readonly commandTimeout: number;
-  acquire(key: string, options: AcquireOptions): Promise<LockHandle>;
-  /**
-   * The election is to be stopped at shutdown.
-   * @throws LockStoreError when that has begun
-   */
-  begun(election: DefaultLeaderElection): void;
-  /** It has been stopped. */
-  ended(election: DefaultLeaderElection): void;
+/** What a candidate needs: the shared parts, the table of candidates that stop at shutdown, and a way to acquire. */
+export interface ElectionParts {
+  readonly context: Pick<EngineContext, 'clock' | 'timers' | 'random' | 'logger' | 'limits'>;
+  readonly elections: Elections;
+  readonly acquire: (key: string, options: AcquireOptions) => Promise<LockHandle>;
 }
 
-/** One stretch of leadership. */
-class Term {
-  /** Aborts when the term ends, whichever way. */
-  readonly controller = new AbortController();
-  /** Settles when the `onElected` listeners of this term have finished. */
-  work: Promise<unknown> = Promise.resolve();
-  /** Settles when the `onDeposed` listeners of this term have finished. */
-  farewell: Promise<unknown> = Promise.resolve();
-  /** Resolves when the lock has been given back. */
-  readonly given: Promise<void>;
-  giveBack!: () => void;
-
-  constructor(readonly handle: LockHandle) {
-    this.given = new Promise((resolve) => (this.giveBack = resolve));
-  }
-
-  get isOver(): boolean {
-    return this.controller.signal.aborted;
-  }
-}
-
-/** A candidate: waits for the lock of its key for as long as it stands, and leads while it holds it. */
+/** A candidate: waits for the lock of its key as long as it stands, and leads while it holds the lock. */
 export class DefaultLeaderElection implements LeaderElection {
   private readonly electedListeners = new Set<ElectedListener>();
   private readonly deposedListeners = new Set<DeposedListener>();
-  /** Aborts when it stops; `undefined`: it does not stand. */
+  /** Aborts when the candidate stops; `undefined`: it does not stand. */
   private standing: AbortController | undefined;
-  /** Resolves when it has left everything in which it stood so far. */
+  /** Resolves when the candidate has left all elections in which it stood so far. */
   private left: Promise<void> = Promise.resolve();
-  private term: Term | undefined;
+  private term: ElectionTerm | undefined;
   /** The latest term whose listeners may still be running. */
-  private unfinished: Term | undefined;
+  private unfinished: ElectionTerm | undefined;
   private readonly finishTimeout: number;
   /** What the candidate asks for with each acquisition. */
   private readonly asked: AcquireOptions;
@@ -79,7 +47,7 @@ export class DefaultLeaderElection implements LeaderElection {
 
   /** @throws LockConfigError for an option that cannot be used */
   constructor(
-    private readonly environment: ElectionEnvironment,
+    private readonly parts: ElectionParts,
     readonly key: string,
     options: LeaderElectionOptions,
   ) {
@@ -109,14 +77,14 @@ export class DefaultLeaderElection implements LeaderElection {
 
   start(): this {
     if (this.standing !== undefined) return this;
-    this.environment.begun(this);
-    const { left, environment } = this;
+    const { left, parts } = this;
+    parts.elections.add(this);
     const standing = new AbortController();
     this.standing = standing;
     this.left = outside(async () => {
       await left;
       await this.stand(standing.signal);
-      if (this.standing === undefined) environment.ended(this);
+      if (this.standing === undefined) parts.elections.delete(this);
     });
     return this;
   }
@@ -132,7 +100,7 @@ export class DefaultLeaderElection implements LeaderElection {
     const term = this.current;
     if (term === undefined) return false;
     this.end(term, undefined);
-    await term.given;
+    await term.released;
     return true;
   }
 
@@ -158,8 +126,8 @@ export class DefaultLeaderElection implements LeaderElection {
     return `LeaderElection ${inspect(this.toJSON(), options)}`;
   }
 
-  /** The term, as long as its lock is held: by the clock, not by timers. */
-  private get current(): Term | undefined {
+  /** The term, as long as its lock is held: compares clocks instead of waiting for a timer. */
+  private get current(): ElectionTerm | undefined {
     return this.term?.handle.isHeld ? this.term : undefined;
   }
 
@@ -173,31 +141,30 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   /**
-   * Waits for the listeners of the last term, at most `finishTimeout`. A candidate that was elected again while they run
-   * would do the leader's work twice at the same time.
+   * Waits for the listeners of the last term, at most `finishTimeout`. If the candidate were elected again while they run, it
+   * would do the work of the leader twice at the same time.
    */
   private async finishLastTerm(stopped: AbortSignal): Promise<void> {
     const term = this.unfinished;
     if (term === undefined) return;
-    let finished = false;
-    const work = Promise.all([term.work, term.farewell]).then(() => void (finished = true));
-    await this.pause(this.finishTimeout, stopped, work);
+    const finished = await this.pause(this.finishTimeout, stopped, Promise.all([term.work, term.farewell]));
     if (stopped.aborted && !finished) return;
     this.unfinished = undefined;
     if (finished) return;
-    this.environment.logger.warn(
+    this.parts.context.logger.warn(
       `a term of the election of '${this.key}' ended ${this.finishTimeout} ms ago, and its onElected or onDeposed still ` +
         'runs: the candidate stands again, so two terms may overlap in this process. End the work when the signal of ' +
         'the term aborts, or set a longer finishTimeout',
     );
   }
 
-  /** Waits for the lock; `undefined`: not this time. */
+  /** Waits for the lock; resolves to `undefined` after a failure. */
   private async campaign(stopped: AbortSignal): Promise<LockHandle | undefined> {
-    const { environment, key } = this;
-    const since = environment.clock.now();
+    const { parts, key } = this;
+    const { clock } = parts.context;
+    const since = clock.now();
     try {
-      const handle = await environment.acquire(key, {
+      const handle = await parts.acquire(key, {
         expire: 0,
         maxRenewTimes: 0,
         waitTimeout: Infinity,
@@ -209,22 +176,22 @@ export class DefaultLeaderElection implements LeaderElection {
       return handle;
     } catch (error) {
       if (isLockConfigError(error)) this.giveUp(error);
-      else if (!stopped.aborted) await this.failed(error, environment.clock.now() - since, stopped);
+      else if (!stopped.aborted) await this.failed(error, clock.now() - since, stopped);
       return undefined;
     }
   }
 
-  /** What cannot be met on this store will never be. */
+  /** The options can never be met on this store. */
   private giveUp(error: LockConfigError): void {
-    this.environment.logger.error(`cannot stand for election to lead '${this.key}': ${error.message}`);
+    this.parts.context.logger.error(`cannot stand for election to lead '${this.key}': ${error.message}`);
     void this.stop();
   }
 
-  /** One line for each outage, however long it takes. */
+  /** Logs one line for each outage, however long it lasts. */
   private async failed(error: unknown, lasted: number, stopped: AbortSignal): Promise<void> {
-    const { logger, random, commandTimeout } = this.environment;
-    // On a Redis that does not answer no attempt takes longer: so it had answered in between.
-    if (lasted > 2 * commandTimeout) this.failures = 0;
+    const { logger, random, limits } = this.parts.context;
+    // Without an answer no attempt takes longer, so Redis has answered meanwhile.
+    if (lasted > 2 * limits.commandTimeout) this.failures = 0;
     if (this.failures === 0) {
       logger.warn(`cannot stand for election to lead '${this.key}', trying again: ${messageOf(error)}`);
     }
@@ -234,36 +201,36 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   private async lead(handle: LockHandle, stopped: AbortSignal): Promise<void> {
-    const term = new Term(handle);
+    const term = new ElectionTerm(handle);
     const over = term.controller.signal;
-    // Whoever was stopped while the answer was on its way has not been elected.
+    // A candidate that was stopped while the answer was under way has not been elected.
     if (!stopped.aborted && handle.isHeld) {
       this.term = term;
       this.unfinished = term;
       if (handle instanceof HeldLock) handle.onReleased = () => this.end(term, undefined);
       const lost = (): void => this.end(term, handle.signal.reason as LockLostError);
       handle.signal.addEventListener('abort', lost, { once: true });
-      term.work = this.tell('onElected', this.electedListeners, (listener) => listener(handle, over));
+      term.work = this.callAll('onElected', this.electedListeners, (listener) => listener(handle, over));
       await aborted(over);
-      // It is held while its leader puts things in order; unless it has been lost.
+      // The lock is held while the onDeposed listeners run, unless it was lost.
       await this.pause(HANDOVER, handle.signal, term.farewell);
       handle.signal.removeEventListener('abort', lost);
     }
-    // Reports what fails, and never throws.
+    // Logs a failure, and never throws.
     await handle[Symbol.asyncDispose]();
-    term.giveBack();
+    term.lockReleased();
   }
 
-  /** From here on it does not lead, whatever becomes of the lock. */
-  private end(term: Term, error: LockLostError | undefined): void {
+  /** From now on the candidate does not lead, whatever happens to the lock. */
+  private end(term: ElectionTerm, error: LockLostError | undefined): void {
     if (term.isOver) return;
     if (this.term === term) this.term = undefined;
     term.controller.abort(error);
-    term.farewell = this.tell('onDeposed', this.deposedListeners, (listener) => listener(error));
+    term.farewell = this.callAll('onDeposed', this.deposedListeners, (listener) => listener(error));
   }
 
-  /** Calls listeners of the user's, which may throw or reject. */
-  private tell<Listener>(
+  /** Calls listeners of the user, which may throw or reject. */
+  private callAll<Listener>(
     what: string,
     listeners: Set<Listener>,
     call: (listener: Listener) => unknown,
@@ -273,31 +240,21 @@ export class DefaultLeaderElection implements LeaderElection {
         try {
           await call(listener);
         } catch (error) {
-          this.environment.logger.error(`${what} of the election of '${this.key}' failed: ${messageOf(error)}`);
+          this.parts.context.logger.error(`${what} of the election of '${this.key}' failed: ${messageOf(error)}`);
         }
       }),
     );
   }
 
-  /** Resolves after `ms`, when `signal` aborts, or when there is nothing more to wait for. */
-  private async pause(ms: number, signal: AbortSignal, work?: Promise<unknown>): Promise<void> {
-    if (signal.aborted) return;
-    const { agenda, clock } = this.environment;
-    await new Promise<void>((resolve) => {
-      const appointment = agenda.add(clock.now() + ms, () => done());
-      const stopListening = listenToAbort(signal, () => done());
-      const done = (): void => {
-        agenda.cancel(appointment);
-        stopListening();
-        resolve();
-      };
-      void work?.then(done);
-    });
+  /** Waits for `ms`, or until `signal` aborts or `work` settles; resolves to whether `work` has settled. */
+  private async pause(ms: number, signal: AbortSignal, work?: Promise<unknown>): Promise<boolean> {
+    const { timers, clock } = this.parts.context;
+    return settledBy(timers, { at: clock.now() + ms, signal }, work);
   }
 }
 
 function addTo<Listener extends (...args: any[]) => unknown>(listeners: Set<Listener>, listener: Listener) {
-  // In the context of whoever asks for it, not in the scope of whatever lock the timer that calls it was made in.
+  // In the async context of this call, not in that of the timer that notices the loss.
   const bound = AsyncResource.bind(listener);
   listeners.add(bound);
   return () => void listeners.delete(bound);

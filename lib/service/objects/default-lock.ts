@@ -10,7 +10,7 @@ import type { Lock, LockCallOptions } from './lock.js';
 import type { OwnHandle } from '../handles/own-handle.js';
 import { TakenLocks } from './taken-locks.js';
 
-/** What a `Lock` object asks of the service. */
+/** What a `Lock` object needs of the service. */
 export interface LockObjectService {
   acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
   tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
@@ -18,11 +18,11 @@ export interface LockObjectService {
   inspect(key: string): Promise<LockInfo | null>;
   /** The innermost handle of the keys in the scopes around the caller. */
   inScope(keys: readonly string[], type: LockHandle['type']): LockHandle | undefined;
-  /** The handles of an owner in this client, the latest last. */
+  /** The held handles of an owner in this client, the latest last. */
   ofOwner(keys: readonly string[], owner: string): LockHandle[];
 }
 
-/** What a `Lock` object locks, and how. */
+/** The keys of a `Lock` object, and how it locks them. */
 export interface LockObjectTerms {
   readonly keys: readonly string[];
   readonly type: 'exclusive' | 'read';
@@ -31,24 +31,24 @@ export interface LockObjectTerms {
   readonly pattern: string | undefined;
 }
 
-/** What is told of a lock that is not renewed any more, since its `unlock()` cannot be told from that of another call. */
+/** Why a lock is not renewed any more: its `unlock()` may be that of another call. Follows the key in the log. */
 const OVERLAPPED =
-  'was taken through a Lock object that overlapping calls share, so nobody can tell whose unlock() is meant';
+  'was acquired through a Lock object that overlapping calls share, so it is not known which call unlock() belongs to';
 
 /**
- * The `RLock` shape over the service. What `unlock()` means is what was taken through this object in the same context: by the
- * same owner, within the same scope (the innermost locked method, `run` or request), or outside of all of these. There, and
- * between calls of one context, nothing tells one call from another: a call that could not be granted or unlocked on its own
- * is refused when it begins.
+ * The `RLock` shape over the service. `unlock()` releases what was acquired through this object in the same context: by the
+ * same owner, in the same scope (the innermost locked method, `run` or request), or outside all scopes. Calls of one context,
+ * and calls outside all scopes, cannot be distinguished. So a call that could not be granted or unlocked on its own is refused
+ * when it begins.
  */
 export class DefaultLock implements Lock {
-  /** What was taken outside of any scope. */
+  /** What was acquired outside all scopes. */
   private readonly outside = new TakenLocks();
 
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
   private readonly type: LockObjectTerms['type'];
-  /** What each call asks for. */
+  /** The options of each call. */
   private readonly asked: Pick<AcquireOptions, 'type' | 'fair' | 'owner' | 'pattern'>;
 
   constructor(
@@ -86,7 +86,7 @@ export class DefaultLock implements Lock {
     const taken = this.takenHere(currentScope());
     const ended = taken.held();
     const released = await Promise.all(this.keys.map((key) => this.service.forceRelease(key)));
-    // Their holds hear of it later than this caller.
+    // The message to their holds may arrive later than this answer.
     taken.forget(ended);
     return released.includes(true);
   }
@@ -97,7 +97,7 @@ export class DefaultLock implements Lock {
 
   isHeldByCurrentContext(): boolean {
     const held = this.heldHere() !== undefined;
-    // Whoever is told that it holds nothing does not unlock, and it may be the one that does.
+    // A caller that gets `false` does not unlock, and it may be the holder.
     if (!held && this.owner === undefined) this.takenHere(currentScope()).abandon(OVERLAPPED);
     return held;
   }
@@ -116,13 +116,13 @@ export class DefaultLock implements Lock {
     return Math.min(...ends);
   }
 
-  /** Those who hold each key in the way of this object. */
+  /** The holders of each key in the mode of this object. */
   private async holders(): Promise<LockHolderInfo[][]> {
     const infos = await Promise.all(this.keys.map((key) => this.service.inspect(key)));
     return infos.map((info) => info?.holders.filter(({ type }) => type === this.type) ?? []);
   }
 
-  /** What `unlock()` would release. */
+  /** The handle that `unlock()` would release. */
   private latest(): LockHandle | undefined {
     if (this.owner === undefined) return this.takenHere(currentScope()).latest;
     return this.service
@@ -131,7 +131,7 @@ export class DefaultLock implements Lock {
       .at(-1);
   }
 
-  /** By what the context of the caller holds the lock: what it took through this object, or the lock of its scope. */
+  /** The handle by which the caller's context holds the lock: through this object, or as the lock of its scope. */
   private heldHere(): LockHandle | undefined {
     return this.latest() ?? (this.owner === undefined ? this.service.inScope(this.keys, this.type) : undefined);
   }
@@ -140,7 +140,7 @@ export class DefaultLock implements Lock {
     return scope === undefined ? this.outside : scope.takenThrough(this);
   }
 
-  /** @throws LockConfigError where another call of the context has the lock, and this one would not wait for it */
+  /** @throws LockConfigError if another call of the context has the lock, and this call would not wait for it */
   private async take<T extends OwnHandle | null>(
     waits: boolean,
     reentrant: boolean,
@@ -163,7 +163,7 @@ export class DefaultLock implements Lock {
     const where =
       scope === undefined ? 'outside of any request or scope' : `of one ${scope.request ? 'request' : 'scope'}`;
     return new LockConfigError(
-      `this Lock object of ${this.named} is in use by another call, and calls ${where} cannot be told apart when they unlock: ` +
+      `this Lock object of ${this.named} is in use by another call, and calls ${where} cannot be distinguished when they unlock: ` +
         'get an object for each call, write run(key, task) or @DistributedLock, or acquire(key) and release its handle.',
       { key: this.key },
     );
@@ -184,13 +184,13 @@ export class DefaultLock implements Lock {
     if (this.owner === undefined && this.service.inScope(this.keys, this.type) !== undefined) {
       return this.notHeld('it is held by the scope of this call, which releases it when it ends');
     }
-    // What was taken outside of all scopes has no other end than its unlock(), and this may have been it.
+    // Only unlock() ends what was acquired outside all scopes, and this may have been that call.
     if (cause === undefined && this.outside.isHeld) {
       this.outside.abandon(
-        'was taken through a Lock object outside of any request or scope, and unlock() was called within one',
+        'was acquired through a Lock object outside any request or scope, and unlock() was called inside one',
       );
       return this.notHeld(
-        'nothing is held by this scope, and what was taken outside of it is not renewed any more: ' +
+        'this scope holds nothing, and what was acquired outside it is not renewed any more: ' +
           'unlock in the context that locked, or release the handle that lock() returned',
       );
     }

@@ -7,7 +7,7 @@ import { readCount, refuseUnknownOptions } from '../../options/option-readers.js
 import { optionNames } from '../../options/option-table.js';
 import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
 
-/** What a `Semaphore` object asks of the service. */
+/** What a `Semaphore` object needs of the service. */
 export interface SemaphoreService {
   acquire(key: string, options: AcquireOptions, units: number): Promise<LockHandle>;
   tryAcquire(key: string, options: AcquireOptions, units: number): Promise<LockHandle | null>;
@@ -16,10 +16,10 @@ export interface SemaphoreService {
   setPermits(key: string, permits: number): Promise<void>;
 }
 
-/** What a `Semaphore` object was made with. */
+/** The number of permits, and the name in metrics. */
 export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
 
-/** The semaphore shape over the service: holds that are permits. */
+/** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
   constructor(
     private readonly service: SemaphoreService,
@@ -50,7 +50,7 @@ export class DefaultSemaphore implements Semaphore {
 
   async release(handle: LockHandle): Promise<void> {
     if (typeof handle !== 'object' || handle === null || typeof handle.release !== 'function') {
-      throw new LockConfigError('semaphore.release takes the handle that acquire gave.');
+      throw new LockConfigError('semaphore.release takes the handle that acquire returned: write release(handle).');
     }
     const { key, type, isHeld } = handle;
     if (key !== this.key || type !== 'permits') throw this.notHeld('they are not of this semaphore');
@@ -73,7 +73,7 @@ export class DefaultSemaphore implements Semaphore {
     await this.service.setPermits(this.key, readCount('permits', permits, 0));
   }
 
-  /** Raised at run time, there may be more permits than this object was made with. */
+  /** If `setPermits` has raised the number, there may be more permits than this object was made with. */
   private async asked(units: number): Promise<SemaphoreTerms> {
     const { permits, pattern } = this.terms;
     return { pattern, permits: units > permits ? Math.max(permits, await this.getPermits()) : permits };

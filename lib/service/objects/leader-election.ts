@@ -5,15 +5,16 @@ import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /**
- * Called when this candidate has become the leader. `signal` aborts when the term ends, whichever way; that of the handle
- * only when the lock is lost. It may be asynchronous, and may take as long as the term; what it throws is logged, no more.
+ * Called when this candidate has become the leader. `signal` aborts when the term ends, for whatever reason; the signal of the
+ * handle aborts only if the lock is lost. The listener may be asynchronous, and may take as long as the term. Its errors are
+ * logged.
  */
 export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unknown;
 
 /**
- * Called when a term has ended: with the error when the lock was lost, before anybody else can have been elected; with
- * `undefined` after `resign()`, `stop()` and a release of the handle. Whoever gives leadership up waits for what this
- * does, at most 5 s, before the next leader can be elected. What it throws is logged, no more.
+ * Called when a term has ended: with the error if the lock was lost, before another candidate can be elected; with
+ * `undefined` after `resign()`, `stop()` and a release of the handle. A leader that gives up leadership waits for this
+ * listener, at most 5 s, before the next leader can be elected. Its errors are logged.
  */
 export type DeposedListener = (error: LockLostError | undefined) => unknown;
 
@@ -37,9 +38,9 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
 }
 
 /**
- * One leader among all processes that stand for the same key: whoever holds its exclusive lock. The others wait in its
- * queue. If the leader's process crashes, the next leader is elected within its lease (`lockWatchdogTimeout`, 30 s by default);
- * after `resign()` or `stop()`, at once.
+ * One leader among all processes that stand for the same key: the holder of its exclusive lock. The other candidates wait in
+ * its queue. If a leader crashes, the next one follows within its lease (`lockWatchdogTimeout`, 30 s by default); if it stops or
+ * resigns, at once.
  *
  * ```ts
  * @Injectable()
@@ -53,38 +54,37 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
  * }
  * ```
  *
- * It promises what the lock promises: for the days when a leader is stopped between two lines, send its `fencingToken`
- * along.
+ * It promises what the lock promises: send the `fencingToken` with each write, for the case that a leader is paused.
  */
 export interface LeaderElection extends AsyncDisposable {
   readonly key: string;
-  /** Whether this candidate leads now. No I/O; right on the first line after the process was stalled, too. */
+  /** Whether this candidate leads now. No I/O. Also correct on the first line after the event loop was blocked. */
   readonly isLeader: boolean;
-  /** The lock of the current term; `undefined` while others lead. Releasing it is the same as `resign()`. */
+  /** The lock of the current term; `undefined` if this candidate does not lead. Releasing it is the same as `resign()`. */
   readonly handle: LockHandle | undefined;
-  /** Aborts when the current term ends, with the `LockLostError` when the lock was lost; `undefined` while others lead. */
+  /** Aborts when the current term ends, with the `LockLostError` if the lock was lost; `undefined` outside a term. */
   readonly signal: AbortSignal | undefined;
-  /** Larger than that of every earlier leader; `undefined` while others lead. */
+  /** A number that is larger than that of every earlier leader; `undefined` if this candidate does not lead. */
   readonly fencingToken: number | undefined;
   /**
-   * Stands for election, from now on and again after each lost term, until `stop()`. After a term it stands again once
-   * the listeners of that term have finished, or after `finishTimeout`. While Redis fails it goes on trying.
-   * A second call changes nothing.
-   * @throws LockStoreError when the application is shutting down
+   * Stands for election, from now on and again after each term, until `stop()`. After a term the candidate stands again once
+   * the listeners of that term have finished, or after `finishTimeout`. While Redis fails it keeps trying. A second call has
+   * no effect.
+   * @throws LockStoreError if the application is shutting down
    */
   start(): this;
   /**
-   * Leaves, leading or not, until `start()` is called again; resolves when leadership has been given up, and never rejects. When Redis does not
-   * hear of it the lease ends by itself. The module does this for all elections when the application shuts down.
+   * Stops standing, and leading, until `start()` is called again. Resolves when leadership has been released; never rejects.
+   * If Redis cannot be reached, the lease ends by itself. The module stops all elections when the application shuts down.
    */
   stop(): Promise<void>;
   /**
-   * Gives leadership up and stands again, behind all others who stand; comes back when there are none. Resolves when it
-   * has been given up. `false`: there was nothing to give up.
+   * Releases leadership and stands again, behind all other candidates. Without other candidates it leads again. Resolves when
+   * leadership has been released, to `false` if this candidate did not lead.
    */
   resign(): Promise<boolean>;
-  /** Has a listener called at each election; call this before `start()`. Answers how to stop that. */
+  /** Calls a listener at each election. Call this before `start()`. Returns a function that removes the listener. */
   onElected(listener: ElectedListener): () => void;
-  /** Has a listener called at the end of each term. Answers how to stop that. */
+  /** Calls a listener at the end of each term. Returns a function that removes the listener. */
   onDeposed(listener: DeposedListener): () => void;
 }

@@ -3,7 +3,7 @@ import type { AcquireOptions, RunOptions } from '../../options/acquire-options.j
 import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
-/** What a semaphore is made with. */
+/** Options of a semaphore. */
 export interface SemaphoreOptions {
   /**
    * How many permits there are, at least 1; write the same number everywhere. A number that `setPermits` has set takes
@@ -15,12 +15,12 @@ export interface SemaphoreOptions {
   pattern?: string;
 }
 
-/** How permits are acquired. */
+/** Options of a call that acquires permits. */
 export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 
 /**
- * At most so many at a time, on all machines. Permits are leases, renewed while they are held, so those of a dead process
- * come back. First come first served: a request for many is not passed by smaller ones.
+ * A limit on concurrent holders, on all machines. Permits are leases that are renewed while they are held, so the permits of
+ * a crashed process come back. First come, first served: smaller requests do not overtake a larger one.
  *
  * ```ts
  * const imports = locks.getSemaphore('imports', { permits: 3 });
@@ -30,35 +30,38 @@ export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 export interface Semaphore {
   readonly key: string;
   /**
-   * Waits for permits and takes them; the handle gives them back.
-   * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than there are, also when `setPermits`
+   * Waits for permits and acquires them; the handle releases them.
+   * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than there are, also if `setPermits`
    * lowers their number while the call waits
    */
   acquire(permits?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-  /** Takes permits if it can within `waitTime` (default 0: one try), else answers `null`. `leaseTime` 0: renewed. */
+  /**
+   * Acquires permits within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime` 0 they are
+   * renewed as long as they are held.
+   */
   tryAcquire(permits?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
-  /** Runs `task` with one permit, or as many as `units` says. */
+  /** Runs `task` with one permit, or with `units` permits. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**
-   * Gives permits back by the handle that `acquire` gave, of this object or another one of the same key.
-   * @throws LockNotHeldError when they are not held (any more), or are those of another semaphore
+   * Releases the permits of a handle that `acquire` returned, of this object or another one of the same key.
+   * @throws LockNotHeldError if the permits are not held any more, or belong to another semaphore
    */
   release(handle: LockHandle): Promise<void>;
-  /** How many permits are free now. Those who wait may be about to take them. */
+  /** How many permits are free now. Waiters may be about to get them. */
   availablePermits(): Promise<number>;
-  /** How many permits there are: as `setPermits` said, or as this object was made with. */
+  /** How many permits there are: the number that `setPermits` has set, or the number of this object. */
   getPermits(): Promise<number>;
   /**
-   * Changes the number of permits for all machines, at run time. Permits that are held stay held. The number counts more
-   * than what the objects and decorators say, until nobody has had a permit in a week. Waiters that ask for more than the
-   * new number get a `LockConfigError`. 0 pauses the semaphore: nobody gets a permit, and waiters go on waiting.
-   * Of two calls that overlap one wins, and a call that is repeated by the network undoes no later one.
-   * @throws LockStoreError when Redis fails: the number may have been set all the same; LockConfigError
+   * Changes the number of permits on all machines at run time. Permits that are held stay held. The number takes precedence
+   * over the number in objects and decorators, until a week has passed without a grant. Waiters that ask for more get a
+   * `LockConfigError`. 0 pauses the semaphore: no permit is granted, and waiters go on waiting. If two calls overlap, one of
+   * them wins. A call that the network repeats does not undo a later one.
+   * @throws LockStoreError if Redis fails: the number may have been set all the same; LockConfigError
    */
   setPermits(permits: number): Promise<void>;
 }
 
-/** How `Semaphore.run` acquires. */
+/** Options of `Semaphore.run`. */
 export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'>, Pick<RunOptions, 'onLost'> {
   /**
    * How many permits `run` takes. `acquire(permits, options)` takes the number first.

@@ -1,42 +1,42 @@
 import type { OwnHandle } from '../handles/own-handle.js';
 
-/** How many calls are remembered that lost their lock and have not unlocked it yet: some never do. */
+/** At most so many lost locks are kept until their `unlock()`: some calls never unlock. */
 const MOST_LOST = 100;
 
 /**
- * What the calls through one `Lock` object have taken in one context: that is what `unlock()` can release there.
+ * What calls have acquired through one `Lock` object in one context: `unlock()` can release only that.
  *
- * Calls of one context cannot be told apart. If a call that holds nothing may still call `unlock()` in its `finally`, the next
- * `unlock()` may be its own or that of the call that holds the lock, and it releases nothing.
+ * Calls of one context cannot be distinguished. If a call that holds nothing may still call `unlock()` in its `finally`, the
+ * next `unlock()` may belong to that call or to the holder. So it releases nothing.
  */
 export class TakenLocks {
-  /** What was taken and neither unlocked nor released since, the latest last. What was lost is still to be unlocked. */
+  /** The acquired handles that were neither unlocked nor released, the latest last. Lost ones still await their `unlock()`. */
   private handles: OwnHandle[] = [];
   private pending = 0;
-  /** Calls that got nothing while another one held or awaited the lock, and have not called `unlock()` since. */
+  /** Calls that got nothing while another call held or awaited the lock, and have not called `unlock()` since. */
   private strays = 0;
-  /** The latest call got nothing, while no other held or awaited the lock. */
+  /** The latest call got nothing, while no other call held or awaited the lock. */
   private failed = false;
-  /** Why nothing that was asked for until then is renewed any more: the context has ended. */
+  /** Why earlier requests are not renewed any more: the context has ended. */
   private ended: string | undefined;
 
   get isHeld(): boolean {
     return this.held().length > 0;
   }
 
-  /** Whether a call has taken the lock and not unlocked it, or is on its way. */
+  /** Whether a call has acquired the lock and not unlocked it, or is acquiring it. */
   get isInUse(): boolean {
     return this.pending > 0 || this.isHeld;
   }
 
-  /** What `unlock()` releases; `undefined`: nothing, or nobody can tell whose `unlock()` it would be. */
+  /** What `unlock()` releases; `undefined`: nothing is held, or `unlock()` may belong to another call. */
   get latest(): OwnHandle | undefined {
     const held = this.held();
     return this.strays > 0 || held.length < this.handles.length ? undefined : held.at(-1);
   }
 
   /**
-   * @param inUse what is thrown in place of `null` where another call holds or awaits the lock
+   * @param inUse makes the error to throw instead of `null` if another call holds or awaits the lock
    * @throws what `acquire` rejects with
    */
   async take<T extends OwnHandle | null>(acquire: () => Promise<T>, inUse: () => Error): Promise<T> {
@@ -62,14 +62,14 @@ export class TakenLocks {
     return handle;
   }
 
-  /** A call got nothing; answers whether another one holds or awaits the lock. */
+  /** A call got nothing; returns whether another call holds or awaits the lock. */
   gotNothing(): boolean {
     this.failed = !this.isInUse;
     if (!this.failed) this.strays += 1;
     return !this.failed;
   }
 
-  /** An `unlock()` has released nothing: what remains is that of one call less. Answers whose it may have been. */
+  /** An `unlock()` has released nothing, so one call fewer remains. Returns which call it may have belonged to. */
   refused(): 'lost' | 'failed' | undefined {
     if (this.strays > 0) {
       this.strays -= 1;
@@ -85,25 +85,25 @@ export class TakenLocks {
     return failed ? 'failed' : undefined;
   }
 
-  /** Nothing that is held is renewed any more: it ends with its lease, unless its handle is released before. */
+  /** Stops the renewal of all held locks: they end with their lease, unless their handles are released before. */
   abandon(why: string): void {
     for (const handle of this.held()) handle.abandon(why);
   }
 
-  /** The context has ended: what was asked for in it and is granted later is not renewed, either. */
+  /** The context has ended: a lock that is granted later to one of its calls is not renewed, either. */
   end(why: string): void {
     this.ended = why;
     this.abandon(why);
   }
 
-  /** All that is held here has been ended by force; the handles hear of it later. */
+  /** Removes handles whose locks were released by force. The handles themselves learn it later. */
   forget(ended: readonly OwnHandle[]): void {
     this.handles = this.handles.filter((handle) => !ended.includes(handle));
   }
 
-  /** What is held, the latest last. */
+  /** The held handles, the latest last. */
   held(): OwnHandle[] {
-    // Whether it is held is asked first: a handle finds out by the clock that it has been lost.
+    // Check `isHeld` first: a handle notices by the clock that its lock was lost.
     const held = this.handles.filter(({ isHeld }) => isHeld);
     if (held.length < this.handles.length) {
       const open = this.handles.filter((handle) => handle.isHeld || !(handle.isReleased || handle.isAbandoned));

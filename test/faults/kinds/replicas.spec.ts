@@ -62,10 +62,10 @@ describe('replicas: { min: 1 } with a replica', () => {
   it.each(KINDS)('is refused and given back when the replica does not follow: $kind', async ({ options }) => {
     const service = await bench.service();
     await withoutReplica(async () => {
-      const { error, took } = await timed(() => service.acquire('a', { ...options, ...REPLICAS }));
+      const { error, took, ran } = await timed(() => service.acquire('a', { ...options, ...REPLICAS }));
       expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
       expect(took).toBeGreaterThan(TIMEOUT - 5);
-      expect(took).toBeLessThan(TIMEOUT + AT_ONCE);
+      expect(ran).toBeLessThan(TIMEOUT + AT_ONCE);
       expect(await held('a')).toBe(0);
       // Who does not ask for replicas has nothing to do with it.
       await (await service.acquire('a', options)).release();
@@ -78,10 +78,10 @@ describe('replicas: { min: 1 } with a replica', () => {
     const lock = await service.acquire('a', REPLICAS);
     await lock.verify();
     await withoutReplica(async () => {
-      const { error, took } = await timed(() => lock.verify());
+      const { error, took, ran } = await timed(() => lock.verify());
       expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
       expect(took).toBeGreaterThan(TIMEOUT - 5);
-      expect(took).toBeLessThan(TIMEOUT + AT_ONCE);
+      expect(ran).toBeLessThan(TIMEOUT + AT_ONCE);
       // It has not been lost, as far as anybody knows.
       expect(lock.isHeld).toBe(true);
     });
@@ -166,10 +166,10 @@ describe('replicas: { min: 1 } with a replica', () => {
       others.push(timed(() => service.acquire('b', { replicas: { min: 1, timeout: '2s' } })));
       const mine = await timed(() => service.acquire('c', { replicas: { min: 1, timeout: 150 } }));
       expect(mine.error).toMatchObject({ code: 'LOCK_STORE', key: 'c' });
-      expect(mine.took).toBeLessThan(150 + AT_ONCE);
+      expect(mine.ran).toBeLessThan(150 + AT_ONCE);
       const same = await timed(() => service.acquire('d', REPLICAS));
       expect(same.error).toMatchObject({ code: 'LOCK_STORE', key: 'd' });
-      expect(same.took).toBeLessThan(TIMEOUT + AT_ONCE);
+      expect(same.ran).toBeLessThan(TIMEOUT + AT_ONCE);
       for (const { error } of await Promise.all(others)) expect(error).toMatchObject({ code: 'LOCK_STORE' });
     });
   });
@@ -177,9 +177,9 @@ describe('replicas: { min: 1 } with a replica', () => {
   it('a timeout of 0 asks once, and blocks nobody', async () => {
     const service = await bench.service({ commandTimeout: 1_000 });
     await withoutReplica(async () => {
-      const { error, took } = await timed(() => service.acquire('a', { replicas: { min: 1, timeout: 0 } }));
+      const { error, ran } = await timed(() => service.acquire('a', { replicas: { min: 1, timeout: 0 } }));
       expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('0 of at least 1') });
-      expect(took).toBeLessThan(AT_ONCE);
+      expect(ran).toBeLessThan(AT_ONCE);
     });
     await (await service.acquire('a', REPLICAS)).release();
   });
@@ -204,9 +204,9 @@ describe('replicas: { min: 1 } with a replica', () => {
     await service.run('warm', () => undefined, REPLICAS);
     const more = timed(() => service.acquire('a', { replicas: { min: 2, timeout: '2s' } }));
     await eventually(() => held('a'));
-    const { value, took } = await timed(() => service.acquire('b', { replicas: { min: 1, timeout: '2s' } }));
+    const { value, ran } = await timed(() => service.acquire('b', { replicas: { min: 1, timeout: '2s' } }));
     expect(value!.isHeld).toBe(true);
-    expect(took).toBeLessThan(AT_ONCE);
+    expect(ran).toBeLessThan(AT_ONCE);
     expect((await more).error).toMatchObject({ code: 'LOCK_STORE' });
   });
 
@@ -224,8 +224,8 @@ describe('replicas: { min: 1 } with a replica', () => {
     await withoutReplica(async () => {
       const waiting = timed(() => service.acquire('a', REPLICAS));
       await eventually(() => held('a'));
-      const { took } = await timed(() => service.run('b', () => undefined));
-      expect(took).toBeLessThan(TIMEOUT / 2);
+      const { ran } = await timed(() => service.run('b', () => undefined));
+      expect(ran).toBeLessThan(TIMEOUT / 2);
       await waiting;
     });
   });
@@ -296,10 +296,10 @@ describe('replicas: what becomes of the one and the other server', () => {
       const waiting = timed(() => service.acquire('a', REPLICAS));
       await eventually(() => held('a'));
       await bench.redis.pause();
-      const { error, took } = await waiting;
+      const { error, ran } = await waiting;
       await bench.redis.resume();
       expect(error).toMatchObject({ code: 'LOCK_STORE' });
-      expect(took).toBeLessThan(TIMEOUT + 2 * 300 + AT_ONCE);
+      expect(ran).toBeLessThan(TIMEOUT + 2 * 300 + AT_ONCE);
     });
     await eventually(async () => !(await held('a')), { within: 10_000 });
     await (await service.acquire('a', REPLICAS)).release();

@@ -36,8 +36,8 @@ it('a release reaches the first who is there behind more than 100 who have gone'
   const waiter = await bench.service();
   const { lock, waiters } = await queueUp(waiter);
   expect(await lock.release()).toBe(true);
-  const { took } = await timed(() => waiters[0]!);
-  expect(took).toBeLessThan(AT_ONCE);
+  const { ran } = await timed(() => waiters[0]!);
+  expect(ran).toBeLessThan(AT_ONCE);
   expect(await (await waiters[0]!).value!.release()).toBe(true);
 });
 
@@ -47,8 +47,8 @@ it('so does a release that asks for the next waiter of the same client in the sa
   await lock.release();
   const first = (await waiters[0]!).value!;
   const releasing = timed(() => first.release());
-  const { took } = await timed(() => waiters[1]!);
-  expect(took).toBeLessThan(AT_ONCE);
+  const { ran } = await timed(() => waiters[1]!);
+  expect(ran).toBeLessThan(AT_ONCE);
   expect((await releasing).value).toBe(true);
   expect(await (await waiters[1]!).value!.release()).toBe(true);
 });
@@ -57,8 +57,8 @@ it('so does a release by force', async () => {
   const waiter = await bench.service();
   const { waiters } = await queueUp(waiter);
   await waiter.forceRelease(KEY);
-  const { took } = await timed(() => waiters[0]!);
-  expect(took).toBeLessThan(AT_ONCE);
+  const { ran } = await timed(() => waiters[0]!);
+  expect(ran).toBeLessThan(AT_ONCE);
   expect(await (await waiters[0]!).value!.release()).toBe(true);
 });
 
@@ -66,8 +66,8 @@ it('one try finds the key free behind them', async () => {
   const service = await bench.service();
   const { lock } = await queueUp();
   await lock.release();
-  const { value, took } = await timed(() => service.tryAcquire(KEY));
+  const { value, ran } = await timed(() => service.tryAcquire(KEY));
   expect(value?.isHeld).toBe(true);
-  expect(took).toBeLessThan(AT_ONCE);
+  expect(ran).toBeLessThan(AT_ONCE);
   expect(await value!.release()).toBe(true);
 });

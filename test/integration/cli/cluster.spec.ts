@@ -29,7 +29,8 @@ describe('the program in a Cluster', () => {
     const [one, other] = await bench.serviceList(2);
     const keys = await bench.cluster.keysOnAllMasters('k', 3);
     const [lock] = await Promise.all(keys.map((key) => one!.acquire(key)));
-    const waiting = other!.acquire(keys[0]!);
+    // The program is started five times meanwhile.
+    const waiting = other!.acquire(keys[0]!, { waitTimeout: '60s' });
     await bench.untilWaiting(keys[0]!, 1);
 
     const ls = await run('ls', 'k-*', '--json');

@@ -357,7 +357,7 @@ describe('the dashboard', () => {
   });
 
   it('collects nothing where it is not imported', async () => {
-    const isObserved = (service: any): boolean => service.engine.announcer.sink.observed;
+    const isObserved = (service: any): boolean => service.context.events.sink.observed;
     const app = await bench.boot();
     expect(isObserved(app.get(LockService))).toBe(false);
     const server = await serve(bench, {});

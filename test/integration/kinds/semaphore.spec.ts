@@ -218,9 +218,9 @@ describe('a semaphore', () => {
     const semaphore = one!.getSemaphore('s', { permits: 2 });
     const renewed = await semaphore.acquire();
     const fixed = await semaphore.acquire(1, { expire: 900 });
-    const { took } = await timed(() => other!.getSemaphore('s', { permits: 2 }).acquire());
+    const { took, ran } = await timed(() => other!.getSemaphore('s', { permits: 2 }).acquire());
     expect(took).toBeGreaterThan(700);
-    expect(took).toBeLessThan(900 + AT_ONCE);
+    expect(ran).toBeLessThan(900 + AT_ONCE);
     expect(fixed.isHeld).toBe(false);
     await renewed.verify();
   });

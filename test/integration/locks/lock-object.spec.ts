@@ -41,8 +41,8 @@ describe('a Lock object', () => {
   it('tryLock takes a wait and a lease', async () => {
     const [here, there] = await bench.serviceList(2);
     const fixed = await here!.getLock('a').tryLock('1s', '150ms');
-    const { value, took } = await timed(() => there!.getLock('a').tryLock('5s', 0));
-    expect(took).toBeLessThan(2_000);
+    const { value, ran } = await timed(() => there!.getLock('a').tryLock('5s', 0));
+    expect(ran).toBeLessThan(2_000);
     expect(fixed!.isHeld).toBe(false);
     expect(value!.remainingTime()).toBeGreaterThan(2_000);
   });

@@ -27,10 +27,10 @@ describe('a wait with an end', () => {
     proxy.delay({ request: 120, reply: 120 });
     await holder.acquire('a');
     const tries = [prompt, slow].map((service) => timed(() => service.getLock('a').tryLock('3s')));
-    for (const { value, took } of await Promise.all(tries)) {
+    for (const { value, took, ran } of await Promise.all(tries)) {
       expect(value).toBeNull();
       expect(took).toBeGreaterThanOrEqual(3_000);
-      expect(took).toBeLessThan(3_300);
+      expect(ran).toBeLessThan(3_300);
     }
   });
 
@@ -41,9 +41,9 @@ describe('a wait with an end', () => {
     await bench.redis.resetCommandStats();
     expect(await other!.getLock('a').tryLock()).toBeNull();
     expect(await other!.tryAcquire('a')).toBeNull();
-    const { error, took } = await timed(() => other!.acquire('a', { waitTimeout: 0 }));
+    const { error, ran } = await timed(() => other!.acquire('a', { waitTimeout: 0 }));
     expect(isLockTimeoutError(error)).toBe(true);
-    expect(took).toBeLessThan(AT_ONCE);
+    expect(ran).toBeLessThan(AT_ONCE);
     expect((await bench.redis.commandStats())['evalsha']).toBe(3);
     expect(await bench.waiters('a')).toEqual([]);
   });
@@ -60,10 +60,10 @@ describe('a wait with an end', () => {
   it('takes the default of its service, and for tryAcquire none', async () => {
     const [holder, other] = [await bench.service(), await bench.service({ defaults: { waitTimeout: 80 } })];
     await holder.acquire('a');
-    const { error, took } = await timed(() => other.acquire('a'));
+    const { error, took, ran } = await timed(() => other.acquire('a'));
     expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'a' });
     expect(took).toBeGreaterThanOrEqual(80);
-    expect(took).toBeLessThan(80 + AT_ONCE);
+    expect(ran).toBeLessThan(80 + AT_ONCE);
     await bench.redis.resetCommandStats();
     expect(await other.tryAcquire('a')).toBeNull();
     expect((await bench.redis.commandStats())['evalsha']).toBe(1);
@@ -73,19 +73,19 @@ describe('a wait with an end', () => {
     const [holder, next, waiter] = await bench.serviceList(3);
     await holder!.acquire('a', { expire: 150 });
     const { acquisition } = await queueUp(next!, 'a', { expire: '5s' });
-    const { value, took } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 600 }));
+    const { value, took, ran } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 600 }));
     expect((await acquisition).isHeld).toBe(true); // somebody else came first
     expect(value).toBeNull();
     expect(took).toBeGreaterThanOrEqual(600);
-    expect(took).toBeLessThan(900);
+    expect(ran).toBeLessThan(900);
   });
 
   it('gets the lock of a holder whose lease ends during the wait', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     await holder!.acquire('a', { expire: 150 });
-    const { value, took } = await timed(() => waiter!.getLock('a').tryLock('2s'));
+    const { value, ran } = await timed(() => waiter!.getLock('a').tryLock('2s'));
     expect(value?.isHeld).toBe(true);
-    expect(took).toBeLessThan(150 + AT_ONCE);
+    expect(ran).toBeLessThan(150 + AT_ONCE);
   });
 
   it('ends without taking the lock from a holder in the same service', async () => {
@@ -210,8 +210,8 @@ describe('a wait that is given up', () => {
       else setTimeout(abort, Math.random() * 2);
       const outcome = await abandoned.acquisition.catch((error) => error);
       if (outcome !== reason) await outcome.release();
-      const { value, took } = await timed(() => behind.acquisition);
-      expect(took).toBeLessThan(AT_ONCE);
+      const { value, ran } = await timed(() => behind.acquisition);
+      expect(ran).toBeLessThan(AT_ONCE);
       await Promise.all([released, value!.release()]);
     }
     await bench.untilNothingIsLeft();
@@ -281,9 +281,9 @@ describe('a waiter that dies', () => {
     await doomed.process.kill();
     await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:*')).length === 2);
     await lock.release();
-    const { value, took } = await timed(() => late!.acquire('a'));
+    const { value, ran } = await timed(() => late!.acquire('a'));
     expect(value!.isHeld).toBe(true);
-    expect(took).toBeLessThan(AT_ONCE);
+    expect(ran).toBeLessThan(AT_ONCE);
   });
 });
 
@@ -296,8 +296,8 @@ describe('the way from the failed try into the queue', () => {
       if (round % 2 === 0) await sleep(Math.random() * 2);
       else for (let i = round % 20; i > 0; i--) await Promise.resolve();
       await lock.release();
-      const { value, took } = await acquisition;
-      expect(took).toBeLessThan(AT_ONCE); // and not a lease of 30 s
+      const { value, ran } = await acquisition;
+      expect(ran).toBeLessThan(AT_ONCE); // and not a lease of 30 s
       await value!.release();
     }
   });
@@ -312,8 +312,8 @@ describe('the way from the failed try into the queue', () => {
     await lock.release();
     await eventually(async () => (await holder.inspect('a'))?.holds === 1);
     proxy.heal();
-    const { value, took } = await acquisition;
-    expect(took).toBeLessThan(2 * AT_ONCE);
+    const { value, ran } = await acquisition;
+    expect(ran).toBeLessThan(2 * AT_ONCE);
     await value!.verify();
   });
 });

@@ -3,8 +3,8 @@ import { timed } from '../../support/locks.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);
-/** Short, so that what is given up does not make the tests slow. */
-const commandTimeout = 400;
+/** Short, so that what is given up does not make the tests slow; long enough to connect in on a busy machine. */
+const commandTimeout = 1_000;
 
 describe('five masters', () => {
   it('are all asked, and give back what was held', async () => {
@@ -19,12 +19,12 @@ describe('five masters', () => {
   it('hold a lock with two of them gone', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
-    const { value: lock, took } = await timed(() => service.acquire('a'));
-    expect(took).toBeLessThan(commandTimeout / 2);
+    const { value: lock, ran } = await timed(() => service.acquire('a'));
+    expect(ran).toBeLessThan(commandTimeout / 2);
     expect(await service.tryAcquire('a')).toBeNull();
     const release = await timed(() => lock!.release());
     expect(release.value).toBe(true);
-    expect(release.took).toBeLessThan(commandTimeout / 2);
+    expect(release.ran).toBeLessThan(commandTimeout / 2);
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 
@@ -34,14 +34,13 @@ describe('five masters', () => {
     const next = services[1]!.acquire('a');
     await bench.untilWaiting('a', 1);
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
-    const { value: released, took } = await timed(() => lock.release());
+    const { value: released, ran } = await timed(() => lock.release());
     expect(released).toBe(true);
-    expect(took).toBeLessThan(200);
-    const since = performance.now();
-    const second = await next;
-    expect(performance.now() - since).toBeLessThan(200);
-    expect(second.fencingToken).toBeGreaterThan(lock.fencingToken);
-    expect(await second.release()).toBe(true);
+    expect(ran).toBeLessThan(commandTimeout / 2);
+    const { value: second, ran: passing } = await timed(() => next);
+    expect(passing).toBeLessThan(commandTimeout / 2);
+    expect(second!.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await second!.release()).toBe(true);
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 
@@ -49,10 +48,10 @@ describe('five masters', () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.kill()));
     for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('b', { waitTimeout: 2_000 })]) {
-      const { error, took } = await timed<unknown>(acquire);
+      const { error, ran } = await timed<unknown>(acquire);
       expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
       expect(error.message).toMatch(/^2 of 5 masters (answered|can be reached), and 3 have to/);
-      expect(took).toBeLessThan(2 * commandTimeout);
+      expect(ran).toBeLessThan(2 * commandTimeout);
     }
     await bench.untilNothingIsLeft(bench.masters.slice(3));
   });
@@ -60,9 +59,9 @@ describe('five masters', () => {
   it('do not with three of them frozen, and the late grants are given back when they go on', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.pause()));
-    const { error, took } = await timed(() => service.acquire('a', { waitTimeout: 5_000 }));
+    const { error, ran } = await timed(() => service.acquire('a', { waitTimeout: 5_000 }));
     expect(error).toMatchObject({ code: 'LOCK_STORE' });
-    expect(took).toBeLessThan(3 * commandTimeout);
+    expect(ran).toBeLessThan(3 * commandTimeout);
     await bench.untilNothingIsLeft(bench.masters.slice(3));
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.resume()));
     await bench.untilNothingIsLeft();
@@ -90,8 +89,8 @@ describe('five masters', () => {
 
   it('start with two of them gone, and not with three', async () => {
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
-    const { took } = await timed(() => bench.service({ commandTimeout: 2_000 }));
-    expect(took).toBeLessThan(1_000);
+    const { ran } = await timed(() => bench.service({ commandTimeout: 2_000 }));
+    expect(ran).toBeLessThan(1_000);
     await bench.masters[2]!.kill();
     await expect(bench.service({ commandTimeout })).rejects.toMatchObject({
       code: 'LOCK_STORE',

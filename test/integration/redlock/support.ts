@@ -82,7 +82,7 @@ export class RedlockBench {
   }
 
   /** Resolves when nobody holds or awaits any lock, on any of some masters. */
-  async untilNothingIsLeft(masters: readonly RedisServer[] = this.masters, within = 3_000): Promise<void> {
+  async untilNothingIsLeft(masters: readonly RedisServer[] = this.masters, within = 10_000): Promise<void> {
     for (const { admin } of masters) await eventuallyPasses(() => expectNothingLeft(admin), { within });
   }
 }

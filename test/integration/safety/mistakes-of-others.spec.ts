@@ -62,7 +62,7 @@ describe('renewal', () => {
     ['cut off', (proxy: RespProxy) => proxy.cutAll()],
   ])('one renewal that was %s does not end renewing', async (_, fail) => {
     await using proxy = await RespProxy.start(redis);
-    const service = await locks.start(proxy.url, { lockWatchdogTimeout: 900, commandTimeout: 150 });
+    const service = await locks.start(proxy.url, { lockWatchdogTimeout: 1_800, commandTimeout: 300 });
     const handle = await service.acquire('a');
     await eventually(() => renewalsOf(handle.fencingToken) === 1);
     fail(proxy);

@@ -7,7 +7,9 @@ const LIBRARY = new URL('../../../dist/esm/testing/index.js', import.meta.url).h
 /** What a script prints that has nothing else to do than to wait for locks in memory. */
 async function printed(script: string): Promise<string> {
   const source = `import { LockTesting } from '${LIBRARY}'; const testing = new LockTesting(); const { service } = testing; ${script}`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source]);
+  // Jest passes the colours of its terminal on.
+  const env = { ...process.env, FORCE_COLOR: '0' };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], { env });
   return stdout;
 }
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Agenda } from '../../../lib/common/agenda.js';
+import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { systemClock } from '../../../lib/common/clock.js';
 import { clearReadingTimer, setReadingTimer } from '../../../lib/common/reading-timer.js';
 import { blockEventLoop } from '../../support/fault-locks.js';
@@ -46,7 +46,7 @@ describe('a timer that reads first', () => {
   });
 
   it('and so is a limit that falls due while other answers are read', async () => {
-    const agenda = new Agenda(systemClock);
+    const timers = new TimerQueue(systemClock);
     const [one, other] = [await connected(), await connected()];
     const first = await new Promise<string>((resolve) => {
       one.near.once('data', () => {
@@ -58,8 +58,8 @@ describe('a timer that reads first', () => {
         one.far.write('an answer');
         const since = systemClock.now();
         // Its timer is over, and so is the limit before its callback runs.
-        agenda.add(since + 5, () => undefined);
-        agenda.addLimit(since + 25, () => resolve('limit'));
+        timers.add(since + 5, () => undefined);
+        timers.addLimit(since + 25, () => resolve('limit'));
         blockEventLoop(10);
       });
     });

@@ -6,9 +6,8 @@ import {
   traceAcquisition,
   type LockAcquisition,
 } from '../../../lib/observation/diagnostics/index.js';
-import { Announcer } from '../../../lib/engine/announcer.js';
+import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
-import { Waiter } from '../../../lib/engine/waiter.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
 
@@ -28,18 +27,18 @@ function setUp() {
   const channels = new EventChannels('default', own);
   const next = jest.spyOn(channels, 'next');
   const now = jest.spyOn(clock, 'now');
-  const announcer = new Announcer(channels, clock, { debug() {}, log() {}, warn() {}, error() {} });
+  const events = new EventPublisher(channels, clock, { debug() {}, log() {}, warn() {}, error() {} });
   const hold = holdOf(clock);
-  const waiter = new Waiter(TERMS, 0, 1_000, 1_000);
+  const waiter = { terms: TERMS, since: 0 };
   now.mockClear();
   const tellAll = () => {
-    announcer.contended(waiter);
-    announcer.timeout(waiter);
-    announcer.acquired(hold, 0);
-    announcer.renewed(hold);
-    announcer.released(hold);
-    announcer.unreleased(hold, 'why');
-    announcer.lost(hold, 'why');
+    events.contended(waiter);
+    events.timeout(waiter);
+    events.acquired(hold, 0);
+    events.renewed(hold);
+    events.released(hold);
+    events.unreleased(hold, 'why');
+    events.lost(hold, 'why');
   };
   return { own, channels, next, now, tellAll };
 }

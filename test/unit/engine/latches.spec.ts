@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { Agenda } from '../../../lib/common/agenda.js';
+import { Admission } from '../../../lib/engine/admission.js';
 import { Latches } from '../../../lib/engine/latches.js';
-import { LockStoreError } from '../../../lib/errors/index.js';
+import type { LockStoreError } from '../../../lib/errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
 import { deferred, type Deferred } from '../../support/deferred.js';
 import { FakeClock, settled } from '../../support/fake-clock.js';
-import { FakeStore, lasting, passing } from './support.js';
+import { contextOf, FakeStore, lasting, passing } from './support.js';
 
 class FakeLatches implements LatchStore {
   readonly questions: Array<{
@@ -45,14 +45,10 @@ const COMMAND_TIMEOUT = 1_000;
 function setUp() {
   const clock = new FakeClock();
   const store = new FakeStore();
-  const agenda = new Agenda(clock);
   const fake = new FakeLatches();
-  let lastId = 0;
-  const environment = {
-    ...{ store, clock, agenda, random: () => 0, commandTimeout: COMMAND_TIMEOUT },
-    nextId: () => `me:${++lastId}`,
-  };
-  const latches = new Latches(fake, environment);
+  const context = contextOf(store, clock, { limits: { commandTimeout: COMMAND_TIMEOUT } });
+  const admission = new Admission(context);
+  const latches = new Latches(context, fake, admission);
   /** How a wait has ended, if it has. */
   const wait = (options: { waitTimeout?: number; signal?: AbortSignal } = {}) => {
     const outcome: { value?: boolean; error?: any } = {};
@@ -71,7 +67,7 @@ function setUp() {
     await settled();
   };
   const asked = (): number => fake.questions.length;
-  return { clock, store, fake, latches, wait, answer, fail, asked };
+  return { clock, store, fake, latches, admission, wait, answer, fail, asked };
 }
 
 describe('waiting for a latch', () => {
@@ -302,11 +298,11 @@ describe('waiting for a latch', () => {
   });
 
   it('nobody waits any more once it is closing', async () => {
-    const { clock, latches, wait } = setUp();
+    const { clock, latches, admission, wait } = setUp();
     const waiting = wait();
     await settled();
-    const closing = new LockStoreError('closing');
-    latches.stopWaiting(closing);
+    const closing = admission.close();
+    latches.dismissAll(closing);
     const late = wait();
     await settled();
     expect([waiting.error, late.error]).toEqual([closing, closing]);

@@ -1,5 +1,9 @@
-import { Agenda } from '../../../lib/common/agenda.js';
-import type { Grant, HoldObserver, HoldTerms } from '../../../lib/engine/hold.js';
+import {
+  createEngineContext,
+  type EngineContext,
+  type EngineContextOptions,
+} from '../../../lib/engine/engine-context.js';
+import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
 import { Hold } from '../../../lib/engine/hold.js';
 import type { LockLostError } from '../../../lib/errors/index.js';
 import type {
@@ -19,7 +23,7 @@ import type {
 } from '../../../lib/store/lock-store.js';
 import { LockStoreError } from '../../../lib/errors/index.js';
 import { deferred, type Deferred } from '../../support/deferred.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { type FakeClock } from '../../support/fake-clock.js';
 
 /** Something that was asked of the store, and its answer in the hands of the test. */
 export interface Asked<Request, Reply> {
@@ -134,34 +138,38 @@ export const TERMS: HoldTerms = {
   holdAtLeast: 0,
 };
 
-/** What observes holds, and remembers what it was told. */
-export class Observer implements HoldObserver {
-  readonly told: string[] = [];
+const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 
-  lost(hold: Hold, error: LockLostError): void {
-    this.told.push(`lost ${hold.key}: ${error.message}`);
-  }
-
-  tellLoss(listener: (error: LockLostError) => void, error: LockLostError): void {
-    listener(error);
-  }
+/** A context with limits that suit most tests. */
+export function contextOf(
+  store: FakeStore,
+  clock: FakeClock,
+  {
+    limits,
+    ...given
+  }: Partial<Omit<EngineContextOptions, 'limits'>> & { limits?: Partial<EngineContext['limits']> } = {},
+): EngineContext {
+  return createEngineContext({
+    ...{ store, clock, random: () => 0, logger: SILENT, sink: { observed: false, next() {} } },
+    ...given,
+    limits: { commandTimeout: 5_000, grantTimeout: 3_000, batch: { size: 16, time: 50 }, ...limits },
+  });
 }
 
-export class Time {
-  readonly clock = new FakeClock();
-  readonly agenda = new Agenda(this.clock);
+/** Observes the losses of holds. */
+export class Observer {
+  readonly told: string[] = [];
+  readonly lost = (hold: Hold, error: LockLostError): void => {
+    this.told.push(`lost ${hold.key}: ${error.message}`);
+  };
 }
 
 export function holdOf(
   clock: FakeClock,
-  {
-    terms = {},
-    grant = {},
-    observer = new Observer(),
-  }: { terms?: object; grant?: Partial<Grant>; observer?: HoldObserver } = {},
+  { terms = {}, grant = {}, observer }: { terms?: object; grant?: Partial<Grant>; observer?: Observer } = {},
 ): Hold {
   const full = { ...TERMS, ...terms };
-  return new Hold(
+  const hold = new Hold(
     full,
     {
       id: 'me:1',
@@ -174,7 +182,8 @@ export function holdOf(
       restsOn: 0,
       ...grant,
     },
-    clock,
-    observer,
+    { clock, logger: SILENT },
   );
+  if (observer !== undefined) hold.observeLoss(observer.lost);
+  return hold;
 }

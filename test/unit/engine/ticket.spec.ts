@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Grant } from '../../../lib/engine/hold.js';
-import { Ticket, type TicketEnvironment, type TicketHolder } from '../../../lib/engine/ticket.js';
+import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
-import { settled } from '../../support/fake-clock.js';
-import { busy, FakeStore, held, lasting, passing, queued, Time } from './support.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
+import { busy, contextOf, FakeStore, held, lasting, passing, queued } from './support.js';
 
 const ID = 'me:7';
 /** What the store tells of a grant at its own time of 51 s. */
@@ -18,40 +18,30 @@ const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
 });
 
 function setUp({ waits = true, owner = undefined as string | undefined, lease = 30_000 } = {}) {
-  const { clock, agenda } = new Time();
+  const clock = new FakeClock();
   const store = new FakeStore();
   const told: string[] = [];
   const grants: Grant[] = [];
-  const environment: TicketEnvironment = {
-    store,
-    clock,
-    agenda,
-    random: () => 0,
-    commandTimeout: 5_000,
-    grantTimeout: 3_000,
-    nextId: () => ID,
-    expect: () => void told.push('expected'),
-    forget: () => void told.push('forgotten'),
-    disown: (_key, ids) => {
-      if (ids.length > 0) told.push(`disowned ${ids.join()}`);
-    },
-    disownHolders: (_key, ids) => {
-      if (ids.length > 0) told.push(`disowned ${ids.join()}`);
-    },
-    leave: (key, id, remember) => void told.push(`left ${key} ${id} ${remember}`),
+  const release = (_key: string, ids: readonly string[]): void => {
+    if (ids.length > 0) told.push(`orphans ${ids.join()}`);
   };
-  const holder: TicketHolder = {
-    granted: (_ticket, grant) => {
+  const parts: TicketParts = {
+    context: { ...contextOf(store, clock), nextId: () => ID },
+    releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
+    orphans: { release, releaseHolders: release },
+  };
+  const listener: TicketListener = {
+    granted: (grant) => {
       told.push('granted');
       grants.push(grant);
     },
     contended: () => void told.push('contended'),
-    failed: (_ticket, error) => void told.push(`failed: ${error.message}`),
+    failed: (error) => void told.push(`failed: ${error.message}`),
   };
   const ticket = new Ticket(
-    environment,
+    parts,
     { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, turns: 1, turnsAlone: 1, fair: false },
-    holder,
+    listener,
   );
   const answer = async (
     reply: Parameters<(typeof store.acquires)[0]['answer']['resolve']>[0],
@@ -70,7 +60,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
 /** A ticket with a place in the queue: asked at 1000 by our clock, answered at 50 000 by the server's. */
 async function waiting(options?: Parameters<typeof setUp>[0]) {
   const all = setUp(options);
-  all.ticket.ask();
+  all.ticket.tryAcquireOrEnqueue();
   all.clock.advance(10);
   await all.answer(queued({ askIn: 20_000 }));
   return all;
@@ -79,7 +69,7 @@ async function waiting(options?: Parameters<typeof setUp>[0]) {
 describe('a ticket that asks', () => {
   it('says what it wants', () => {
     const { ticket, store } = setUp({ owner: 'owner', lease: 6_000 });
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     expect(store.acquires[0]!.request).toEqual({
       key: 'a',
       id: ID,
@@ -98,16 +88,16 @@ describe('a ticket that asks', () => {
 
   it('believes in a grant from when it asked', async () => {
     const { clock, ticket, answer, grants, told } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     clock.advance(400);
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
-    expect(told).toEqual(['expected', 'forgotten', 'granted']);
+    expect(told).toEqual(['granted']);
   });
 
   it('asks again when it was told to', async () => {
     const { clock, ticket, store, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await answer(queued({ askIn: 700 }));
     await clock.pass(699);
     expect(store.acquires).toHaveLength(1);
@@ -118,33 +108,33 @@ describe('a ticket that asks', () => {
 
   it('asks sooner when a message says so, and never later', async () => {
     const { clock, ticket, store } = await waiting();
-    ticket.askIn(500);
-    ticket.askIn(5_000);
+    ticket.retryAfter(500);
+    ticket.retryAfter(5_000);
     await clock.pass(500);
     expect(store.acquires).toHaveLength(2);
   });
 
   it('tells once that it has to wait', async () => {
     const { told, ticket, answer } = await waiting();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await answer(queued());
     expect(told.filter((word) => word === 'contended')).toHaveLength(1);
   });
 
   it('has one try only when it does not wait', async () => {
     const { clock, ticket, store, told, answer } = setUp({ waits: false });
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await answer(busy());
     await clock.pass(100);
     expect(store.acquires).toHaveLength(1);
-    expect(told).toEqual(['expected', 'forgotten', 'contended']);
+    expect(told).toEqual(['contended']);
   });
 
-  it('hands on whom the store names as holders', async () => {
+  it('releases orphans among the holders that the store names', async () => {
     const { ticket, answer, told } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await answer(queued({ holders: ['me:3', 'you:4'] }));
-    expect(told).toContain('disowned me:3,you:4');
+    expect(told).toContain('orphans me:3,you:4');
   });
 });
 
@@ -191,7 +181,7 @@ describe('a pushed grant', () => {
 
   it('is not measured by an answer that was asked for before a reconnect', async () => {
     const { clock, ticket, grants, store, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     store.epoch += 1;
     clock.advance(10);
     await answer(queued());
@@ -203,7 +193,7 @@ describe('a pushed grant', () => {
 
   it('that comes before the answer waits for it, and is measured by it', async () => {
     const { clock, ticket, grants, store, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     clock.advance(40);
     ticket.pushed(push({ time: 50_020 }));
     expect([grants.length, store.acquires.length]).toEqual([0, 1]);
@@ -215,7 +205,7 @@ describe('a pushed grant', () => {
 
   it('that comes before the answer does not count when the answer knows a larger token', async () => {
     const { ticket, grants, store, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     ticket.pushed(push({ token: 11 }));
     await answer(queued({ lastToken: 12 }));
     expect(grants).toEqual([]);
@@ -224,7 +214,7 @@ describe('a pushed grant', () => {
 
   it('that comes before the answer is nothing when the answer is the grant itself', async () => {
     const { ticket, grants, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     ticket.pushed(push());
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
@@ -248,7 +238,7 @@ describe('a pushed grant', () => {
 
   it('that was ended by force before it came does not count, nor does an answer on its way', async () => {
     const { clock, ticket, grants, store, answer } = await waiting();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     clock.advance(5);
     ticket.revoked();
     expect(store.acquires).toHaveLength(3);
@@ -267,19 +257,19 @@ describe('a ticket that is given up', () => {
     ticket.leave();
     await clock.pass(25_000);
     expect(store.acquires).toHaveLength(1);
-    expect(told).toEqual(['expected', 'contended', 'forgotten', `left a ${ID} 0`]);
+    expect(told).toEqual(['contended', `left a ${ID} 0`]);
   });
 
   it('has its leave remembered while a question is on its way', () => {
     const { ticket, told } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     ticket.leave();
     expect(told).toContain(`left a ${ID} 10000`);
   });
 
   it('has its leave remembered when a question may have got lost', async () => {
     const { ticket, told, fail } = await waiting();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await fail(passing());
     ticket.leave();
     expect(told).toContain(`left a ${ID} 10000`);
@@ -295,23 +285,23 @@ describe('a ticket that is given up', () => {
   it('has nothing to leave before it has asked', () => {
     const { ticket, told } = setUp();
     ticket.leave();
-    expect(told).toEqual(['expected', 'forgotten']);
+    expect(told).toEqual([]);
   });
 
   it('gives back a grant that comes all the same', async () => {
     const { ticket, told, grants, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     ticket.leave();
     await answer(held(11, 30_000));
     expect(grants).toEqual([]);
-    expect(told).toContain(`disowned ${ID}`);
+    expect(told).toContain(`orphans ${ID}`);
   });
 });
 
 describe('a ticket and a store that fails', () => {
   it('asks again soon after a failure that passes', async () => {
     const { clock, ticket, store, fail, answer, grants } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await fail(passing());
     await clock.pass(100);
     expect(store.acquires).toHaveLength(2);
@@ -321,7 +311,7 @@ describe('a ticket and a store that fails', () => {
 
   it('gives up when that has lasted for commandTimeout', async () => {
     const { clock, ticket, store, told, fail } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     while (!told.some((word) => word.startsWith('failed'))) {
       await fail(passing());
       await clock.pass(100);
@@ -330,12 +320,12 @@ describe('a ticket and a store that fails', () => {
     expect(clock.now() - 1_000).toBeGreaterThanOrEqual(4_950);
     expect(clock.now() - 1_000).toBeLessThanOrEqual(5_100);
     expect(store.acquires.length).toBeLessThan(150);
-    expect(told.slice(-3)).toEqual(['forgotten', `left a ${ID} 10000`, 'failed: the connection is lost']);
+    expect(told.slice(-2)).toEqual([`left a ${ID} 10000`, 'failed: the connection is lost']);
   });
 
   it('does not ask a second time when the first question took nearly all of commandTimeout', async () => {
     const { clock, ticket, store, told, fail } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await clock.pass(4_960); // timers come a little early sometimes
     await fail(passing());
     expect(told.at(-1)).toBe('failed: the connection is lost');
@@ -345,42 +335,42 @@ describe('a ticket and a store that fails', () => {
 
   it('gives up at once when the failure does not pass, and nothing of it needs to be remembered', async () => {
     const { ticket, told, fail } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await fail(lasting());
     expect(told.slice(-2)).toEqual([`left a ${ID} 0`, 'failed: no permission']);
   });
 
   it('gives up at once when it does not wait', async () => {
     const { ticket, told, fail } = setUp({ waits: false });
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     await fail(passing());
     expect(told.at(-1)).toBe('failed: the connection is lost');
   });
 
   it('counts the time of failures anew after an answer', async () => {
     const { clock, ticket, told, fail, answer } = setUp();
-    ticket.ask();
+    ticket.tryAcquireOrEnqueue();
     for (let i = 0; i < 4; i++) {
       await clock.pass(3_000);
       await fail(passing());
-      ticket.ask();
+      ticket.tryAcquireOrEnqueue();
       await answer(queued({ askIn: 60_000 }));
-      ticket.ask();
+      ticket.tryAcquireOrEnqueue();
     }
     expect(told.filter((word) => word.startsWith('failed'))).toEqual([]);
   });
 
   it('knows that all is well, or why not', async () => {
     const { ticket, fail, answer } = setUp();
-    ticket.ask();
-    expect([ticket.isUnanswered, ticket.lastError]).toEqual([true, undefined]);
+    ticket.tryAcquireOrEnqueue();
+    expect([ticket.isUnanswered, ticket.error]).toEqual([true, undefined]);
     await answer(queued());
-    expect([ticket.isUnanswered, ticket.lastError]).toEqual([false, undefined]);
-    ticket.ask();
-    expect([ticket.isUnanswered, ticket.lastError]).toEqual([false, undefined]);
+    expect([ticket.isUnanswered, ticket.error]).toEqual([false, undefined]);
+    ticket.tryAcquireOrEnqueue();
+    expect([ticket.isUnanswered, ticket.error]).toEqual([false, undefined]);
     await fail(passing());
     expect(ticket.isUnanswered).toBe(false);
-    expect(ticket.lastError).toMatchObject({ message: 'the connection is lost' });
+    expect(ticket.error).toMatchObject({ message: 'the connection is lost' });
   });
 });
 
@@ -409,6 +399,6 @@ describe('a ticket that is inherited', () => {
       fair: false,
     });
     expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });
-    expect(told).not.toContain('forgotten');
+    expect(told).toEqual(['contended']);
   });
 });

@@ -1,22 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { Watchdog, type WatchdogObserver } from '../../../lib/engine/watchdog.js';
+import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import { Releases } from '../../../lib/engine/releases.js';
+import { Watchdog } from '../../../lib/engine/watchdog.js';
 import type { RenewReply } from '../../../lib/store/lock-store.js';
-import { settled } from '../../support/fake-clock.js';
-import { FakeStore, holdOf, Observer, passing, Time } from './support.js';
+import { FakeClock, settled } from '../../support/fake-clock.js';
+import { contextOf, FakeStore, holdOf, Observer, passing } from './support.js';
 
 function setUp() {
-  const { clock, agenda } = new Time();
+  const clock = new FakeClock();
   const store = new FakeStore();
   const warnings: string[] = [];
   const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
   const told: string[] = [];
-  const observer: WatchdogObserver = {
-    renewed: (hold) => void told.push(`renewed ${hold.key} ${hold.renewals}`),
-    gone: (hold) => void told.push(`gone ${hold.key}`),
-    holderOf: (hold) => hold,
+  const next = (event: LockEvent): void => {
+    if (event.type === 'renewed') told.push(`renewed ${event.key} ${event.renewals}`);
   };
-  const watchdog = new Watchdog(store, clock, agenda, logger, observer);
+  const context = contextOf(store, clock, { logger, sink: { observed: true, next } });
+  const watchdog = new Watchdog(context, new Releases(context));
   const holds = new Observer();
   let last = 0;
   const watch = (terms: object = {}, grant: object = {}): Hold => {
@@ -25,7 +26,7 @@ function setUp() {
       grant: { id: `me:${++last}`, ...grant },
       observer: holds,
     });
-    watchdog.watch(hold);
+    watchdog.add(hold);
     return hold;
   };
   /** Answers the latest renewal: all of them got what they asked for. */
@@ -63,7 +64,7 @@ describe('the watchdog', () => {
     clock.stall(1);
     expect(clock.now()).toBe(ends.validUntil);
     watchdog.reschedule(ends);
-    expect(ends.appointment!.at).toBe(ends.validUntil);
+    expect(ends.watch!.at).toBe(ends.validUntil);
     watch({ key: 'b' });
     await clock.pass(1_000);
     expect([ends.state, store.renewals.at(-1)!.request.map(({ key }) => key)]).toEqual(['lost', ['b']]);
@@ -167,7 +168,8 @@ describe('the watchdog', () => {
     const answers: Record<string, RenewReply> = { a: passing(), b: 'gone', c: 3_000 };
     store.renewals[0]!.answer.resolve(store.renewals[0]!.request.map(({ key }) => answers[key]!));
     await settled();
-    expect(told.sort()).toEqual(['gone b', 'renewed c 1']);
+    expect([told, holds.map(({ state }) => state)]).toEqual([['renewed c 1'], ['held', 'lost', 'held']]);
+    expect(store.releases.map(({ request }) => request.key)).toEqual(['b']);
     expect(holds[2]!.remaining).toBeGreaterThan(2_800);
     await clock.pass(300);
     expect(store.renewals[1]!.request).toMatchObject([{ key: 'a' }]);
@@ -186,10 +188,10 @@ describe('the watchdog', () => {
   it('asks for nobody who has left before the renewal was sent', async () => {
     const { clock, store, watchdog, watch } = setUp();
     const [one, other] = [watch({ key: 'a' }), watch({ key: 'b' })];
-    watchdog.forget(one);
+    watchdog.remove(one);
     await clock.pass(1_000);
     expect(store.renewals.flatMap(({ request }) => request.map(({ key }) => key))).toEqual(['b']);
-    watchdog.forget(other);
+    watchdog.remove(other);
     await clock.pass(10_000);
     expect(store.renewals).toHaveLength(1);
     expect(clock.timers.size).toBe(0);
@@ -199,7 +201,7 @@ describe('the watchdog', () => {
     const { clock, store, watchdog, watch, confirm, told } = setUp();
     const hold = watch();
     await clock.pass(1_000);
-    watchdog.forget(hold);
+    watchdog.remove(hold);
     await confirm();
     await clock.pass(10_000);
     expect(store.renewals).toHaveLength(1);
@@ -220,22 +222,22 @@ describe('the watchdog', () => {
   it('asks for all at once when told to, and for each once only', async () => {
     const { store, watchdog, watch, confirm } = setUp();
     const holds = [watch({ key: 'a' }), watch({ key: 'b' })];
-    watchdog.askNow(holds);
-    watchdog.askNow(holds);
+    watchdog.renewNow(holds);
+    watchdog.renewNow(holds);
     await settled();
     expect(store.renewals.map(({ request }) => request.length)).toEqual([2]);
-    watchdog.askNow(holds);
+    watchdog.renewNow(holds);
     await settled();
     expect(store.renewals).toHaveLength(1); // the first is on its way yet
     await confirm();
-    watchdog.askNow(holds);
+    watchdog.renewNow(holds);
     await settled();
     expect(store.renewals).toHaveLength(2);
   });
 
   it('only looks at a fixed lease when told to ask', async () => {
     const { store, watchdog, watch } = setUp();
-    watchdog.askNow([watch({ renews: false })]);
+    watchdog.renewNow([watch({ renews: false })]);
     await settled();
     expect(store.renewals[0]!.request).toMatchObject([{ lease: 0 }]);
   });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Agenda, type Appointment } from '../../../lib/common/agenda.js';
+import { TimerQueue, type TimerEntry } from '../../../lib/common/timer-queue.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 function setUp() {
   const clock = new FakeClock();
   const kept: Array<[name: string, at: number]> = [];
-  const agenda = new Agenda(clock);
-  const add = (name: string, delay: number): Appointment =>
-    agenda.add(clock.now() + delay, () => void kept.push([name, clock.now() - 1_000]));
-  return { clock, agenda, kept, add };
+  const timers = new TimerQueue(clock);
+  const add = (name: string, delay: number): TimerEntry =>
+    timers.add(clock.now() + delay, () => void kept.push([name, clock.now() - 1_000]));
+  return { clock, timers, kept, add };
 }
 
 describe('Agenda', () => {
@@ -23,7 +23,7 @@ describe('Agenda', () => {
   });
 
   it('needs one timer at most, and none when there is nothing to do', () => {
-    const { clock, agenda, add } = setUp();
+    const { clock, timers, add } = setUp();
     expect(clock.timers.size).toBe(0);
     for (let i = 0; i < 50; i++) {
       add('', 100 - i);
@@ -32,24 +32,24 @@ describe('Agenda', () => {
     clock.advance(100);
     expect(clock.timers.size).toBe(0);
     add('', 5);
-    agenda.clear();
+    timers.clear();
     expect(clock.timers.size).toBe(0);
   });
 
   it('never reaches what is endless', () => {
-    const { clock, kept, add, agenda } = setUp();
+    const { clock, kept, add, timers } = setUp();
     const endless = add('endless', Infinity);
     expect(clock.timers.size).toBe(0);
     clock.advance(1e9);
-    agenda.cancel(endless);
-    agenda.move(endless, clock.now() + 1);
+    timers.cancel(endless);
+    timers.move(endless, clock.now() + 1);
     clock.advance(1);
     expect(kept).toHaveLength(1);
   });
 
   it('keeps the rest when one throws', () => {
-    const { clock, kept, agenda, add } = setUp();
-    agenda.add(clock.now() + 5, () => {
+    const { clock, kept, timers, add } = setUp();
+    timers.add(clock.now() + 5, () => {
       throw new Error('failed');
     });
     add('later', 10);
@@ -60,12 +60,12 @@ describe('Agenda', () => {
   });
 
   it('lets those that are kept add, move and cancel others', () => {
-    const { clock, kept, agenda, add } = setUp();
+    const { clock, kept, timers, add } = setUp();
     const doomed = add('doomed', 5);
     const moved = add('moved', 50);
-    agenda.add(clock.now() + 4, () => {
-      agenda.cancel(doomed);
-      agenda.move(moved, clock.now() + 1);
+    timers.add(clock.now() + 4, () => {
+      timers.cancel(doomed);
+      timers.move(moved, clock.now() + 1);
       add('added', 3);
       add('past', -100);
     });
@@ -74,15 +74,15 @@ describe('Agenda', () => {
   });
 
   it('cancels what was cancelled, kept or never made without harm', () => {
-    const { clock, kept, agenda, add } = setUp();
+    const { clock, kept, timers, add } = setUp();
     const one = add('one', 5);
-    agenda.cancel(one);
-    agenda.cancel(one);
-    agenda.cancel(undefined);
+    timers.cancel(one);
+    timers.cancel(one);
+    timers.cancel(undefined);
     const two = add('two', 5);
     clock.advance(5);
-    agenda.cancel(two);
-    agenda.move(two, clock.now() + 5);
+    timers.cancel(two);
+    timers.move(two, clock.now() + 5);
     clock.advance(5);
     expect(kept).toEqual([['two', 5], ['two', 10]]); // prettier-ignore
   });
@@ -98,15 +98,15 @@ describe('Agenda', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
         const clock = new FakeClock();
-        const agenda = new Agenda(clock);
-        const appointments: Appointment[] = [];
+        const timers = new TimerQueue(clock);
+        const appointments: TimerEntry[] = [];
         const due = new Map<number, number>();
         let kept: string[] = [];
         for (const step of steps) {
           if (step.what === 'add') {
             const number = appointments.length;
             const at = clock.now() + step.delay;
-            appointments.push(agenda.add(at, () => void kept.push(`${number} at ${clock.now()}`)));
+            appointments.push(timers.add(at, () => void kept.push(`${number} at ${clock.now()}`)));
             due.set(number, Math.max(at, clock.now() + 1));
           } else if (step.what === 'pass') {
             const end = clock.now() + step.ms;
@@ -118,10 +118,10 @@ describe('Agenda', () => {
           } else if (appointments.length > 0) {
             const number = step.which % appointments.length;
             if (step.what === 'cancel') {
-              agenda.cancel(appointments[number]);
+              timers.cancel(appointments[number]);
               due.delete(number);
             } else {
-              agenda.move(appointments[number]!, clock.now() + step.delay);
+              timers.move(appointments[number]!, clock.now() + step.delay);
               due.set(number, Math.max(clock.now() + step.delay, clock.now() + 1));
             }
           }

@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Belief, type Question } from '../../../lib/engine/belief.js';
+import { LeaseView, type Question } from '../../../lib/engine/lease-view.js';
 import { validUntil } from '../../../lib/engine/validity.js';
 
 const LEASE = 10_000;
 const NOW = 1_000;
 
-const beliefOf = (lease = LEASE, details: object = {}): Belief =>
-  new Belief({ lease, longest: lease, from: NOW, restsOn: 0, ...details }, LEASE);
+const beliefOf = (lease = LEASE, details: object = {}): LeaseView =>
+  new LeaseView({ lease, longest: lease, from: NOW, restsOn: 0, ...details }, LEASE);
 
 /** Asks, and has it answered after `took` ms that so many ms are left. */
-function look(belief: Belief, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
+function look(belief: LeaseView, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
   return belief.answered(belief.ask(at, epoch, 0), at + took, left);
 }
 

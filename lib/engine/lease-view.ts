@@ -1,57 +1,60 @@
 import { validUntil } from './validity.js';
 
-/** A question to the store about a hold, and when this client sent it. */
+/** A question to the store about a hold. */
 export interface Question {
-  /** Questions about one grant are numbered in the order in which they are sent. */
+  /** Questions about one grant are numbered in the order in which the client sends them. */
   readonly number: number;
+  /** When the client sent it. */
   readonly sent: number;
-  /** The store's epoch when it was sent. */
+  /** The store's epoch at that time. */
   readonly epoch: number;
-  /** ms of lease that it asks for, from then on; 0: it only looks. */
+  /** ms of lease that it asks for, from `sent` on; 0: it only looks. */
   readonly lease: number;
 }
 
-/** An extension that may be carried out behind what was asked after it: which lease is left then, and how late that may be. */
+/** An extension that the store may still execute behind later questions. */
 export interface LooseExtension {
+  /** The lease that is left then, in ms. */
   readonly lease: number;
+  /** Until when the store may execute it. */
   readonly until: number;
 }
 
-/** What a belief begins with. */
-export interface BeliefGrant {
-  /** ms that the store has given, counted from `from` or later. */
+/** The grant that a view begins with. */
+export interface LeaseGrant {
+  /** ms that the store has granted, counted from `from` or later. */
   readonly lease: number;
   readonly from: number;
-  /** The longest lease that the store may have given it. */
+  /** The longest lease that the store may have granted. */
   readonly longest: number;
-  /** The store's epoch when the question was sent on which it rests. */
+  /** The store's epoch at the question that the grant answers. */
   readonly restsOn: number;
 }
 
 /**
- * What an answer comes to. `confirmed`: the belief stands, and may have grown. `lowered`: the store has less of the lease.
- * `unclear`: the answer was so slow that it may mean either. `ignored`: a newer answer, or an extension, has overtaken it.
+ * The effect of an answer. `confirmed`: the view stands, and may have grown. `lowered`: the store has less of the lease.
+ * `unclear`: the answer was so slow that it may mean either. `ignored`: a newer answer or an extension has overtaken it.
  */
 export type Verdict = 'confirmed' | 'lowered' | 'unclear' | 'ignored';
 
-/** Until when a client may believe in a hold, by its own clock, and what the answers of the store make of that. */
-export class Belief {
+/** What a client knows of the lease of a hold: until when it may rely on it, by its own clock, after each answer. */
+export class LeaseView {
   private end: number;
-  /** Until when the store may keep the hold, whatever comes of what was asked. */
+  /** Until when the store may keep the hold, whatever the result of the questions under way. */
   private mayLast: number;
-  /** The lease that the holder was promised. The store may have less: at first after a pushed grant, or after a failover. */
+  /** The lease that the holder was promised. The store may have less: first after a pushed grant, or after a failover. */
   private promised: number;
   private promisedFrom: number;
-  /** The epoch of the newest question whose answer it rests on. */
+  /** The epoch of the newest question whose answer the view rests on. */
   private epoch: number;
   private asked = 0;
   private newestAnswered = 0;
   /** Answers to questions before this one do not count: the lease was shortened since. */
   private countsFrom = 0;
   private looseExtensions: readonly LooseExtension[] = [];
-  private doubt = false;
+  private unclear = false;
 
-  constructor(grant: BeliefGrant, lease: number) {
+  constructor(grant: LeaseGrant, lease: number) {
     this.end = validUntil(grant.from, Math.min(grant.lease, lease));
     this.mayLast = grant.from + grant.longest;
     this.promised = lease;
@@ -59,40 +62,41 @@ export class Belief {
     this.epoch = grant.restsOn;
   }
 
+  /** Until when the client may rely on the hold. */
   get until(): number {
     return this.end;
   }
 
-  /** The newest answer was so slow that the store may have less than is believed. */
+  /** The newest answer was so slow that the store may have less of the lease than the view says. */
   get isUnclear(): boolean {
-    return this.doubt;
+    return this.unclear;
   }
 
-  /** Whether it rests on an answer from before the connection was lost, so that another server may have another lease. */
+  /** Whether the view rests on an answer from before the connection was lost. Another server may have another lease. */
   isFromBefore(epoch: number): boolean {
     return this.epoch !== epoch;
   }
 
-  /** ms that are left at `now` of what the holder was promised. */
+  /** ms that are left at `now` of the lease that the holder was promised. */
   promisedLease(now: number): number {
     return Math.max(0, Math.ceil(this.promisedFrom + this.promised - now));
   }
 
-  /** The same, if the store is not known to have so much; else 0. */
+  /** The same if the store may have less; otherwise 0. */
   missingLease(now: number): number {
     return validUntil(this.promisedFrom, this.promised) - this.end < 1 ? 0 : this.promisedLease(now);
   }
 
-  /** A question is about to be sent. */
+  /** Numbers a question that is about to be sent. */
   ask(sent: number, epoch: number, lease: number): Question {
     this.mayLast = Math.max(this.mayLast, sent + lease);
     return { number: ++this.asked, sent, epoch, lease };
   }
 
   /**
-   * The lease is about to be set to `lease` ms: belief shrinks when that is sent, and grows when it is confirmed. It may be
-   * carried out up to `late` ms later, until it is `settled`: a Cluster's client tries again while a slot moves, and what is
-   * sent again on another connection may have a copy on its way.
+   * Numbers a question that sets the lease to `lease` ms. The view shrinks now and grows when the store confirms. Until
+   * `settled`, the store may execute the question up to `late` ms later: a Cluster client retries while a slot moves, and a
+   * command that was sent again may have a copy under way.
    */
   resize(sent: number, epoch: number, lease: number, late: number): [Question, LooseExtension] {
     const question = this.ask(sent, epoch, lease);
@@ -105,12 +109,12 @@ export class Belief {
     return [question, extension];
   }
 
-  /** An extension has been carried out, and will not be once more. */
+  /** The store has executed an extension, and will not execute it again. */
   settled(extension: LooseExtension): void {
     this.looseExtensions = this.looseExtensions.filter((other) => other !== extension);
   }
 
-  /** A renewal has been confirmed: the holder was promised its lease. */
+  /** The store has confirmed a renewal: the holder was promised its lease. */
   renewed({ sent, lease }: Question): void {
     if (sent + lease <= this.promisedFrom + this.promised) return;
     this.promised = lease;
@@ -118,16 +122,16 @@ export class Belief {
   }
 
   /**
-   * The store's answer to a question was received at `received`: `left` ms of lease were left. The store executed the
-   * question between its sending and that, so the lease ends between `sent + left` and `received + left`.
+   * Takes the answer to a question, received at `received`: `left` ms of lease were left. The store executed the question
+   * between sending and receiving, so the lease ends between `sent + left` and `received + left`.
    */
   answered({ number, sent, epoch }: Question, received: number, left: number): Verdict {
     if (number < this.countsFrom) return 'ignored';
-    // Whatever comes late is carried out behind this question, and leaves its own lease from then on.
+    // An extension that is still under way runs behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);
     this.looseExtensions = loose;
     const certain = validUntil(sent, Math.min(left, ...loose.map((extension) => extension.lease)));
-    // What is known already from a newer question cannot be contradicted by an older one.
+    // An older answer cannot contradict a newer one.
     if (number < this.newestAnswered) {
       this.end = Math.max(this.end, certain);
       return 'ignored';
@@ -135,34 +139,34 @@ export class Belief {
     this.newestAnswered = number;
     const isAnotherServer = epoch > this.epoch;
     if (sent + left < this.end && received + left >= this.end && !isAnotherServer) {
-      this.doubt = true;
+      this.unclear = true;
       return 'unclear';
     }
-    this.doubt = false;
+    this.unclear = false;
     this.epoch = Math.max(this.epoch, epoch);
     const isContradicted = sent + left < this.end;
-    // Another server has a clock of its own, so nothing that was allowed for an earlier one stands.
+    // Another server has its own clock, so nothing stands that was allowed for an earlier one.
     this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);
-    // What is on its way yet, and was asked before, may be the answer of a server that is no more.
+    // An answer that is still under way to an earlier question may come from a server that is gone.
     if (isContradicted || isAnotherServer) this.countsFrom = number;
     return isContradicted ? 'lowered' : 'confirmed';
   }
 
   /**
-   * Whether the lease does for the next one in turn without a word to the store: half of what a lease begins with is
-   * ahead, no more than what that one asks for, and nothing speaks against it.
+   * Whether the lease is long enough to hand the lock to the next local waiter without a command: half of a first lease is
+   * left, the store keeps the hold no longer than `lease`, and no answer is in doubt.
    */
   lastsFor(now: number, lease: number, grantTimeout: number): boolean {
-    if (this.doubt || this.looseExtensions.some(({ until }) => now < until)) return false;
+    if (this.unclear || this.looseExtensions.some(({ until }) => now < until)) return false;
     return this.end - now >= Math.min(lease, grantTimeout) / 2 && this.mayLast - now <= lease;
   }
 
-  /** The belief of the next one in turn, under the same grant: its lease has begun already. */
-  passTo(now: number, lease: number): Belief {
-    const next = new Belief({ from: now, lease, longest: lease, restsOn: this.epoch }, lease);
+  /** The view of the next local holder under the same grant: its lease has begun already. */
+  passTo(now: number, lease: number): LeaseView {
+    const next = new LeaseView({ from: now, lease, longest: lease, restsOn: this.epoch }, lease);
     next.end = Math.min(next.end, this.end);
     next.mayLast = this.mayLast;
-    // Answers to what was asked for those before it count for the next one.
+    // Answers to questions of earlier holders count for the next one.
     next.asked = this.asked;
     next.newestAnswered = this.newestAnswered;
     next.countsFrom = this.countsFrom;

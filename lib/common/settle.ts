@@ -1,0 +1,35 @@
+import { listenToAbort } from './abort.js';
+import type { TimerQueue } from './timer-queue.js';
+
+/** What ends a wait before the work settles. */
+export interface WaitLimit {
+  /** By the clock of the timer queue. */
+  readonly at: number;
+  readonly signal?: AbortSignal;
+  /** Whether the work is an answer of the store: if it has arrived by `at`, it counts. */
+  readonly isAnswer?: boolean;
+}
+
+/**
+ * Waits until `work` settles, a time is reached or a signal aborts, whichever comes first. Resolves to `true` if `work`
+ * settled, and never rejects.
+ */
+export function settledBy(
+  timers: TimerQueue,
+  { at, signal, isAnswer = false }: WaitLimit,
+  work?: Promise<unknown>,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isSettled: boolean): void => {
+      timers.cancel(limit);
+      stopListening?.();
+      resolve(isSettled);
+    };
+    const late = (): void => end(false);
+    const limit = isAnswer ? timers.addLimit(at, late) : timers.add(at, late);
+    const stopListening = signal && listenToAbort(signal, () => end(false));
+    const settled = (): void => end(true);
+    work?.then(settled, settled);
+    if (signal?.aborted === true) end(false);
+  });
+}

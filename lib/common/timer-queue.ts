@@ -1,0 +1,130 @@
+import type { Clock } from './clock.js';
+
+/**
+ * ms that a limit on an answer leaves, once it is due, for reading an answer that has arrived. The clock reads what has
+ * arrived before it runs timers, also after a stall.
+ */
+export const READING_TIME = 2;
+
+/** A callback that is due at a time. `TimerQueue.cancel` and `TimerQueue.move` take it. */
+export interface TimerEntry {
+  at: number;
+  readonly run: () => void;
+  /** Index in the heap; -1: the entry is not in the queue. */
+  index: number;
+}
+
+/** Whether an entry is still due. */
+export const isScheduled = (entry: TimerEntry | undefined): boolean => entry !== undefined && entry.index >= 0;
+
+/**
+ * All callbacks that are due later, on one timer of the clock: a binary heap of entries. Each waiter, each hold and each
+ * question that is asked again costs one entry here instead of a timer of its own.
+ */
+export class TimerQueue {
+  private readonly heap: TimerEntry[] = [];
+  private timer: unknown;
+  private timerAt = Infinity;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Calls `run` at `at`, by the clock of the queue. If `at` is `Infinity`, the call never happens. */
+  add(at: number, run: () => void): TimerEntry {
+    const entry: TimerEntry = { at, run, index: -1 };
+    this.insert(entry);
+    return entry;
+  }
+
+  /** Like `add`, for a limit on an answer: reads an answer that has arrived by `at` before it calls `run`. */
+  addLimit(at: number, run: () => void): TimerEntry {
+    let isDue = false;
+    const limit = this.add(at, () => {
+      if (isDue) return run();
+      isDue = true;
+      this.move(limit, this.clock.now() + READING_TIME);
+    });
+    return limit;
+  }
+
+  /** Sets another time for an entry, also for one that has run or was cancelled. */
+  move(entry: TimerEntry, at: number): void {
+    this.cancel(entry);
+    entry.at = at;
+    this.insert(entry);
+  }
+
+  cancel(entry: TimerEntry | undefined): void {
+    if (entry === undefined || entry.index < 0) return;
+    const { index } = entry;
+    const last = this.heap.pop() as TimerEntry;
+    entry.index = -1;
+    if (last === entry) return;
+    this.put(last, index);
+    this.rise(last);
+    this.sink(last);
+  }
+
+  /** Removes all entries. */
+  clear(): void {
+    for (const entry of this.heap) entry.index = -1;
+    this.heap.length = 0;
+    this.clock.clearTimer(this.timer);
+    this.timerAt = Infinity;
+  }
+
+  private insert(entry: TimerEntry): void {
+    if (entry.at === Infinity) return;
+    this.put(entry, this.heap.length);
+    this.rise(entry);
+    if (entry.index === 0) this.wakeAt(entry.at);
+  }
+
+  private wakeAt(at: number): void {
+    if (at >= this.timerAt) return;
+    this.clock.clearTimer(this.timer);
+    this.timerAt = at;
+    const delay = Math.max(Math.ceil(at - this.clock.now()), 1);
+    this.timer = this.clock.setTimer(delay, () => this.runDue());
+  }
+
+  private runDue(): void {
+    this.timerAt = Infinity;
+    const now = this.clock.now();
+    try {
+      for (let first = this.heap[0]; first !== undefined && first.at <= now; first = this.heap[0]) {
+        this.cancel(first);
+        first.run();
+      }
+    } finally {
+      const first = this.heap[0];
+      if (first !== undefined) this.wakeAt(first.at);
+    }
+  }
+
+  private put(entry: TimerEntry, index: number): void {
+    this.heap[index] = entry;
+    entry.index = index;
+  }
+
+  private rise(entry: TimerEntry): void {
+    while (entry.index > 0) {
+      const { index } = entry;
+      const parent = this.heap[(index - 1) >> 1] as TimerEntry;
+      if (parent.at <= entry.at) return;
+      this.put(entry, parent.index);
+      this.put(parent, index);
+    }
+  }
+
+  private sink(entry: TimerEntry): void {
+    for (;;) {
+      const { index } = entry;
+      const left = this.heap[2 * index + 1];
+      const right = this.heap[2 * index + 2];
+      const child = right !== undefined && left !== undefined && right.at < left.at ? right : left;
+      if (child === undefined || child.at >= entry.at) return;
+      this.put(entry, child.index);
+      this.put(child, index);
+    }
+  }
+}

@@ -1,0 +1,253 @@
+import { READING_TIME } from '../common/timer-queue.js';
+import { LinkedList } from '../common/linked-list.js';
+import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
+import { TURNS_ALONE } from '../store/lock-store.js';
+import type { TicketTerms } from './acquire-request.js';
+import type { Grant, Hold } from './hold.js';
+import type { HoldRegistry } from './hold-registry.js';
+import { LocalBatch, mayShareGrant } from './local-batch.js';
+import type { PendingAcquisitions } from './pending-acquisitions.js';
+import type { Releases } from './releases.js';
+import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
+import { validUntil } from './validity.js';
+import type { Waiter } from './waiter.js';
+
+/** What queues acquire with. */
+export interface AcquireParts extends TicketParts {
+  readonly releases: Releases;
+  readonly holds: HoldRegistry<AcquireQueue>;
+  readonly pending: PendingAcquisitions<AcquireQueue>;
+}
+
+/** `shared`: all exclusive requests for a key. `separate`: one request that waits. `one-try`: one that does not. */
+export type QueueKind = 'shared' | 'separate' | 'one-try';
+
+/**
+ * The waiters of this client for one key, first come, first served. However many wait here, the store sees one ticket.
+ * While one of them holds the key, the others wait for it without a ticket: a release hands the lock to the next waiter as
+ * long as the batch of the grant allows, then it goes to the store and takes a place for the next waiter in the same step
+ * (cohort locking: Dice, Marathe, Shavit).
+ */
+export class AcquireQueue implements TicketListener {
+  private readonly waiters = new LinkedList<Waiter>();
+  private ticket: Ticket | undefined;
+  private holder: Hold | undefined;
+  /** The waiter that found an empty queue and may get the key at once. All others were contended when they joined. */
+  private newcomer: Waiter | undefined;
+  private readonly batch: LocalBatch;
+  /** When the key was last known to be held. */
+  private lastHeld = -Infinity;
+  private overdue: Waiter[] = [];
+  private readonly holderLost = (hold: Hold): void => this.releasing(hold)?.tryAcquireOrEnqueue();
+
+  constructor(
+    readonly key: string,
+    private readonly kind: QueueKind,
+    private readonly parts: AcquireParts,
+  ) {
+    this.batch = new LocalBatch(parts.context);
+  }
+
+  /** Adds a waiter, and ends its wait at its deadline or with its signal. */
+  join(waiter: Waiter, signal: AbortSignal | undefined): void {
+    if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
+    // One try has nothing to wait for but the answer.
+    waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
+    this.waiters.append(waiter);
+    // A lost hold says nothing about who has the key now.
+    if (this.holder?.state === 'held') this.seenHeld();
+    if (this.ticket === undefined && this.holder === undefined) {
+      this.newcomer = waiter;
+      this.openTicket()?.tryAcquireOrEnqueue();
+    } else {
+      this.reportContended(waiter);
+    }
+  }
+
+  /** Rejects all waiters with `reason`. */
+  dismissAll(reason: unknown): void {
+    const waiters: Waiter[] = [];
+    for (let waiter = this.waiters.first; waiter !== undefined; waiter = this.waiters.first) {
+      this.waiters.remove(waiter);
+      waiters.push(waiter);
+    }
+    this.closeTicket();
+    for (const waiter of waiters) waiter.refused(reason);
+  }
+
+  /** Ends the batch: another client waits for the key, or it is released by force. */
+  endBatch(): void {
+    this.batch.end();
+  }
+
+  /** Hands a hold that is being released to the next waiter, if the batch allows; returns whether it did. */
+  handOff(hold: Hold): boolean {
+    const { first } = this.waiters;
+    if (this.holder !== hold || first === undefined || !this.batch.allows(hold, first.terms)) return false;
+    this.batch.count();
+    const next = this.parts.holds.addSuccessor(hold, first.terms, this);
+    this.serve(first, next);
+    // Observers may call anything, so they come last.
+    const { events } = this.parts.context;
+    events.released(hold);
+    events.acquired(next, first.since);
+    return true;
+  }
+
+  /** A hold goes to the store. Returns the ticket of the next waiter, which the release asks for in the same step. */
+  releasing(hold: Hold): Ticket | undefined {
+    if (this.holder !== hold) return undefined;
+    this.holder = undefined;
+    return this.openTicket();
+  }
+
+  granted(grant: Grant): void {
+    this.forgetTicket();
+    const { context, holds, releases } = this.parts;
+    const { first } = this.waiters;
+    const lease = Math.min(grant.lease, first?.terms.lease ?? 0);
+    if (first === undefined || validUntil(grant.from, lease) <= context.clock.now()) {
+      // No waiter is left, or the answer came so late that the lease may be over.
+      releases.leave(this.key, grant.id, releases.tombstoneFor(grant.epoch));
+      if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
+      else this.dismissAll(this.tooLate(lease));
+      return;
+    }
+    this.batch.begin(grant.turns);
+    const hold = holds.add(first.terms, grant, this);
+    this.serve(first, hold);
+    context.events.acquired(hold, first.since);
+  }
+
+  contended(): void {
+    this.seenHeld();
+    if (!this.waits) this.forgetTicket();
+    const { newcomer } = this;
+    this.newcomer = undefined;
+    if (newcomer !== undefined && this.waiters.has(newcomer)) this.reportContended(newcomer);
+  }
+
+  failed(error: LockError): void {
+    this.forgetTicket();
+    this.dismissAll(error);
+  }
+
+  private get waits(): boolean {
+    return this.kind !== 'one-try';
+  }
+
+  private serve(waiter: Waiter, hold: Hold): void {
+    hold.observeLoss(this.holderLost);
+    this.waiters.remove(waiter);
+    this.holder = hold;
+    this.seenHeld();
+    waiter.served(hold);
+  }
+
+  /** Another holder keeps a waiter from the key. */
+  private reportContended(waiter: Waiter): void {
+    // Before observers are called: they may have the waiter served at once.
+    if (this.waits) waiter.keepAlive();
+    this.parts.context.events.contended(waiter);
+    if (!this.waits) this.timedOut(waiter);
+  }
+
+  private timedOut(waiter: Waiter): void {
+    const { clock, events } = this.parts.context;
+    const isUnanswered = this.isUnanswered(waiter);
+    if (isUnanswered && !waiter.overdue) {
+      waiter.overdue = true;
+      this.overdue.push(waiter);
+      waiter.moveDeadline(Math.max(waiter.answerBy, clock.now() + READING_TIME));
+      return;
+    }
+    const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
+    if (trouble === undefined) events.timeout(waiter);
+    this.giveUp(waiter, trouble ?? this.timeoutError(waiter));
+  }
+
+  /** A waiter ends without a hold. The waiters behind it keep the place. */
+  private giveUp(waiter: Waiter, reason: unknown): void {
+    const wasFirst = this.waiters.first === waiter;
+    if (this.waiters.remove(waiter)) {
+      const { first } = this.waiters;
+      if (first === undefined) this.closeTicket();
+      else if (wasFirst) this.ticket?.inherit(this.termsOf(first));
+    }
+    waiter.refused(reason);
+  }
+
+  /**
+   * Whether the client does not know yet that the key was held while the waiter waited. A waiter that has waited behind a
+   * holder of this client knows: the question of a new ticket goes along with the release.
+   */
+  private isUnanswered({ since }: Waiter): boolean {
+    return this.lastHeld < since && this.ticket?.isUnanswered === true;
+  }
+
+  private seenHeld(): void {
+    this.lastHeld = this.parts.context.clock.now();
+    if (this.overdue.length === 0) return;
+    // Not here: their callers and observers may call anything, and this queue is in the middle of a change.
+    for (const waiter of this.overdue.splice(0)) waiter.moveDeadline(this.lastHeld);
+  }
+
+  private openTicket(): Ticket | undefined {
+    this.forgetTicket();
+    const { first } = this.waiters;
+    if (first === undefined) {
+      this.closeTicket();
+      return undefined;
+    }
+    this.ticket = new Ticket(this.parts, this.termsOf(first), this);
+    this.parts.pending.tickets.set(this.ticket.id, this.ticket);
+    return this.ticket;
+  }
+
+  private forgetTicket(): void {
+    if (this.ticket !== undefined) this.parts.pending.tickets.delete(this.ticket.id);
+    this.ticket = undefined;
+  }
+
+  /** No waiter is left. */
+  private closeTicket(): void {
+    const { ticket } = this;
+    this.forgetTicket();
+    ticket?.leave();
+    if (this.holder !== undefined) return;
+    const { sharedQueues, separateQueues } = this.parts.pending;
+    if (sharedQueues.get(this.key) === this) sharedQueues.delete(this.key);
+    else separateQueues.delete(this);
+  }
+
+  private termsOf({ terms, behind }: Waiter): TicketTerms {
+    const { mode, owner, lease, fair } = terms;
+    const turns = this.kind === 'shared' && mayShareGrant(terms) ? this.parts.context.limits.batch.size : 1;
+    const turnsAlone = turns > 1 && behind !== undefined ? TURNS_ALONE : turns;
+    return { key: this.key, mode, owner, lease, waits: this.waits, turns, turnsAlone, fair };
+  }
+
+  private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
+    const { key } = this;
+    const message = this.waits
+      ? `'${key}' was held by others for the whole of its waitTimeout of ${waitTimeout} ms`
+      : `'${key}' is held by others`;
+    // A caller that waits for its own process would look for another one in vain.
+    const holder = this.parts.holds.hasKey(key) ? ' (held by this process itself)' : '';
+    return new LockTimeoutError(`${message}${holder}`, { key });
+  }
+
+  private noAnswer({ since }: Waiter): LockStoreError {
+    const { clock, store } = this.parts.context;
+    const { key } = this;
+    const waited = Math.round(clock.now() - since);
+    const { outage: cause } = store;
+    const message = cause?.message ?? `Redis has not answered for ${waited} ms whether '${key}' is free`;
+    return new LockStoreError(message, { key, cause, transient: true });
+  }
+
+  private tooLate(lease: number): LockStoreError {
+    const message = `Redis answered so late that the lease of '${this.key}' (${lease} ms) was over by then`;
+    return new LockStoreError(message, { key: this.key, transient: true });
+  }
+}

@@ -1,0 +1,43 @@
+import { AcquireQueue, type AcquireParts } from './acquire-queue.js';
+import type { Hold, HoldTerms } from './hold.js';
+import { answerDue, Waiter, type WaitTerms } from './waiter.js';
+
+/** The queues in which the callers of this client wait, by key. */
+export class AcquireQueues {
+  constructor(private readonly parts: AcquireParts) {}
+
+  /** Waits for a hold. */
+  wait(terms: HoldTerms, { waitTimeout, answerBy, signal }: WaitTerms): Promise<Hold> {
+    const { context } = this.parts;
+    const { clock, store, limits } = context;
+    const since = clock.now();
+    const due = answerBy ?? answerDue(since, waitTimeout, limits.commandTimeout, store.answerTime);
+    const waiter = new Waiter(context, terms, since, waitTimeout, due);
+    this.queueFor(terms, waitTimeout > 0).join(waiter, signal);
+    return waiter.promise;
+  }
+
+  /** Local waiters do not hand the key to each other under the grant that stands. */
+  endBatch(key: string): void {
+    this.parts.pending.sharedQueues.get(key)?.endBatch();
+  }
+
+  /** Rejects all waiters with `reason`. */
+  dismissAll(reason: unknown): void {
+    const { sharedQueues, separateQueues } = this.parts.pending;
+    for (const queue of [...sharedQueues.values(), ...separateQueues.values()]) queue.dismissAll(reason);
+  }
+
+  private queueFor(terms: HoldTerms, waits: boolean): AcquireQueue {
+    const { sharedQueues, separateQueues } = this.parts.pending;
+    const { key, owner, mode, fair } = terms;
+    const isShared = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
+    if (fair) this.endBatch(key);
+    const known = isShared ? sharedQueues.get(key) : undefined;
+    if (known !== undefined) return known;
+    const queue = new AcquireQueue(key, isShared ? 'shared' : waits ? 'separate' : 'one-try', this.parts);
+    if (isShared) sharedQueues.set(key, queue);
+    else separateQueues.add(queue);
+    return queue;
+  }
+}

@@ -1,0 +1,102 @@
+import { settledBy } from '../common/settle.js';
+import { isLockStoreError, LockLostError, LockTimeoutError } from '../errors/index.js';
+import type { AcquireOne } from './acquire-one.js';
+import type { AcquireParts } from './acquire-queue.js';
+import { acquireAtOnce } from './acquire-at-once.js';
+import type { Admission } from './admission.js';
+import type { Hold, HoldTerms } from './hold.js';
+import type { HoldReleases } from './hold-releases.js';
+import type { LeaseOperations } from './lease-operations.js';
+import { named, ownedBy, unanswered } from './set-terms.js';
+import { answerDue, type WaitTerms } from './waiter.js';
+
+/** What several keys are acquired with. */
+export interface AcquireSetParts {
+  readonly parts: AcquireParts;
+  readonly admission: Admission;
+  readonly one: AcquireOne;
+  readonly leases: LeaseOperations;
+  readonly releases: HoldReleases;
+}
+
+/**
+ * Acquires several keys, all or none: in one step if all are free, otherwise one by one, each in its queue. One by one means
+ * in the order of the keys, so two callers never wait for each other (Havender's ordering).
+ */
+export class AcquireSet {
+  constructor(private readonly deps: AcquireSetParts) {}
+
+  /**
+   * Waits for the holds, in the order of `set`.
+   * @throws as `AcquireOne.acquire` does; then nothing is kept
+   */
+  async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
+    const { parts, admission } = this.deps;
+    const refusal = admission.refusal(wait.signal);
+    if (refusal !== undefined) throw refusal;
+    const { clock, store, limits } = parts.context;
+    const since = clock.now();
+    // Independent masters are asked for one key after another.
+    const answerTime = set.length * (store.answerTime ?? 0);
+    // One limit for the whole set, however many questions it takes.
+    const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, answerTime);
+    // Replicas confirm each key on its own.
+    const oneByOne = set.some(({ replicas }) => replicas);
+    const atOnce = oneByOne ? undefined : await acquireAtOnce(parts, admission, set, { signal: wait.signal, answerBy });
+    return atOnce ?? (await this.inOrder(set, { ...wait, answerBy }, since + wait.waitTimeout));
+  }
+
+  private async inOrder(
+    set: readonly HoldTerms[],
+    { waitTimeout, answerBy = Infinity, signal }: WaitTerms,
+    deadline: number,
+  ): Promise<Hold[]> {
+    const { parts, one, releases } = this.deps;
+    const { clock, timers } = parts.context;
+    const held = new Map<string, Hold>();
+    let owner: string | undefined;
+    try {
+      for (const terms of [...set].sort(byKey)) {
+        const left = waitTimeout === 0 ? 0 : deadline - clock.now();
+        // Once a key is held, replicas may have taken the time that is left: the next key may be free, so one try.
+        if (left < 0 && held.size === 0) {
+          const message = `${named(set)} were not all free within the waitTimeout of ${waitTimeout} ms`;
+          throw new LockTimeoutError(message, { key: terms.key });
+        }
+        // Renewed while the caller waits for the other keys, and not kept if it waits in vain.
+        const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
+        const hold = await one.acquire(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal });
+        held.set(terms.key, hold);
+        // The first key is acquired without an owner, so that it shares the ticket of this client. Its owner holds the other
+        // keys, too, so the next local waiter must not get that owner with the lock.
+        owner ??= hold.exposeOwner();
+      }
+      const begun = Promise.all(set.map((terms) => this.begin(held.get(terms.key)!, terms)));
+      if (!(await settledBy(timers, { at: answerBy, isAnswer: true }, begun))) throw unanswered(set);
+      await begun;
+      held.forEach(refuseLost); // the last answer may have come late for the other keys
+      for (const { key, holdAtLeast } of set) if (holdAtLeast > 0) held.get(key)!.keepFor(holdAtLeast);
+    } catch (error) {
+      const released = Promise.allSettled([...held.values()].map((hold) => releases.release(hold)));
+      // If the store is unreachable, waiting for the releases would take as long again.
+      if (!isLockStoreError(error) || !error.transient)
+        await settledBy(timers, { at: answerBy, isAnswer: true }, released);
+      throw error;
+    }
+    return set.map(({ key }) => held.get(key)!);
+  }
+
+  /** The last key has been acquired, so a lease that is fixed or counted begins now. */
+  private async begin(hold: Hold, terms: HoldTerms): Promise<void> {
+    hold.restart(terms);
+    refuseLost(hold);
+    if (!terms.renews || terms.maxRenewTimes > 0) await this.deps.leases.extend(hold, terms.lease);
+  }
+}
+
+const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
+
+/** @throws LockLostError */
+function refuseLost(hold: Hold): void {
+  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, { key: hold.key });
+}

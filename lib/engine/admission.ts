@@ -1,0 +1,46 @@
+import { LockStoreError } from '../errors/index.js';
+import type { EngineContext } from './engine-context.js';
+
+/** Decides whether a new acquisition may begin. */
+export class Admission {
+  private readonly closed = new AbortController();
+
+  constructor(private readonly context: EngineContext) {}
+
+  /** Aborts when the engine accepts no acquisition any more. The reason is a `LockStoreError`. */
+  get signal(): AbortSignal {
+    return this.closed.signal;
+  }
+
+  /** Why every acquisition is refused from now on; `undefined`: the engine is open. */
+  get closing(): LockStoreError | undefined {
+    return this.closed.signal.reason as LockStoreError | undefined;
+  }
+
+  /** Why a caller with this signal cannot acquire now; `undefined`: it can. */
+  refusal(signal: AbortSignal | undefined): Error | undefined {
+    // Waiters get one commandTimeout for Redis to come back. Commands of new callers would only pile up.
+    return (
+      this.closing ??
+      this.context.store.unreachable ??
+      (signal?.aborted === true ? (signal.reason as Error) : undefined)
+    );
+  }
+
+  /**
+   * Refuses a command while the store is unreachable: it would run later, when the caller has given up.
+   * @throws LockStoreError
+   */
+  assertReachable(): void {
+    const { unreachable } = this.context.store;
+    if (unreachable !== undefined) throw unreachable;
+  }
+
+  /** Refuses every acquisition from now on; returns the reason. */
+  close(): LockStoreError {
+    this.closed.abort(
+      this.closing ?? new LockStoreError('the application is shutting down: no lock can be acquired any more'),
+    );
+    return this.closing!;
+  }
+}

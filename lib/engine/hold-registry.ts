@@ -1,0 +1,110 @@
+import { settledBy } from '../common/settle.js';
+import { TransientMap } from '../common/transient.js';
+import type { LockLostError } from '../errors/index.js';
+import type { EngineContext } from './engine-context.js';
+import { Hold, type Grant, type HoldTerms } from './hold.js';
+import type { IdTable } from './orphans.js';
+import type { Watchdog } from './watchdog.js';
+
+/**
+ * The holds of a client, by the id of their acquisition, each with the queue that it came from. The watchdog renews a hold
+ * for as long as it is registered.
+ */
+export class HoldRegistry<Queue> implements IdTable {
+  private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly queue: Queue | undefined }>();
+  /** How many holds there are of each key. */
+  private readonly counts = new TransientMap<string, number>();
+  private emptied: (() => void) | undefined;
+  private readonly lost = (hold: Hold, error: LockLostError): void => {
+    this.remove(hold);
+    this.context.logger.warn(error.message);
+    this.context.events.lost(hold, error.message);
+  };
+
+  constructor(
+    private readonly context: EngineContext,
+    private readonly watchdog: Watchdog,
+  ) {}
+
+  /** Registers the hold of a grant. */
+  add(terms: HoldTerms, grant: Grant, queue: Queue | undefined): Hold {
+    return this.register(new Hold(terms, grant, this.context), queue);
+  }
+
+  /** Registers the hold of the next local waiter, under the grant of a hold that has been removed. */
+  addSuccessor(previous: Hold, terms: HoldTerms, queue: Queue): Hold {
+    const hold = this.register(previous.passTo(terms), queue);
+    // A lease that is not renewed is to last in full. The caller begins its work meanwhile.
+    if (!terms.renews) this.watchdog.renewNow([hold]);
+    return hold;
+  }
+
+  get(id: string): Hold | undefined {
+    return this.holds.get(id)?.hold;
+  }
+
+  has(id: string): boolean {
+    return this.holds.has(id);
+  }
+
+  /** Whether this client holds a key. */
+  hasKey(key: string): boolean {
+    return this.counts.has(key);
+  }
+
+  /** The queue that the hold of an acquisition came from. */
+  queueOf(id: string): Queue | undefined {
+    return this.holds.get(id)?.queue;
+  }
+
+  all(): Hold[] {
+    return this.holds.values().map(({ hold }) => hold);
+  }
+
+  get size(): number {
+    return this.holds.size;
+  }
+
+  /** Removes a hold and stops its renewal; returns the queue that it came from. */
+  remove(hold: Hold): Queue | undefined {
+    this.watchdog.remove(hold);
+    const queue = this.holds.get(hold.id)?.queue;
+    if (this.holds.delete(hold.id)) this.uncount(hold.key);
+    if (this.holds.size === 0) this.emptied?.();
+    return queue;
+  }
+
+  /** How often the owner of a hold has its key in this client, in the same mode. */
+  countOf({ terms, key, owner, handles }: Hold): number {
+    if (terms.owner === undefined) return handles.count;
+    const { kind } = terms.mode;
+    const same = this.all().filter(
+      (other) => other.key === key && other.owner === owner && other.terms.mode.kind === kind && other.isHeld,
+    );
+    return same.reduce((count, other) => count + other.handles.count, 0);
+  }
+
+  /** Resolves when nothing is held, or after `timeout` ms. */
+  async empty(timeout: number): Promise<void> {
+    if (this.holds.size === 0) return;
+    const { timers, clock } = this.context;
+    const release = clock.keepAlive();
+    const emptied = new Promise<void>((resolve) => (this.emptied = resolve));
+    await settledBy(timers, { at: clock.now() + timeout }, emptied);
+    release();
+  }
+
+  private register(hold: Hold, queue: Queue | undefined): Hold {
+    this.holds.set(hold.id, { hold, queue });
+    this.counts.set(hold.key, (this.counts.get(hold.key) ?? 0) + 1);
+    hold.observeLoss(this.lost);
+    this.watchdog.add(hold);
+    return hold;
+  }
+
+  private uncount(key: string): void {
+    const left = (this.counts.get(key) ?? 0) - 1;
+    if (left > 0) this.counts.set(key, left);
+    else this.counts.delete(key);
+  }
+}

@@ -1,0 +1,75 @@
+import type { ReleaseReply } from '../store/lock-store.js';
+import type { AcquireQueue } from './acquire-queue.js';
+import type { EngineContext } from './engine-context.js';
+import type { Hold } from './hold.js';
+import type { HoldRegistry } from './hold-registry.js';
+import type { Releases } from './releases.js';
+
+/** Releases holds: hands them to the next local waiter, or releases them in the store. */
+export class HoldReleases {
+  constructor(
+    private readonly context: EngineContext,
+    private readonly holds: HoldRegistry<AcquireQueue>,
+    private readonly releases: Releases,
+  ) {}
+
+  /**
+   * Releases a hold; resolves to whether it was held until now.
+   * @throws LockStoreError if the store does not answer
+   */
+  release(hold: Hold): Promise<boolean> {
+    return hold.releaseWith(() => this.end(hold));
+  }
+
+  /** Ends all holds under their holders, and releases them in the background. */
+  endAll(reason: string): void {
+    for (const hold of this.holds.all()) {
+      hold.lose(reason);
+      const { key, id } = hold;
+      this.releases.sendInBackground({ key, id, remember: 0, keep: this.keepOf(hold), next: undefined });
+    }
+  }
+
+  private async end(hold: Hold): Promise<boolean> {
+    const { store, clock, events } = this.context;
+    const { key, id } = hold;
+    const remember = this.releases.tombstoneFor(hold.epoch);
+    if (!hold.end()) {
+      // The store may still have it. Its answer changes nothing for the caller, which does not wait for it.
+      this.releases.leave(key, id, remember);
+      return false;
+    }
+    // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
+    const queue = this.holds.remove(hold);
+    if (queue?.handOff(hold) === true) return true;
+    const next = queue?.releasing(hold);
+    const sent = clock.now();
+    const { epoch } = store;
+    const request = { key, id, remember, keep: this.keepOf(hold), next: next?.request() };
+    const answer = this.releases.sendForHold(request, hold.validUntil);
+    next?.await(
+      answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
+      sent,
+      epoch,
+    );
+    let reply: ReleaseReply;
+    try {
+      reply = await answer;
+    } catch (error) {
+      events.unreleased(hold, (error as Error).message);
+      throw error;
+    }
+    // A release whose answer was lost is sent again, and finds nothing the second time.
+    if (!reply.released && store.epoch === epoch) {
+      hold.lose('Redis did not know it any more when it was released');
+      return false;
+    }
+    events.released(hold);
+    return true;
+  }
+
+  /** For how many ms the key stays taken after the release. */
+  private keepOf({ acquiredAt, terms }: Hold): number {
+    return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.context.clock.now()));
+  }
+}

@@ -1,0 +1,38 @@
+import type { LockMode } from '../store/lock-store.js';
+import type { LeaseGrant } from './lease-view.js';
+
+/** A grant as the engine uses it. `from` lies before the moment from which the store counts `lease`. */
+export interface Grant extends LeaseGrant {
+  readonly id: string;
+  readonly token: number;
+  /** How many local waiters may get the lock under this grant, with the tokens from `token` on. */
+  readonly turns: number;
+  /** The store's epoch at the first question. A question from before a reconnect may be executed twice. */
+  readonly epoch: number;
+}
+
+/** What a caller asks for. */
+export interface HoldTerms {
+  readonly key: string;
+  readonly mode: LockMode;
+  readonly owner: string | undefined;
+  /** The template of the key, for observers. */
+  readonly pattern?: string | undefined;
+  /** Whether the request is served in the order of arrival at all clients, not behind others of its own client. */
+  readonly fair: boolean;
+  /** Full lease in ms. */
+  readonly lease: number;
+  /** Whether the watchdog renews the lease, and how often at most (0: without limit). */
+  readonly renews: boolean;
+  readonly maxRenewTimes: number;
+  /** ms for which the key stays taken at least. */
+  readonly holdAtLeast: number;
+  /** How many replicas must have the hold before the caller gets it. */
+  readonly replicas: ReplicaTerms | undefined;
+}
+
+export interface ReplicaTerms {
+  readonly min: number;
+  /** ms */
+  readonly timeout: number;
+}

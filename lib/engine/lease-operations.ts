@@ -1,0 +1,84 @@
+import { orAborted } from '../common/abort.js';
+import { LockStoreError } from '../errors/index.js';
+import type { EngineContext } from './engine-context.js';
+import type { Hold, ReplicaTerms } from './hold.js';
+import type { Watchdog } from './watchdog.js';
+
+/** What a holder asks the store about its hold. */
+export class LeaseOperations {
+  constructor(
+    private readonly context: EngineContext,
+    private readonly watchdog: Watchdog,
+  ) {}
+
+  /**
+   * Asks the store whether a hold still stands.
+   * @throws LockLostError, LockStoreError
+   */
+  async verify(hold: Hold): Promise<void> {
+    hold.assertHeld();
+    // Replicas go first: they may take long, and what is left of the lease is to be recent.
+    const { replicas } = hold.terms;
+    const unconfirmed = replicas && (await this.unconfirmedBy(replicas, hold));
+    const isCertain = (await this.look(hold)) || (await this.look(hold));
+    hold.assertHeld();
+    if (!isCertain) this.watchdog.renewNow([hold]);
+    if (unconfirmed !== undefined) throw unconfirmed;
+  }
+
+  /**
+   * Sets the lease of a hold to `lease` ms from now on.
+   * @throws LockLostError, LockStoreError
+   */
+  async extend(hold: Hold, lease: number): Promise<void> {
+    hold.assertHeld();
+    const { store, limits } = this.context;
+    const { epoch } = store;
+    const [question, extension] = hold.resize(epoch, lease, 2 * limits.commandTimeout);
+    this.watchdog.reschedule(hold);
+    const left = await store.extend({ key: hold.key, id: hold.id, lease });
+    if (left instanceof Error) throw left;
+    // Without a reconnect the store received one copy.
+    if (epoch === store.epoch) hold.settled(extension);
+    if (left === 'gone') this.watchdog.gone(hold);
+    else this.watchdog.answered(hold, question, left);
+    hold.assertHeld();
+  }
+
+  /**
+   * Waits until the replicas that a new hold asks for have it.
+   * @throws LockStoreError if too few have it in time; LockLostError; the reason of `signal`
+   */
+  async awaitReplicas(hold: Hold, { min, timeout }: ReplicaTerms, signal: AbortSignal | undefined): Promise<void> {
+    const { key, id } = hold;
+    const replicas = await orAborted(this.context.store.replicate({ key, id, min, timeout }), signal);
+    if (!hold.isHeld) throw hold.loss!;
+    if (replicas >= min) return;
+    const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was released`;
+    throw new LockStoreError(message, { key, transient: true });
+  }
+
+  /** Asks once how much of the lease is left; returns whether the answer is certain. */
+  private async look(hold: Hold): Promise<boolean> {
+    hold.assertHeld();
+    const { store } = this.context;
+    const { key, id } = hold;
+    const question = hold.ask(store.epoch, this.watchdog.leaseToVerify(hold));
+    const [left] = await store.renew([{ key, id, lease: question.lease }]);
+    if (left instanceof Error) throw left;
+    if (left === 'gone') this.watchdog.gone(hold);
+    else return !this.watchdog.answered(hold, question, left ?? 0);
+    return true;
+  }
+
+  /**
+   * A master that is cut off from its replicas still confirms what it has, while one of them has taken over. So the
+   * replicas have to confirm, too; returns the error if too few do.
+   */
+  private async unconfirmedBy({ min, timeout }: ReplicaTerms, { key, id }: Hold): Promise<LockStoreError | undefined> {
+    const replicas = await this.context.store.replicate({ key, id, min, timeout });
+    if (replicas >= min) return undefined;
+    const message = `${replicas} of at least ${min} replicas confirmed '${key}' within ${timeout} ms: another client may hold it`;
+    return new LockStoreError(message, { key, transient: true });
+  }
+}

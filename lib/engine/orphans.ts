@@ -1,0 +1,44 @@
+import type { EngineContext } from './engine-context.js';
+import type { Releases } from './releases.js';
+
+/** Knows acquisitions by their ids. */
+export interface IdTable {
+  has(id: string): boolean;
+}
+
+/**
+ * Releases orphans: what the store holds for an acquisition of this client that this client does not know any more, such
+ * as a grant that crossed a leave.
+ */
+export class Orphans {
+  constructor(
+    private readonly context: EngineContext,
+    private readonly releases: Releases,
+    /** Where acquisitions that are no orphans stand. */
+    private readonly tables: readonly IdTable[],
+  ) {}
+
+  /** Releases those of `ids` that are orphans. A release that is under way goes first. */
+  release(key: string, ids: readonly string[]): void {
+    for (const id of ids) {
+      if (!this.isOrphan(id)) continue;
+      // In a Cluster a leave may overtake a release that was sent before it, and that release would find nothing.
+      const release = this.releases.ofHold(id);
+      const again = (): void => this.release(key, [id]);
+      if (release === undefined) this.releases.leave(key, id, 0);
+      else release.then(again, again);
+    }
+  }
+
+  /** The same for ids that an answer names as holders. The answer may be older than a release that is under way. */
+  releaseHolders(key: string, holders: readonly string[]): void {
+    this.release(
+      key,
+      holders.filter((id) => this.releases.ofHold(id) === undefined),
+    );
+  }
+
+  private isOrphan(id: string): boolean {
+    return id.startsWith(`${this.context.store.clientId}:`) && !this.tables.some((table) => table.has(id));
+  }
+}

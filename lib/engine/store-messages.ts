@@ -1,0 +1,52 @@
+import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
+import type { AcquireParts } from './acquire-queue.js';
+import type { Latches } from './latches.js';
+import type { Watchdog } from './watchdog.js';
+
+/** Passes each message of the store to the part that it is for. */
+export class StoreMessages implements LockStoreListener {
+  constructor(
+    private readonly parts: AcquireParts,
+    private readonly watchdog: Watchdog,
+    private readonly latches: Latches | undefined,
+  ) {}
+
+  granted(grant: PushedGrant): void {
+    const { pending, orphans } = this.parts;
+    const ticket = pending.tickets.get(grant.id);
+    if (ticket !== undefined) ticket.pushed(grant);
+    else orphans.release(grant.key, [grant.id]);
+  }
+
+  askIn(id: string, delay: number): void {
+    this.parts.pending.tickets.get(id)?.retryAfter(delay);
+  }
+
+  revoked(id: string, token = Infinity): void {
+    const { holds, pending } = this.parts;
+    const hold = holds.get(id);
+    // A message about an earlier grant of this acquisition may arrive late.
+    if (hold !== undefined && token >= hold.firstToken) hold.lose('it was released by force');
+    pending.tickets.get(id)?.revoked();
+  }
+
+  yield(id: string): void {
+    const { holds, pending } = this.parts;
+    holds.queueOf(id)?.endBatch();
+    pending.tickets.get(id)?.yield();
+  }
+
+  opened(key: string, latch: string): void {
+    this.latches?.opened(key, latch);
+  }
+
+  restored(): void {
+    const { holds, pending } = this.parts;
+    this.watchdog.renewNow(holds.all());
+    // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
+    queueMicrotask(() => {
+      for (const ticket of pending.tickets.values()) ticket.tryAcquireOrEnqueue();
+      this.latches?.askNow();
+    });
+  }
+}

@@ -1,0 +1,70 @@
+import { describe } from '../common/describe.js';
+import { LockConfigError, LockLostError } from '../errors/index.js';
+import type { AcquireOptions, OnLost, RunOptions } from '../options/acquire-options.js';
+import { readChoice } from '../options/option-readers.js';
+import type { Acquirer } from './acquirer.js';
+import type { LockHandle } from './handles/lock-handle.js';
+import { LockScope } from './lock-scope.js';
+
+/** Runs functions while it holds a lock. */
+export class LockRunner {
+  constructor(
+    private readonly acquirer: Acquirer,
+    private readonly defaults: { readonly onLost: OnLost },
+  ) {}
+
+  /**
+   * Acquires the lock, runs `task` in its scope, and releases it. The caller gets what the task throws, whatever the
+   * release does.
+   * @param units how many permits, if `options.permits` gives their number
+   */
+  async run<T>(
+    key: string | readonly string[],
+    task: (lock: LockHandle) => T | Promise<T>,
+    options: RunOptions,
+    units = 1,
+  ): Promise<T> {
+    refuseAllButTasks(task, options);
+    this.acquirer.check('run', options);
+    const { onLost = this.defaults.onLost } = options;
+    if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
+    const acquisition = withoutOnLost(options);
+    const lock = this.acquirer.reenter(key, acquisition) ?? (await this.acquirer.acquire(key, acquisition, units));
+    if (typeof onLost === 'function') lock.onLost(onLost);
+    const scope = LockScope.ofLock(lock);
+    let result: T;
+    try {
+      result = await scope.run(() => task(lock));
+    } catch (error) {
+      scope.end();
+      if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
+      throw error;
+    }
+    scope.end();
+    if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
+    if (onLost === 'throw' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    return result;
+  }
+}
+
+/** `run` reacts to a loss itself; the acquisition does not. */
+function withoutOnLost(options: RunOptions): AcquireOptions {
+  if (options.onLost === undefined && !Object.hasOwn(options, 'onLost')) return options as AcquireOptions;
+  const { onLost: _, ...acquisition } = options;
+  return acquisition;
+}
+
+function refuseAllButTasks(task: unknown, options: unknown): void {
+  if (typeof task === 'function') return;
+  throw new LockConfigError(
+    typeof options === 'function'
+      ? 'run takes the task before the options: write run(key, task, options).'
+      : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,
+  );
+}
+
+function lostDuringTask(loss: LockLostError, result: unknown): LockLostError {
+  const error = new LockLostError(loss.message, { key: loss.key, cause: loss });
+  error.result = result;
+  return error;
+}

@@ -1,0 +1,59 @@
+// Fails if text in lib or lua uses more of the words that hide who does what: npm run check:words
+import { compare, filesIn, readIfPresent, tighten } from './lib/ratchet.mjs';
+import { runAsScript, StepFailed } from './lib/run.mjs';
+
+/** What to avoid, and what to write instead. A blank in a pattern is any white space, the wrap of a comment included. */
+const WORDS = [
+  ['somebody|someone|whoever', 'name the caller, the waiter, the holder, the client'],
+  ['who waits?|who waited|those (?:who|that)', 'name the waiter or the thing'],
+  ['what is held|one that', 'name the thing'],
+  ['(?:is|are|be|was|were) (?:heard of|told of?)|hears? of|heard of|told of', 'receives, learns, is notified'],
+  ['(?:give|gives|gave|given|giving) (?:it |them )?back', 'release'],
+  ['hand(?:s|ed|ing)? (?:it |them )?on', 'hand off, pass'],
+  ['(?:come|comes|came|coming|let|lets) in', 'acquire, is granted'],
+  ['ha(?:s|ve) a key', 'hold a lock'],
+  ['what takes long|for a while', 'a number with its unit'],
+];
+const GAP = '(?:\\s|\\n\\s*(?:\\*|//|--)\\s)+';
+const PATTERNS = WORDS.map(([words, instead]) => [
+  new RegExp(`\\b(?:${words.replaceAll(' ', GAP)})\\b`, 'gi'),
+  instead,
+]);
+
+const FOLDERS = ['lib', 'lua'];
+const GENERATED = /\.generated\.ts$/;
+
+await runAsScript(async () => {
+  const found = await find();
+  const counts = Object.fromEntries(Object.entries(found).map(([folder, places]) => [folder, places.length]));
+  if (process.argv.includes('--update')) return tighten('words', counts);
+  const { known, grown, mayShrink } = compare('words', counts);
+  if (mayShrink) console.log('Some folders got better: `npm run check:words -- --update` lowers their limits.');
+  if (grown.length === 0) return;
+  for (const folder of grown) {
+    const limit = known[folder] ?? 0;
+    console.error(
+      `${folder}: ${counts[folder]} words to avoid, at most ${limit}. Rewrite ${counts[folder] - limit} of:`,
+    );
+    for (const place of found[folder]) console.error(`  ${place}`);
+  }
+  throw new StepFailed('If text has only moved between folders, run `npm run check:words -- --update`.');
+});
+
+/** Each place with its line and what to write instead, by the room it is in. */
+async function find() {
+  const found = {};
+  for (const path of await filesIn(...FOLDERS)) {
+    const text = GENERATED.test(path) ? undefined : readIfPresent(path);
+    if (text === undefined) continue;
+    const [top, room, file] = path.split('/');
+    const folder = file === undefined ? top : `${top}/${room}`;
+    for (const [pattern, instead] of PATTERNS) {
+      for (const { 0: words, index } of text.matchAll(pattern)) {
+        const line = text.slice(0, index).split('\n').length;
+        (found[folder] ??= []).push(`${path}:${line}: "${words.replace(/[\s*/-]+/g, ' ')}" (write: ${instead})`);
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,20 @@
+/** The modules of lib that the package exports, by their path in dist without an ending. */
+export const ENTRY_POINTS = {
+  index: 'index',
+  'testing/index': 'testing/index',
+  'metrics/index': 'observation/metrics/index',
+  'health/index': 'observation/health/index',
+  'dashboard/index': 'dashboard/index',
+};
+
+/** Programs: ES modules only, without declarations. */
+export const PROGRAMS = { 'cli/main': 'cli/main' };
+
+/**
+ * What the tests, the benchmarks and the scripts of this repository import from the built library as well. The files
+ * stand in dist/esm/module, which the package leaves out.
+ */
+export const INTERNALS = {
+  'module/redis-lock.composition': { module: 'module/redis-lock.composition', name: 'createLockService' },
+  'module/redis-lock.options': { module: 'module/redis-lock.options', name: 'resolveModuleOptions' },
+};

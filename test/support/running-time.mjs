@@ -1,0 +1,41 @@
+/** ms between two looks at the time. */
+const TICK = 5;
+/** ms by which a timer is late on a machine that has nothing else to do. */
+const USUAL = 2;
+
+export class RunningTime {
+  #since = performance.now();
+  #looked = this.#since;
+  #used = process.cpuUsage();
+  #heldUp = 0;
+  #timer = setTimeout(() => this.#tick(), TICK).unref();
+
+  get took() {
+    return performance.now() - this.#since;
+  }
+
+  get ran() {
+    return this.took - this.#heldUp;
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+    this.#look();
+    return this;
+  }
+
+  #tick() {
+    this.#look();
+    this.#timer = setTimeout(() => this.#tick(), TICK).unref();
+  }
+
+  #look() {
+    const now = performance.now();
+    const { user, system } = process.cpuUsage(this.#used);
+    const late = now - this.#looked - TICK;
+    // What this process computed itself was no machine's fault.
+    if (late > USUAL) this.#heldUp += Math.max(0, late - (user + system) / 1_000);
+    this.#looked = now;
+    this.#used = process.cpuUsage();
+  }
+}
