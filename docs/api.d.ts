@@ -151,7 +151,7 @@ export declare class LockService {
     readonly events: Observable<LockEvent>;
     readonly name: string;
     readonly defaults: LockServiceDefaults;
-    constructor(engine: LockEngine, events: Observable<LockEvent>, options: LockServiceOptions);
+    constructor(engine: LockEngine, context: EngineContext, events: Observable<LockEvent>, options: LockServiceOptions);
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;

@@ -13,7 +13,7 @@ export interface LockObjectOptions {
   pattern?: string;
 }
 
-/** Options of one call through a `Lock` object, except those that the object itself sets. */
+/** Options of one call through a `Lock` object, except the options that the object itself sets. */
 export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
 
 /** The two locks of one key: many callers may read at a time, or one may write. */
