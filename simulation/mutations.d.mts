@@ -10,5 +10,6 @@ export interface Mutation {
 
 export declare const MUTATION_VARIABLE: string;
 export declare const MUTATIONS: readonly Mutation[];
+export declare const BREAKAGES: readonly Mutation[];
 export declare function findMutation(name: string): Mutation | undefined;
 export declare function mutate(text: string, mutation: Mutation): string;

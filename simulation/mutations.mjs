@@ -10,6 +10,7 @@ const POLL = 'lib/engine/store-poll.ts';
 const WAITER = 'lib/engine/waiter.ts';
 const SET = 'lib/engine/acquire-set.ts';
 const TICKET = 'lib/engine/ticket.ts';
+const QUORUM = 'lib/store/quorum';
 const VALIDITY = 'lib/engine/validity.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
@@ -242,9 +243,97 @@ export const MUTATIONS = [
     from: 'answer.then(\n',
     to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(\n',
   },
+  {
+    name: 'minority',
+    what: 'Redlock: one vote less than a majority of the masters is enough',
+    file: `${QUORUM}/quorum-store.ts`,
+    from: 'this.quorum = Math.floor(members.length / 2) + 1;',
+    to: 'this.quorum = Math.max(1, Math.floor(members.length / 2));',
+  },
+  {
+    name: 'unwritten-token',
+    what: 'Redlock: a token is not written to a majority',
+    file: `${QUORUM}/write-token.ts`,
+    from: 'const decided = await write(environment, { key, id, token, turns: reserved }, held, seats);',
+    to: "for (const seat of held) seat.token = token;\n    const decided = 'written';",
+  },
+  {
+    name: 'vote-from-arrival',
+    what: 'Redlock: the lease of a vote counts from the arrival of the answer, not from the sending of the question',
+    file: `${QUORUM}/seat.ts`,
+    from: 'this.until = sent + reply.lease;',
+    to: 'this.until = now + reply.lease;',
+  },
+  {
+    name: 'vote-of-another-epoch',
+    what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
+    file: `${QUORUM}/seat.ts`,
+    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
+    to: 'return counts && this.until > now;',
+  },
+  {
+    name: 'minority-renewal',
+    what: 'Redlock: a renewal counts that one master has confirmed',
+    file: `${QUORUM}/tally.ts`,
+    from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'if (left.length >= 1) return Math.max(...left);',
+  },
+  {
+    name: 'longest-renewal',
+    what: 'Redlock: of the leases that the masters have left the longest counts',
+    file: `${QUORUM}/tally.ts`,
+    from: 'return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'return Math.max(...left);',
+  },
+  {
+    name: 'vote-after-revoke',
+    what: 'Redlock: a vote is asked for again, although the master has ended the hold by force',
+    file: `${QUORUM}/reinstatement.ts`,
+    from: "if (looks.includes('left')) return this.revoked();\n      await Promise.all(missing.filter((_, i) => looks[i] === 'missing')",
+    to: 'await Promise.all(missing.filter((_, i) => looks[i] !== undefined)',
+  },
+  {
+    name: 'ignored-tombstone',
+    what: 'Redlock: a master takes the vote of a hold that was ended by force there',
+    file: 'lib/store/memory/memory-lock.ts',
+    from: "if (this.hasLeft(id) || this.hasLeft(revokedName(id))) return 'left';",
+    to: '',
+  },
+  {
+    name: 'same-server-twice',
+    what: 'Redlock: a server counts twice when the addresses of two masters lead there',
+    file: `${QUORUM}/member.ts`,
+    from: 'if (same !== undefined && same !== member && same.isExamined) {',
+    to: 'if (same !== undefined && this.members.length === 0) {',
+  },
+  {
+    name: 'no-way-given',
+    what: 'Redlock: of those who try a free key at the same time, nobody gives way',
+    file: `${QUORUM}/contest.ts`,
+    from: 'const first = this.firstAmong(seats, now);',
+    to: 'const first = seats.length === 0 ? this.firstAmong(seats, now) : undefined;',
+  },
 ];
 
-export const findMutation = (name) => MUTATIONS.find((mutation) => mutation.name === name);
+/** What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang. */
+export const BREAKAGES = [
+  {
+    name: 'throwing-server',
+    what: 'the server cannot execute a release',
+    file: 'lib/store/memory/memory-lock.ts',
+    from: 'const released = this.holds.delete(id, now);',
+    to: "if (keep >= 0) throw new Error('a script failed');\n    const released = this.holds.delete(id, now);",
+  },
+  {
+    name: 'throwing-step',
+    what: 'a client cannot leave its channel',
+    file: 'lib/store/memory/memory-backend.ts',
+    from: 'this.clients.delete(client);',
+    to: "throw new Error('a step failed');",
+  },
+];
+
+export const findMutation = (name) => [...MUTATIONS, ...BREAKAGES].find((mutation) => mutation.name === name);
 
 /** The text of a file with a mutation in it. */
 export function mutate(text, { name, from, to }) {

@@ -1,12 +1,13 @@
 /** What came of many runs, as lines. */
 export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
-  const { visits, scripts, steps, faults, terms, ...told } = outcomes;
+  const { visits, scripts, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...told } = outcomes;
   return [
     `${seeds} runs in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds per second`,
     `${visits} visits, ${scripts} scripts at the server, ${faults} faults, ${terms} terms of leaders, ${steps} steps`,
     `of the visits ${Object.entries(told)
       .map(([name, count]) => `${count} ${NAMES[name] ?? name}`)
       .join(', ')}`,
+    `${quorums} of the runs over several masters: ${quorumHeld} of ${quorumVisits} visits had it there, and ${reinstated} votes were taken again`,
     `all that happened comes to ${(digest >>> 0).toString(16).padStart(8, '0')}`,
     findings.length === 0 ? 'nothing was found' : `${findings.length} seeds fail`,
   ];

@@ -6,9 +6,8 @@ import { nothingIsRemembered, nothingIsStored } from './judge/leftovers.js';
 import { Violation } from './judge/violation.js';
 import { PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';
 import { plan, type FaultTargets } from './world/faults.js';
-import { Machine } from './world/machine.js';
 import { Process } from './world/process.js';
-import { Server } from './world/server.js';
+import { Servers } from './world/servers.js';
 import { World } from './world/world.js';
 
 /** Where a run failed: the same step each time. */
@@ -42,12 +41,13 @@ export async function simulate(schedule: Schedule, line?: (text: string) => void
   const failure = await run.go();
   const { outcomes, world } = run;
   outcomes.steps = world.steps;
+  if (run.servers.isQuorum) [outcomes.quorumVisits, outcomes.quorumHeld] = [outcomes.visits, outcomes.held];
   return { outcomes, digest: world.digest, failure };
 }
 
 class Simulation implements FaultTargets {
   readonly world = new World();
-  readonly server: Server;
+  readonly servers: Servers;
   readonly judge: Judge;
   readonly outcomes = noOutcomes();
   private readonly crews: Crew[];
@@ -61,14 +61,22 @@ class Simulation implements FaultTargets {
     private readonly line: ((text: string) => void) | undefined,
   ) {
     const { world, outcomes } = this;
-    this.server = new Server(new Machine(world, 1 + schedule.drift[PROCESSES]! / 1_000, 0));
-    const judge = (this.judge = new Judge(world, this.server, schedule));
-    const { onScript } = this.server;
-    this.server.onScript = (key, script) => {
-      outcomes.scripts += 1;
-      this.trace(() => `server: ${script}`);
-      onScript(key, script);
-    };
+    this.servers = new Servers(schedule.servers, world);
+    const judge = (this.judge = new Judge(world, this.servers, schedule));
+    if (this.servers.isQuorum) outcomes.quorums += 1;
+    for (const server of this.servers.all) {
+      const { onScript } = server;
+      server.onScript = (key, script) => {
+        outcomes.scripts += 1;
+        this.trace(() => `${server.name}: ${script}`);
+        onScript(key, script);
+      };
+      const { onReinstated } = server;
+      server.onReinstated = (key, id) => {
+        outcomes.reinstated += 1;
+        onReinstated(key, id);
+      };
+    }
     const surroundings = { world, judge, outcomes, trace: this.trace };
     this.crews = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
@@ -99,8 +107,7 @@ class Simulation implements FaultTargets {
     for (let place = 0; place < PROCESSES; place += 1) this.revive(place);
     for (const fault of this.schedule.faults) plan(fault, this);
     const stopListening = listenToRejections((error) => this.judge.found(error));
-    await drive(() => this.step());
-    stopListening();
+    await drive(() => this.step()).finally(stopListening);
     const { violation } = this.judge;
     if (violation === undefined) return undefined;
     const { world } = this;
@@ -110,12 +117,16 @@ class Simulation implements FaultTargets {
   }
 
   private revive(place: number): void {
-    const { schedule, world, server, trace } = this;
+    const { schedule, world, servers, trace, judge } = this;
     const life = (this.lives[place] = (this.lives[place] ?? 0) + 1);
-    const process = new Process({ place, life, schedule, world, server, trace });
+    const process = new Process({ place, life, schedule, world, servers, trace });
     this.processes[place] = process;
-    process.store.onAnswer = (id, life) => this.judge.excuses.answered(id, life);
-    void process.engine.start();
+    process.overhearAnswers((id, answers) => judge.excuses.answered(id, answers));
+    for (const connection of process.connections) {
+      connection.onReinstate = (id) => judge.check(() => judge.revocations.wanted(process, id));
+    }
+    // Without an answer it goes on all the same.
+    process.engine.start().catch(() => undefined);
     this.crews[place]!.start(process);
   }
 
@@ -131,21 +142,25 @@ class Simulation implements FaultTargets {
       );
       this.world.at(this.world.now + rest + AFTERMATH, () => this.end());
     }
-    if (!this.world.step())
-      this.judge.found(new Violation('waiting', 'nothing is to happen, and not everybody is done'));
+    this.judge.check(() => this.letHappen());
     if (this.world.now > this.until) this.judge.found(new Violation('waiting', 'the run does not come to an end'));
     return true;
+  }
+
+  private letHappen(): void {
+    if (!this.world.step()) throw new Violation('waiting', 'nothing is to happen, and not everybody is done');
   }
 
   private end(): void {
     const running = this.processes.filter((process) => process !== undefined);
     this.judge.check(() => {
-      nothingIsStored(this.server);
-      for (const process of running) nothingIsRemembered(process);
+      nothingIsStored(this.servers);
+      const someForget = this.schedule.visits.some(({ act }) => act === 'abandon');
+      for (const process of running) nothingIsRemembered(process, someForget);
     });
     const closed = running.map(async (process) => {
       await process.engine.close(0);
-      this.judge.closed(process);
+      await this.judge.closed(process);
     });
     void Promise.all(closed).then(() => (this.ending = 'over'));
     this.world.at(this.world.now + 2 * TIMES.commandTimeout, () => {

@@ -3,7 +3,11 @@ import { describe } from './schedule/describe.ts';
 import { search } from './search.ts';
 
 process.on('message', async (options) => {
-  const result = await search(options);
+  const result = await search(options).catch((error) => {
+    // Not a finding: the search itself has failed, and nobody would hear of its seeds.
+    console.error(error);
+    process.exit(1);
+  });
   const findings = result.findings.map(({ shrunk, ...finding }) => ({
     ...finding,
     shrunk: shrunk && { ...shrunk, schedule: describe(shrunk.schedule) },

@@ -21,7 +21,12 @@ export default {
     once: { hidden: true, settings: { retryCount: 0 } },
   },
 
-  async open({ connection, settings }) {
+  open: openWith({ Redlock, ExecutionError }),
+};
+
+/** For redlock and its fork, which have the same classes. */
+export function openWith({ Redlock, ExecutionError }) {
+  return async ({ connection, settings }) => {
     const redis = connection.redis();
     const redlock = new Redlock([redis], settings);
     return {
@@ -38,11 +43,11 @@ export default {
         redis.disconnect();
       },
     };
-  },
-};
+  };
+}
 
 /** The library says the same when Redis fails, so its attempts are looked at. */
-export async function isContended({ attempts }) {
+async function isContended({ attempts }) {
   const last = await attempts.at(-1);
   return [...last.votesAgainst.values()].every(({ name }) => name === 'ResourceLockedError');
 }

@@ -1,8 +1,7 @@
 import sesamecare from '@sesamecare-oss/redlock';
-import { isContended } from './redlock.mjs';
+import { openWith } from './redlock.mjs';
 
 const { Redlock, ExecutionError } = sesamecare;
-const LEASE = 30_000;
 
 export default {
   title: '@sesamecare-oss/redlock',
@@ -18,22 +17,5 @@ export default {
     once: { hidden: true, settings: { retryCount: 0 } },
   },
 
-  async open({ connection, settings }) {
-    const redis = connection.redis();
-    const redlock = new Redlock([redis], settings);
-    return {
-      async acquire(key) {
-        try {
-          return await redlock.acquire([key], LEASE);
-        } catch (error) {
-          if (error instanceof ExecutionError && (await isContended(error))) return undefined;
-          throw error;
-        }
-      },
-      release: (lock) => lock.release(),
-      async close() {
-        redis.disconnect();
-      },
-    };
-  },
+  open: openWith({ Redlock, ExecutionError }),
 };

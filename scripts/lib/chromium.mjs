@@ -1,5 +1,5 @@
-import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { isExecutable } from './executable.mjs';
 import { StepFailed } from './run.mjs';
 
 /** In this variable a browser can be named that is not on the PATH. */
@@ -21,13 +21,4 @@ export function findChromium(env = process.env) {
     `No Chromium on the PATH (${NAMES.join(', ')}): install one, such as with \`apt-get install chromium\`, ` +
       `or name it in ${CHROMIUM_VARIABLE}.`,
   );
-}
-
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

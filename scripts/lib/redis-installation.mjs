@@ -1,5 +1,6 @@
-import { accessSync, chmodSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import { isExecutable } from './executable.mjs';
 import { capture, run, StepFailed } from './run.mjs';
 
 /**
@@ -70,15 +71,6 @@ function isNewEnough(version) {
 function whereIs(program) {
   const directories = (process.env.PATH ?? '').split(delimiter).filter((directory) => directory !== '');
   return directories.map((directory) => join(directory, program)).find(isExecutable);
-}
-
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function installWithApt() {

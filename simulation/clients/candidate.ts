@@ -48,7 +48,7 @@ export class Candidate {
     await this.election.stop();
     const { judge } = this.visitor.surroundings;
     judge.check(() => judge.elections.stopped(this.election));
-    for (const belief of this.beliefs.values()) judge.exclusion.ends(belief);
+    for (const belief of this.beliefs.values()) judge.ends(belief);
   }
 
   private async acquire(signal: AbortSignal): Promise<LockHandle> {

@@ -80,7 +80,9 @@ export class Visitor {
     const asked = world.now;
     const floors = keys.map((key) => judge.tokens.floor(key));
     const slack =
-      waitTimeout === Infinity ? 0 : slackOf(waitTimeout, keys.length, visit.replicas) / process.machine.rate;
+      waitTimeout === Infinity
+        ? 0
+        : slackOf(waitTimeout, keys.length, visit.replicas, process.store.answerTime) / process.machine.rate;
     const waiting = { process, keys, until: asked + waitTimeout / process.machine.rate + slack, slack };
     judge.waiting.begin(waiting);
     const wait = { waitTimeout, signal };
@@ -100,9 +102,12 @@ export class Visitor {
       }
       const beliefs = holds.map((hold, i) => {
         trace(() => `${process.name} has ${hold.key} with token ${hold.token} (${hold.id})`);
-        return judge.told(hold, process, asked, floors[i]!);
+        return judge.told(hold, process, floors[i]!);
       });
       return { handles, beliefs };
+    } catch (error) {
+      if (waitTimeout === 0 && keys.length === 1 && isLockTimeoutError(error)) judge.tries.refused(keys[0]!, asked);
+      throw error;
     } finally {
       judge.waiting.end(waiting);
     }
@@ -183,7 +188,7 @@ export class Visitor {
     const { epoch } = process.store;
     trace(() => `${process.name} gives ${hold.key} back (${hold.id})`);
     const released = handle.release();
-    judge.exclusion.ends(belief);
+    judge.ends(belief);
     const at = world.now;
     let answer: boolean;
     try {
@@ -207,6 +212,7 @@ export class Visitor {
     // Counted by two clocks, each with a drift of its own, and rounded.
     const since = process.clock.worldTime(hold.acquiredAt);
     judge.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));
+    judge.tries.had(hold.key, since + holdAtLeast * 1.01);
   }
 }
 

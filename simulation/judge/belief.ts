@@ -5,8 +5,6 @@ import type { Process } from '../world/process.js';
 export interface Belief {
   readonly hold: Hold;
   readonly process: Process;
-  /** The world's time when its grant was first asked for. */
-  readonly asked: number;
   /** What the server and the holder said when they were compared last. */
   compared: { version: number; until: number };
 }

@@ -3,6 +3,7 @@ import type { LeaderElection } from '../../lib/service/objects/leader-election.j
 import type { Candidacy } from '../schedule/schedule.js';
 import { isBelieved, nameOf, type Belief } from './belief.js';
 import type { Excuses } from './excuses.js';
+import type { Tokens } from './tokens.js';
 import { Violation } from './violation.js';
 
 /** ms that are lost to rounding where a time-out is measured by another clock of its process. */
@@ -28,6 +29,7 @@ export class ElectionRules {
 
   constructor(
     private readonly excuses: Excuses,
+    private readonly tokens: Tokens,
     private readonly isCalm: boolean,
   ) {}
 
@@ -48,7 +50,7 @@ export class ElectionRules {
     }
     for (const other of this.latest.values()) if (other !== term) this.compare(other, term);
     if (this.excuses.excuse(belief)) return;
-    if (hold.token <= this.lastToken) throw new Violation('tokens', `${nameOf(belief)} leads after ${this.lastToken}`);
+    this.tokens.falls(belief, this.lastToken, 'both are those of leaders');
     this.lastToken = hold.token;
   }
 

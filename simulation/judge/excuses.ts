@@ -1,46 +1,100 @@
+import type { Loss, Server } from '../world/server.js';
+import type { ServerLife } from '../world/quorum.js';
+import type { Servers } from '../world/servers.js';
 import type { Belief } from './belief.js';
 
+/** What a server had of a hold when it lost it. */
+interface LostVote {
+  readonly server: Server;
+  /** The world's time when it would have ended. */
+  readonly end: number;
+  /** From which life of the server on its answers tell of the loss. */
+  readonly life: number;
+}
+
 /**
- * When what the docs presume was taken away: by a release by force or lost data, for one key or for all; or by a failover, until
- * a holder has heard from the new server.
+ * What servers have lost of what the docs presume that they keep: by a release by force, lost data, or a failover to a replica that
+ * missed the last writes. Whoever had it may believe in it until its lease would have ended, and no longer than until an
+ * answer says how it stands.
  */
 export class Excuses {
   private readonly breaks: Array<{ readonly at: number; readonly key: string | undefined }> = [];
-  private readonly failovers: Array<{ readonly at: number; readonly life: number }> = [];
-  /** The latest life of the server that has answered a question about a grant, by its id. */
-  private readonly answers = new Map<string, number>();
+  /** By the id of the hold. */
+  private readonly lost = new Map<string, LostVote[]>();
+  private readonly lostTokens = new Map<Server, Map<string, number>>();
+  /** Keys whose last tokens so many masters have lost that a majority does not remember them. */
+  private readonly forgotten = new Set<string>();
 
+  constructor(
+    private readonly servers: Servers,
+    private readonly now: () => number,
+  ) {}
+
+  /** Something that the docs presume was taken away from one key, or from all. */
   broke(at: number, key: string | undefined): void {
     this.breaks.push({ at, key });
   }
 
-  /** A replica took over, in this life of the server: it may have less than holders were told. */
-  failedOver(at: number, life: number): void {
-    this.failovers.push({ at, life });
+  /** A server is about to lose something of a key; `told`: the largest token that was told to anybody. */
+  loses(server: Server, { key, holds, lastToken, life }: Loss, told: number): void {
+    for (const { id, ttl } of holds) {
+      const votes = this.lost.get(id)?.filter((vote) => vote.end > this.now()) ?? [];
+      this.lost.set(id, [...votes, { server, end: server.endOf(ttl), life }]);
+    }
+    if (lastToken === 0) return;
+    let tokens = this.lostTokens.get(server);
+    if (tokens === undefined) this.lostTokens.set(server, (tokens = new Map<string, number>()));
+    tokens.set(key, Math.max(lastToken, tokens.get(key) ?? 0));
+    const { all, quorum, isQuorum } = this.servers;
+    const remember = all.filter((each) => each !== server && each.inspect(key).lastToken >= told).length;
+    if (isQuorum && remember <= all.length - quorum) this.forgotten.add(key);
   }
 
-  /** A client has the answer of a life of the server about a grant, to a question from after its last connection was lost. */
-  answered(id: string, life: number): void {
-    this.answers.set(id, life);
+  /** A client has an answer about a grant to a question that it sent when it knew of these lives of the servers. */
+  answered(id: string, known: readonly ServerLife[]): void {
+    const votes = this.lost.get(id);
+    if (votes === undefined) return;
+    const isKnown = (vote: LostVote): boolean =>
+      known.some(({ server, life }) => server === vote.server && life >= vote.life);
+    this.lost.set(
+      id,
+      votes.filter((vote) => !isKnown(vote)),
+    );
+  }
+
+  /** The world's time until which a hold may be believed in: what a majority has of it, or had when it lost it. */
+  endOf(key: string, id: string): number {
+    const ends = this.servers.votes(key, id);
+    for (const { server, end } of this.lost.get(id) ?? []) ends.set(server, Math.max(end, ends.get(server) ?? 0));
+    return [...ends.values()].sort((a, b) => b - a)[this.servers.quorum - 1] ?? -Infinity;
+  }
+
+  /** Whether a majority has a token of a key, or had it when it lost it. */
+  hadToken(key: string, token: number): boolean {
+    const { all, quorum } = this.servers;
+    const had = (server: Server): boolean =>
+      server.inspect(key).lastToken >= token || (this.lostTokens.get(server)?.get(key) ?? 0) >= token;
+    return all.filter(had).length >= quorum;
   }
 
   /**
-   * Whether the grant of one of them may have been undone: asked for before a break, that came before now, or before a failover
-   * that nothing has been heard of it since.
+   * Whether a token may be smaller than an earlier one: a majority does not remember that, and a clock that runs behind
+   * those of the others decides.
    */
+  mayFall(key: string, token: number, last: number): boolean {
+    return this.forgotten.has(key) && last - token < 1_000 * (this.servers.spread + 1);
+  }
+
+  /** Whether one of them rests on votes that were lost, and the others are no majority. */
   excuse(...beliefs: readonly Belief[]): boolean {
-    return beliefs.some(
-      ({ hold, asked }) =>
-        this.breaks.some(({ at, key }) => asked <= at && (key === undefined || key === hold.key)) ||
-        this.failovers.some(({ at, life }) => asked <= at && (this.answers.get(hold.id) ?? 0) < life),
-    );
+    return beliefs.some(({ hold: { key, id } }) => {
+      const lost = this.lost.get(id)?.some(({ end }) => end > this.now()) === true;
+      return lost && this.servers.votes(key, id).size < this.servers.quorum;
+    });
   }
 
   /** Whether anything of the kind has happened to a key since a time. */
   since(time: number, key: string): boolean {
-    return (
-      this.failovers.some(({ at }) => at >= time) ||
-      this.breaks.some((each) => each.at >= time && (each.key === undefined || each.key === key))
-    );
+    return this.breaks.some((each) => each.at >= time && (each.key === undefined || each.key === key));
   }
 }

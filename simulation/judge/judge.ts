@@ -1,26 +1,33 @@
 import type { Hold } from '../../lib/engine/hold.js';
 import { TIMES, type Schedule } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
-import type { Server } from '../world/server.js';
+import type { Loss, Server } from '../world/server.js';
+import type { Servers } from '../world/servers.js';
 import type { World } from '../world/world.js';
 import type { Belief } from './belief.js';
 import { ElectionRules } from './elections.js';
 import { Exclusion } from './exclusion.js';
 import { Excuses } from './excuses.js';
 import { nothingRuns } from './leftovers.js';
+import { Revocations } from './revocations.js';
 import { Tokens } from './tokens.js';
+import { TriesRule } from './tries.js';
 import { Truth } from './truth.js';
 import { Violation } from './violation.js';
 import { WaitingRule } from './waiting.js';
 
+/** ms that votes may be split for: the pauses in which that is settled, and one until it is tried again. */
+const SPLIT = 1_500;
 /** ms that pass between two looks at a clock. */
 const ROUNDING = 0.01;
 
 /** Goes over a run while it happens. What it finds first is what the run came to. */
 export class Judge {
-  readonly excuses = new Excuses();
-  readonly exclusion = new Exclusion(this.excuses);
-  readonly tokens = new Tokens();
+  readonly excuses: Excuses;
+  readonly exclusion: Exclusion;
+  readonly tokens: Tokens;
+  readonly tries: TriesRule;
+  readonly revocations: Revocations;
   readonly elections: ElectionRules;
   readonly waiting: WaitingRule;
   violation: Error | undefined;
@@ -30,40 +37,63 @@ export class Judge {
   private disturbedUntil = 0;
   /** When the first of those who have it in turn got it. */
   private readonly turnsSince = new Map<string, number>();
-  private readonly firstAsked = new Map<string, number>();
 
   constructor(
     private readonly world: World,
-    server: Server,
+    servers: Servers,
     private readonly schedule: Schedule,
   ) {
-    const { weather, faults, visits } = schedule;
-    const { loss, pushLoss, duplicates, refusals, delay } = weather;
-    const isQuiet = loss + pushLoss + duplicates + refusals === 0;
+    const { faults, visits } = schedule;
+    const weathers = schedule.servers.map(({ weather }) => weather);
+    const isQuiet = weathers.every(
+      ({ loss, pushLoss, duplicates, refusals }) => loss + pushLoss + duplicates + refusals === 0,
+    );
+    const delay = Math.max(...weathers.map((weather) => weather.delay));
     const someForget = visits.some(({ act }) => act === 'abandon');
     this.isCalm = isQuiet && faults.length === 0 && !someForget;
-    this.elections = new ElectionRules(this.excuses, this.isCalm);
-    this.truth = new Truth(server, this.exclusion, this.excuses);
+    const fail = (violation: Violation): void => this.found(violation);
+    this.excuses = new Excuses(servers, () => world.now);
+    this.exclusion = new Exclusion(this.excuses);
+    this.tokens = new Tokens(this.excuses);
+    // What has been taken of several keys is told to nobody before the rest is.
+    const someTakeSets = visits.some(({ keys }) => keys.length > 1);
+    this.tries = new TriesRule(world, this.isCalm && !someTakeSets, (key) => this.exclusion.of(key).size > 0, fail);
+    this.revocations = new Revocations(world);
+    this.elections = new ElectionRules(this.excuses, this.tokens, this.isCalm);
+    this.truth = new Truth(servers, this.exclusion, this.excuses);
     const { commandTimeout, grantTimeout, lease } = TIMES;
     const slow = 3 * commandTimeout + 2 * grantTimeout;
     const service = {
       // Whoever waits asks again: when a lease or a holdAtLeast has ended, or where a message was lost.
-      free: isQuiet ? lease / 3 + 30 * delay : slow,
+      free: (isQuiet ? lease / 3 + 30 * delay : slow) + (servers.isQuorum ? SPLIT : 0),
       left: isQuiet ? 30 * delay : slow,
       // A hold that nobody releases ends with its lease, which may be longer than its client knew.
       granted: isQuiet && !someForget ? 30 * delay : slow,
     };
     this.waiting = new WaitingRule(
       world,
-      server,
+      servers,
       () => this.disturbedUntil,
       service,
-      (found) => this.found(found),
+      (key) => this.tokens.floor(key),
+      fail,
     );
+    for (const server of servers.all) this.attend(server);
+  }
+
+  /** Is told what a server does. */
+  private attend(server: Server): void {
+    const { world } = this;
     server.onScript = (key, script) => {
       if (script.startsWith('force-release')) this.excuses.broke(world.now, key);
-      this.check(() => this.truth.executed(key, script));
+      this.check(() => this.truth.executed(server, key, script));
     };
+    server.onLoss = (loss: Loss) => {
+      this.excuses.loses(server, loss, this.tokens.floor(loss.key));
+      this.revocations.loses(server, loss);
+    };
+    server.onReinstated = (key, id) => this.check(() => this.revocations.reinstated(server, key, id));
+    server.onFailure = (error) => this.found(error);
   }
 
   /** After each step. */
@@ -78,20 +108,30 @@ export class Judge {
   }
 
   /** Somebody has been told that it holds a key. */
-  told(hold: Hold, process: Process, asked: number, floor: number): Belief {
-    const first = Math.min(asked, this.firstAsked.get(hold.id) ?? Infinity);
-    this.firstAsked.set(hold.id, first);
-    const belief: Belief = { hold, process, asked: first, compared: { version: -1, until: 0 } };
+  told(hold: Hold, process: Process, floor: number): Belief {
+    const belief: Belief = { hold, process, compared: { version: -1, until: 0 } };
     if (!hold.isHeld) return belief;
     this.check(() => {
+      if (hold.token === hold.firstToken) {
+        // Granted by masters of which nothing else was known then.
+        this.excuses.answered(hold.id, process.known);
+        process.revoked.delete(hold.id);
+      }
+      this.tries.had(hold.key);
       if (hold.token !== hold.firstToken && hold.acquiredAt > (process.yielded.get(hold.id) ?? Infinity)) {
         throw new Violation('yield', `${process.name} has '${hold.key}' in turn after it was told to yield`);
       }
       this.timeTurns(hold, process);
-      this.tokens.tell(belief, floor, this.excuses.excuse(belief));
+      this.tokens.tell(belief, floor);
       this.exclusion.begins(belief);
     });
     return belief;
+  }
+
+  /** It has given back what it had, or does not believe in it any more. */
+  ends(belief: Belief): void {
+    this.tries.had(belief.hold.key);
+    this.exclusion.ends(belief);
   }
 
   /** No turn begins after the time for turns. That there are no more than were granted shows in their tokens. */
@@ -111,7 +151,9 @@ export class Judge {
   }
 
   /** Its engine has been closed. */
-  closed(process: Process): void {
+  async closed(process: Process): Promise<void> {
+    // What was under way has failed with its connections; it is given until the next step to notice.
+    await new Promise<void>((resolve) => this.world.at(this.world.now, resolve));
     this.check(() => nothingRuns(process));
     this.exclusion.forget((belief) => belief.process === process);
     this.elections.forget((belief) => belief.process === process);

@@ -1,22 +1,28 @@
 import { KEYS } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { Server } from '../world/server.js';
+import type { Servers } from '../world/servers.js';
 import { Violation } from './violation.js';
 
 /** Nothing is left in the store but tokens, and how many permits there are. */
-export function nothingIsStored(server: Server): void {
-  for (const key of KEYS) {
-    const { holds, waiters, limit } = server.inspect(key);
-    const isGone = limit !== undefined || server.backend.withLock(key, (lock) => lock.isOver(server.backend.now));
-    if (holds.length + waiters.length === 0 && isGone) continue;
-    throw new Violation('remains', `of '${key}' is left: ${JSON.stringify({ holds, waiters })}`);
-  }
+export function nothingIsStored({ all }: Servers): void {
+  for (const server of all) for (const key of KEYS) nothingIsStoredOf(server, key);
+}
+
+function nothingIsStoredOf(server: Server, key: string): void {
+  const { backend, name } = server;
+  const { holds, waiters, limit } = server.inspect(key);
+  const isGone = limit !== undefined || backend.withLock(key, (lock) => lock.isOver(backend.now));
+  if (holds.length + waiters.length === 0 && isGone) return;
+  throw new Violation('remains', `of '${key}' is left on ${name}: ${JSON.stringify({ holds, waiters })}`);
 }
 
 /** Nothing is left in an engine that nobody uses any more, before it is closed. */
-export function nothingIsRemembered({ engine, context, name }: Process): void {
+export function nothingIsRemembered(process: Process, someForget: boolean): void {
+  const { engine, context, name } = process;
   const pending = Reflect.get(engine, 'pending') as object;
   const sizes = {
+    acquisitions: process.acquisitions(someForget),
     holds: engine.currentHolds.length,
     setIds: sizeOf(pending, 'setIds'),
     tickets: sizeOf(pending, 'tickets'),

@@ -1,7 +1,8 @@
 import { answerDue } from '../../lib/engine/waiter.js';
+import type { StoredHold } from '../../lib/store/lock-store.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
-import type { Server } from '../world/server.js';
+import type { Servers } from '../world/servers.js';
 import type { World } from '../world/world.js';
 import { Violation } from './violation.js';
 
@@ -39,10 +40,12 @@ export class WaitingRule {
 
   constructor(
     private readonly world: World,
-    private readonly server: Server,
+    private readonly servers: Servers,
     /** Until when the last disturbance lasts. */
     private readonly disturbedUntil: () => number,
     private readonly service: Service,
+    /** The largest token of a key that was told to anybody. */
+    private readonly lastToken: (key: string) => number,
     private readonly fail: (violation: Violation) => void,
   ) {}
 
@@ -88,7 +91,7 @@ export class WaitingRule {
   }
 
   private lookAt(key: string, processes: ReadonlySet<Process>, lasting: Map<string, number>): void {
-    const { holds, waiters, lastToken } = this.server.inspect(key);
+    const held = this.servers.held(key);
     const lasts = (what: string, limit: number): void => {
       const since = this.since.get(what) ?? this.world.now;
       lasting.set(what, since);
@@ -96,17 +99,26 @@ export class WaitingRule {
       if (ms > limit) this.fail(new Violation('service', `${what} for ${ms} ms, and somebody waits`));
     };
     // Somebody may have had it between two looks.
-    if (holds.length === 0) lasts(`'${key}' is free behind token ${lastToken}`, this.service.free);
+    if (held.length === 0) lasts(`'${key}' is free behind token ${this.lastToken(key)}`, this.service.free);
     for (const { engine, name } of processes) {
       const { tickets } = Reflect.get(engine, 'pending') as { tickets: { has(id: string): boolean } };
       const known = Reflect.get(engine, 'holds') as { has(id: string): boolean };
-      for (const { id } of waiters) {
-        const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id);
-        if (hasLeft) lasts(`${id} has left the queue of '${key}' and stands in it`, this.service.left);
+      const isUnknown = ({ id, kept }: StoredHold): boolean => id.startsWith(`${name}:`) && !kept && !known.has(id);
+      for (const hold of held) {
+        if (isUnknown(hold)) lasts(`${name} has '${key}' and does not know (${hold.id})`, this.service.granted);
       }
-      for (const { id, kept } of holds) {
-        const isUnknown = id.startsWith(`${name}:`) && !kept && !known.has(id);
-        if (isUnknown) lasts(`${name} has '${key}' and does not know (${id})`, this.service.granted);
+      for (const server of this.servers.all) {
+        const { holds, waiters } = server.inspect(key);
+        for (const { id } of waiters) {
+          const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id);
+          if (hasLeft)
+            lasts(`${id} has left the queue of '${key}' and stands in it (${server.name})`, this.service.left);
+        }
+        for (const hold of holds) {
+          const isForgotten = isUnknown(hold) && !tickets.has(hold.id);
+          if (isForgotten)
+            lasts(`${name} has a vote for '${key}' and does not know (${hold.id})`, this.service.granted);
+        }
       }
     }
   }
@@ -116,7 +128,7 @@ export class WaitingRule {
  * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first question may take.
  * The question for replicas comes on top, and what was taken is released first.
  */
-export function slackOf(waitTimeout: number, keys: number, replicas: boolean): number {
+export function slackOf(waitTimeout: number, keys: number, replicas: boolean, answerTime = 0): number {
   if (replicas) return 2 * keys * TIMES.commandTimeout;
-  return answerDue(0, waitTimeout, TIMES.commandTimeout) - waitTimeout;
+  return answerDue(0, waitTimeout, TIMES.commandTimeout, keys * answerTime) - waitTimeout;
 }

@@ -1,18 +1,29 @@
-import { KEYS, TIMES, type Candidacy, type Fault, type Schedule, type Visit } from './schedule.js';
+import { KEYS, TIMES, type Candidacy, type Fault, type Schedule, type ServerTerms, type Visit } from './schedule.js';
 
 const PROCESS_NAMES = 'pqr';
 
 /** A schedule as a person reads it. */
-export function describe({ noise, weather, turns, drift, visits, faults }: Schedule): string[] {
-  const { delay, ...shares } = weather;
-  const bad = Object.entries(shares).filter(([, share]) => share > 0);
+export function describe({ noise, servers, turns, drift, visits, faults }: Schedule): string[] {
   return [
-    `messages take up to ${delay} ms, mostly${bad.map(([name, share]) => `; ${name} ${share * 100} %`).join('')}; noise ${noise}`,
-    `${turns.most} turns in ${turns.time} ms; clocks run faster by ${drift.map((n) => `${n.toFixed(2)} ‰`).join(', ')}`,
+    ...servers.map((server, place) => serverLine(server, servers.length === 1 ? 'the server' : `master ${place + 1}`)),
+    `${turns.most} turns in ${turns.time} ms; clocks run faster by ${drift.map(perMille).join(', ')}; noise ${noise}`,
     ...visits.map(visitLine),
     ...faults.map(faultLine),
   ];
 }
+
+function serverLine({ weather, drift, ahead }: ServerTerms, name: string): string {
+  const { delay, ...shares } = weather;
+  const bad = Object.entries(shares).filter(([, share]) => share > 0);
+  const parts = [
+    `${name}: messages take up to ${delay} ms, mostly`,
+    ...bad.map(([what, share]) => `${what} ${share * 100} %`),
+    `its clock is ${ahead} ms ahead and runs faster by ${perMille(drift)}`,
+  ];
+  return parts.join('; ');
+}
+
+const perMille = (n: number): string => `${n.toFixed(2)} ‰`;
 
 function visitLine(visit: Visit): string {
   if (visit.candidacy !== undefined) return candidateLine(visit, visit.candidacy);
@@ -42,5 +53,5 @@ function candidateLine({ process, caller, pause }: Visit, candidacy: Candidacy):
   return parts.filter(Boolean).join(', ');
 }
 
-const faultLine = ({ at, kind, process, key, lasts }: Fault): string =>
-  `fault at ${at} ms: ${kind} (process ${PROCESS_NAMES[process]!}, key ${KEYS[key]!}, ${lasts} ms)`;
+const faultLine = ({ at, kind, process, server, key, lasts }: Fault): string =>
+  `fault at ${at} ms: ${kind} (process ${PROCESS_NAMES[process]!}, server ${server + 1}, key ${KEYS[key]!}, ${lasts} ms)`;

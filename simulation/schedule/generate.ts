@@ -2,11 +2,15 @@ import fc from 'fast-check';
 import {
   CALLERS,
   KEYS,
+  MOST_MASTERS,
   PROCESSES,
   TIMES,
   type Candidacy,
   type Fault,
+  type FaultKind,
+  type Kind,
   type Schedule,
+  type ServerTerms,
   type Visit,
   type Weather,
 } from './schedule.js';
@@ -42,35 +46,36 @@ const candidacies: fc.Arbitrary<Candidacy> = fc.record({
   resignsAfter: fc.option(fc.integer({ min: 10, max: 200 }), { nil: undefined }),
 });
 
-/** All kinds side by side. */
-const mixedVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
-  pause: fc.nat(12),
-  keys: oneOf<readonly number[]>([8, [0]], [3, [1]], [1, [2]], [1, [0, 1]], [1, [2, 0]], [1, [1, 2]]),
-  kind: oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read'], [2, 'permits']),
-  units: fc.integer({ min: 1, max: 2 }),
-  owner: oneOf([10, undefined], [1, 'ada'], [1, 'bob']),
-  lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
-  holdAtLeast: rarely(10, 0, fc.nat(60)),
-  replicas: oneOf([19, false], [1, true]),
-  waitTimeout: waits,
-  abortAfter: rarely<number | undefined>(10, undefined, fc.nat(120)),
-  section: sections,
-  act: oneOf(
-    [12, 'nothing'],
-    [1, 'verify'],
-    [1, 'assert'],
-    [1, 'extend'],
-    [1, 'shrink'],
-    [1, 'reenter'],
-    [1, 'again'],
-    [1, 'downgrade'],
-    [1, 'abandon'],
-    [1, 'inspect'],
-  ),
-  candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
-});
+/** All of some kinds side by side. */
+const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): fc.Arbitrary<Visit> =>
+  fc.record({
+    process: processes,
+    caller: callers,
+    pause: fc.nat(12),
+    keys: oneOf<readonly number[]>([8, [0]], [3, [1]], [1, [2]], [1, [0, 1]], [1, [2, 0]], [1, [1, 2]]),
+    kind,
+    units: fc.integer({ min: 1, max: 2 }),
+    owner: oneOf([10, undefined], [1, 'ada'], [1, 'bob']),
+    lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
+    holdAtLeast: rarely(10, 0, fc.nat(60)),
+    replicas,
+    waitTimeout: waits,
+    abortAfter: rarely<number | undefined>(10, undefined, fc.nat(120)),
+    section: sections,
+    act: oneOf(
+      [12, 'nothing'],
+      [1, 'verify'],
+      [1, 'assert'],
+      [1, 'extend'],
+      [1, 'shrink'],
+      [1, 'reenter'],
+      [1, 'again'],
+      [1, 'downgrade'],
+      [1, 'abandon'],
+      [1, 'inspect'],
+    ),
+    candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
+  });
 
 /** Many want one key alone, so those of one process have it in turn. */
 const plainVisit: fc.Arbitrary<Visit> = fc.record({
@@ -110,9 +115,37 @@ const lastingVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
-const fault: fc.Arbitrary<Fault> = fc.record({
-  at: fc.nat(1_000),
-  kind: oneOf(
+/** Many callers who try one key once each, at the same time. */
+const singleTry: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(20),
+  keys: oneOf<readonly number[]>([15, [0]], [1, [1]]),
+  kind: fc.constant('exclusive' as const),
+  units: fc.constant(1),
+  owner: fc.constant(undefined),
+  lease: fc.constant('renewed' as const),
+  holdAtLeast: fc.constant(0),
+  replicas: fc.constant(false),
+  waitTimeout: oneOf([9, 0], [1, 40]),
+  abortAfter: fc.constant(undefined),
+  section: fc.nat(5),
+  act: fc.constant('nothing' as const),
+  candidacy: fc.constant(undefined),
+});
+
+const faultOf = (kind: fc.Arbitrary<FaultKind>, server: fc.Arbitrary<number>): fc.Arbitrary<Fault> =>
+  fc.record({
+    at: fc.nat(1_000),
+    kind,
+    process: fc.nat(PROCESSES - 1),
+    key: fc.nat(KEYS.length - 1),
+    lasts: fc.nat(2 * TIMES.lease),
+    server,
+  });
+
+const faultOfOneServer = faultOf(
+  oneOf<FaultKind>(
     [3, 'stall'],
     [2, 'suspension'],
     [2, 'crash'],
@@ -128,10 +161,28 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     [1, 'permits set'],
     [1, 'wall clock'],
   ),
-  process: fc.nat(PROCESSES - 1),
-  key: fc.nat(KEYS.length - 1),
-  lasts: fc.nat(2 * TIMES.lease),
-});
+  fc.constant(0),
+);
+
+const faultOfMasters = faultOf(
+  oneOf<FaultKind>(
+    [3, 'stall'],
+    [2, 'suspension'],
+    [2, 'crash'],
+    [1, 'shutdown'],
+    [2, 'commands cut'],
+    [2, 'subscription cut'],
+    [3, 'both cut'],
+    [2, 'server frozen'],
+    [2, 'server restarted'],
+    [4, 'server emptied'],
+    [1, 'address moved'],
+    [1, 'force release'],
+    [3, 'vote ended'],
+    [1, 'wall clock'],
+  ),
+  fc.nat(MOST_MASTERS),
+);
 
 const CALM: Weather = { delay: 2, loss: 0, pushLoss: 0, duplicates: 0, refusals: 0 };
 const weather = oneOf<Weather>(
@@ -142,20 +193,73 @@ const weather = oneOf<Weather>(
 );
 
 /** Half a per cent at most, so that no clock runs more than one per cent faster than another. */
-const drift = fc.array(
-  fc.integer({ min: -5, max: 5 }).map((n) => n * 0.99),
-  { minLength: PROCESSES + 1, maxLength: PROCESSES + 1 },
-);
+const drift = fc.integer({ min: -5, max: 5 }).map((n) => n * 0.99);
+
+const listOf = <T>(each: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
+  fc.array(each, { minLength: MOST_MASTERS, maxLength: MOST_MASTERS });
+
+const oneServer: fc.Arbitrary<readonly ServerTerms[]> = fc
+  .record({ weather, drift, ahead: fc.constant(0) })
+  .map((server) => [server]);
+
+/** ms by which the clock of a master may be wrong. */
+const MOST_AHEAD = 3_000;
+const masters: fc.Arbitrary<readonly ServerTerms[]> = fc
+  .record({
+    count: oneOf([3, 3], [1, 4], [2, 5]),
+    weather,
+    /** In a third of all cases the ways to them are not alike. */
+    weathers: rarely<readonly Weather[]>(3, [], listOf(weather)),
+    drifts: listOf(drift),
+    aheads: fc.oneof(fc.constant<readonly number[]>([]), listOf(fc.integer({ min: -MOST_AHEAD, max: MOST_AHEAD }))),
+  })
+  .map(({ count, weather: usual, weathers, drifts, aheads }) =>
+    Array.from({ length: count }, (_, place) => ({
+      weather: weathers[place] ?? usual,
+      drift: drifts[place]!,
+      ahead: aheads[place] ?? 0,
+    })),
+  );
 
 const visitsOf = (visit: fc.Arbitrary<Visit>, most = MOST_VISITS): fc.Arbitrary<readonly Visit[]> =>
   fc.array(visit, { minLength: 1, maxLength: most, size: 'max' });
 
-/** All schedules. */
-export const schedules: fc.Arbitrary<Schedule> = fc.record({
+const faultsOf = (fault: fc.Arbitrary<Fault>): fc.Arbitrary<readonly Fault[]> =>
+  rarely<readonly Fault[]>(3, [], fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' }));
+
+const common = {
   noise: fc.nat(),
-  weather,
   turns: fc.record({ most: oneOf([1, 1], [2, 3], [2, 16]), time: fc.integer({ min: 5, max: 60 }) }),
-  drift,
-  visits: fc.oneof(visitsOf(mixedVisit), visitsOf(plainVisit), visitsOf(lastingVisit, FEW_VISITS)),
-  faults: rarely<readonly Fault[]>(3, [], fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' })),
+  drift: fc.array(drift, { minLength: PROCESSES, maxLength: PROCESSES }),
+};
+
+const mixedVisits = mixedVisit(
+  oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read'], [2, 'permits']),
+  oneOf([19, false], [1, true]),
+);
+const schedulesOfOneServer: fc.Arbitrary<Schedule> = fc.record({
+  ...common,
+  servers: oneServer,
+  visits: fc.oneof(visitsOf(mixedVisits), visitsOf(plainVisit), visitsOf(lastingVisit, FEW_VISITS)),
+  faults: faultsOf(faultOfOneServer),
 });
+
+/** Several masters count no permits, and take the place of replicas. */
+const mixedVisitsOfMasters = mixedVisit(oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read']), fc.constant(false));
+const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
+  ...common,
+  servers: masters,
+  visits: fc.oneof(
+    visitsOf(mixedVisitsOfMasters),
+    visitsOf(plainVisit),
+    visitsOf(lastingVisit, FEW_VISITS),
+    visitsOf(singleTry),
+  ),
+  faults: faultsOf(faultOfMasters),
+});
+
+/** All schedules. */
+export const schedules: fc.Arbitrary<Schedule> = fc.oneof(
+  { weight: 2, arbitrary: schedulesOfOneServer },
+  { weight: 1, arbitrary: schedulesOfMasters },
+);

@@ -2,12 +2,22 @@
 export interface Schedule {
   /** Decides what no other field does: how long each message takes, and which are lost. */
   readonly noise: number;
-  readonly weather: Weather;
+  /** One, or the masters of a quorum. */
+  readonly servers: readonly ServerTerms[];
   readonly turns: { readonly most: number; readonly time: number };
-  /** In thousandths: how much faster the clock of each process runs than it should. The last one is the server's. */
+  /** In thousandths: how much faster the clock of each process runs than it should. */
   readonly drift: readonly number[];
   readonly visits: readonly Visit[];
   readonly faults: readonly Fault[];
+}
+
+/** A server, and the way to it. */
+export interface ServerTerms {
+  readonly weather: Weather;
+  /** In thousandths: how much faster its clock runs than it should. */
+  readonly drift: number;
+  /** Whole ms by which its clock is ahead of the right time from the start. */
+  readonly ahead: number;
 }
 
 /** What goes wrong with messages all the time; shares of them. */
@@ -25,6 +35,8 @@ export interface Weather {
 
 export const PROCESSES = 3;
 export const CALLERS = 4;
+/** How many masters a quorum has at most. */
+export const MOST_MASTERS = 5;
 export const KEYS = ['a', 'b', 'c', 'leader'] as const;
 /** The place of the key for which candidates stand, and nobody else asks. */
 export const ELECTION = 3;
@@ -85,8 +97,10 @@ export type FaultKind =
   | 'server frozen'
   | 'server restarted'
   | 'server emptied'
+  | 'address moved'
   | 'failover'
   | 'force release'
+  | 'vote ended'
   | 'permits set'
   | 'wall clock';
 
@@ -95,6 +109,8 @@ export interface Fault {
   readonly at: number;
   readonly kind: FaultKind;
   readonly process: number;
+  /** Which server it strikes, or the way to which; counted on from the first one behind the last. */
+  readonly server: number;
   readonly key: number;
   /** ms */
   readonly lasts: number;

@@ -1,17 +1,22 @@
-import { KEYS, ORDERS, PERMITS, type Fault } from '../schedule/schedule.js';
+import { KEYS, ORDERS, PERMITS, PROCESSES, type Fault } from '../schedule/schedule.js';
 import type { Judge } from '../judge/judge.js';
 import type { Outcomes } from '../clients/outcomes.js';
 import type { Process } from './process.js';
 import type { Server } from './server.js';
+import type { Servers } from './servers.js';
+import type { SimulatedStore } from './store.js';
 import type { World } from './world.js';
 
 /** ms that may stay unnoticed: what the boot time tells before and after is rounded. */
 const SHORTEST_SUSPENSION = 21;
 
+/** ms for which a release by force is remembered by the masters. */
+const REVOKED_MEMORY = 60_000;
+
 /** What faults strike. */
 export interface FaultTargets {
   readonly world: World;
-  readonly server: Server;
+  readonly servers: Servers;
   readonly judge: Judge;
   readonly outcomes: Outcomes;
   readonly trace: (text: () => string) => void;
@@ -29,15 +34,20 @@ export function plan(fault: Fault, targets: FaultTargets): void {
   world.at(world.now + fault.at, () => {
     if (targets.isOver) return;
     outcomes.faults += 1;
-    trace(() => `fault: ${fault.kind} ${fault.process} ${KEYS[fault.key]!} ${fault.lasts}`);
+    trace(() => `fault: ${fault.kind} ${fault.process} ${fault.server} ${KEYS[fault.key]!} ${fault.lasts}`);
     if (!ORDERS.has(fault.kind)) judge.disturbed(fault.lasts);
     strike(fault, targets);
   });
 }
 
-function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: FaultTargets): void {
-  const { server, judge } = targets;
+function strike(
+  { kind, process: place, server: serverPlace, key: keyPlace, lasts }: Fault,
+  targets: FaultTargets,
+): void {
+  const { servers, judge } = targets;
+  const server = servers.all[serverPlace % servers.all.length]!;
   const process = targets.process(place);
+  const lines = process === undefined ? [] : struck(process.connections, serverPlace);
   const key = KEYS[keyPlace]!;
   switch (kind) {
     case 'stall':
@@ -55,12 +65,17 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
       process.closing = true;
       return process.machine.do(() => void shutDown(process, lasts, targets, place));
     case 'commands cut':
-      return process?.store.cutCommands(lasts);
+      for (const line of lines) line.cutCommands(lasts);
+      return;
     case 'subscription cut':
-      return process?.store.cutPushes(lasts, lasts / 10);
+      for (const line of lines) line.cutPushes(lasts, lasts / 10);
+      return;
     case 'both cut':
-      process?.store.cutCommands(lasts);
-      return process?.store.cutPushes(lasts, lasts / 10);
+      for (const line of lines) {
+        line.cutCommands(lasts);
+        line.cutPushes(lasts, lasts / 10);
+      }
+      return;
     case 'server frozen':
       return server.freeze(lasts);
     case 'server restarted':
@@ -68,10 +83,18 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
     case 'server emptied':
       judge.excuses.broke(targets.world.now, undefined);
       return server.restart(lasts, false);
+    case 'address moved': {
+      const line = process?.connections[serverPlace % servers.all.length];
+      // Where it is so from the start no lock is given: that is a mistake of whoever wrote the options.
+      if (line === undefined || process?.isAdmitted(line) !== true) return;
+      return line.leadTo(servers.all[(serverPlace + 1) % servers.all.length]!, lasts);
+    }
     case 'failover':
       return failOver(keyPlace, lasts, targets);
     case 'force release':
       return order(process, (sure) => sure.engine.forceRelease(key));
+    case 'vote ended':
+      return endVoteBy(process, serverPlace % servers.all.length, key, lasts, targets);
     case 'permits set': {
       const permits = 2 + (lasts % (PERMITS + 1));
       judge.exclusion.permitsSet(key, permits);
@@ -82,8 +105,15 @@ function strike({ kind, process: place, key: keyPlace, lasts }: Fault, targets: 
   }
 }
 
+/** The ways to one master, or to all of them. */
+function struck(connections: readonly SimulatedStore[], place: number): readonly SimulatedStore[] {
+  const one = connections[place % (connections.length + 1)];
+  return one === undefined ? connections : [one];
+}
+
 /** A replica that has missed the last writes takes over. Its clock is right to half of what the takeover takes. */
-function failOver(keyPlace: number, lasts: number, { world, server, judge, trace }: FaultTargets): void {
+function failOver(keyPlace: number, lasts: number, { world, servers, judge, trace }: FaultTargets): void {
+  const [server] = servers.all as [Server];
   const replica = server.replica();
   const ms = Math.ceil(lasts / 10);
   const ahead = Math.floor((((keyPlace % 3) - 1) * ms) / 2);
@@ -92,8 +122,28 @@ function failOver(keyPlace: number, lasts: number, { world, server, judge, trace
     if (server.life !== replica.life) return;
     trace(() => `the replica takes over, its clock ${ahead} ms ahead`);
     server.failOver(replica, ms, ahead);
-    judge.excuses.failedOver(world.now, server.life);
+    judge.excuses.broke(world.now, undefined);
   });
+}
+
+/** By a release by force that reached one master alone; of every other one nobody hears. */
+function endVoteBy(
+  process: Process | undefined,
+  master: number,
+  key: string,
+  lasts: number,
+  targets: FaultTargets,
+): void {
+  if (lasts % 2 === 1) {
+    for (let place = 0; place < PROCESSES; place += 1)
+      targets.process(place)?.connections[master]!.cutPushes(lasts / 10, 0);
+  }
+  order(process, (sure) => endVote(sure.connections[master]!, key));
+}
+
+async function endVote(connection: SimulatedStore, key: string): Promise<void> {
+  const { holds } = await connection.inspect(key);
+  await connection.endHolds(key, holds, REVOKED_MEMORY);
 }
 
 /** What an operator asks of a process; it may fail. */
@@ -107,6 +157,6 @@ async function shutDown(process: Process, ms: number, targets: FaultTargets, pla
   process.elections.stopAll();
   await process.engine.close(ms / 4);
   trace(() => `${process.name} is closed`);
-  judge.closed(process);
+  await judge.closed(process);
   targets.reviveIn(place, ms / 4);
 }

@@ -1,10 +1,12 @@
 import { createEngineContext, type EngineContext } from '../../lib/engine/engine-context.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
 import { Elections } from '../../lib/service/objects/elections.js';
+import type { LockStore } from '../../lib/store/lock-store.js';
 import { noise, type Random } from '../schedule/noise.js';
 import { TIMES, type Schedule } from '../schedule/schedule.js';
 import { EngineClock, Machine, MachineClock } from './machine.js';
-import type { Server } from './server.js';
+import { SimulatedQuorum, type ServerLife } from './quorum.js';
+import type { Servers } from './servers.js';
 import { SimulatedStore } from './store.js';
 import type { World } from './world.js';
 
@@ -19,7 +21,7 @@ export interface ProcessParts {
   readonly life: number;
   readonly schedule: Schedule;
   readonly world: World;
-  readonly server: Server;
+  readonly servers: Servers;
   readonly trace: (text: () => string) => void;
 }
 
@@ -29,7 +31,9 @@ export class Process {
   readonly machine: Machine;
   readonly context: EngineContext;
   readonly engine: LockEngine;
-  readonly store: SimulatedStore;
+  readonly store: LockStore;
+  /** Those to each server. */
+  readonly connections: readonly SimulatedStore[];
   /** In which its callers stand. */
   readonly elections = new Elections();
   readonly random: Random;
@@ -41,22 +45,58 @@ export class Process {
   /** Acquisitions that were told to yield, and when by the clock of this process. */
   readonly yielded = new Map<string, number>();
 
-  constructor({ place, life, schedule, world, server, trace }: ProcessParts) {
+  /** Holds that were ended by force, as far as it has heard of that. */
+  readonly revoked = new Set<string>();
+  private readonly quorum: SimulatedQuorum | undefined;
+
+  constructor({ place, life, schedule, world, servers, trace }: ProcessParts) {
     this.name = `${'pqr'[place]!}${life}`;
     const machine = (this.machine = new Machine(world, 1 + schedule.drift[place]! / 1_000, 5_555 * (place + 1)));
     const random = (this.random = noise(schedule.noise, place * LIVES + life));
-    const { weather, turns } = schedule;
+    const { turns } = schedule;
     const { commandTimeout, grantTimeout } = TIMES;
     const clock = new MachineClock(machine);
     this.clock = new EngineClock(machine);
-    this.store = new SimulatedStore(this.name, { server, machine, clock, random, weather, commandTimeout, trace });
-    this.store.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? this.clock.says);
+    this.connections = servers.all.map((server, i) => {
+      const { weather } = schedule.servers[i]!;
+      const surroundings = { server, machine, clock, random, weather, commandTimeout, trace };
+      const connection = new SimulatedStore(this.name, surroundings);
+      connection.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? this.clock.says);
+      connection.onRevoked = (id) => this.revoked.add(id);
+      return connection;
+    });
+    const { connections: members } = this;
+    const quorum = { members, commandTimeout, logger: SILENT, clock: this.clock, random };
+    this.quorum = servers.isQuorum ? new SimulatedQuorum(quorum) : undefined;
+    this.store = this.quorum ?? members[0]!;
     this.callersClock = new MachineClock(machine);
     this.context = createEngineContext({
       ...{ store: this.store, clock: this.clock, random, logger: SILENT, sink: UNOBSERVED },
       limits: { commandTimeout, grantTimeout, batch: { size: turns.most, time: turns.time } },
     });
     this.engine = new LockEngine(this.context);
+  }
+
+  /** Has `answered` told which lives of the servers have answered a question about a grant. */
+  overhearAnswers(answered: (id: string, answers: readonly ServerLife[]) => void): void {
+    if (this.quorum !== undefined) this.quorum.onAnswer = answered;
+    else
+      for (const each of this.connections) each.onAnswer = (id, life) => answered(id, [{ server: each.server, life }]);
+  }
+
+  /** The lives of the masters that it knows of; nothing is granted by an earlier one. */
+  get known(): readonly ServerLife[] {
+    return this.quorum?.known ?? [];
+  }
+
+  /** Whether a connection leads to a master that is known to be one of its own. */
+  isAdmitted(connection: SimulatedStore): boolean {
+    return this.quorum?.members[this.connections.indexOf(connection)]?.isExamined === true;
+  }
+
+  /** How many acquisitions the store of a quorum remembers. */
+  acquisitions(someForget: boolean): number {
+    return this.quorum?.remembered(someForget) ?? 0;
   }
 
   get isAlive(): boolean {
@@ -70,6 +110,6 @@ export class Process {
   /** Nothing of it happens any more; its connections break, which the server notices after `noticed` ms. */
   crash(noticed: number): void {
     this.machine.dead = true;
-    this.store.disconnect(noticed);
+    for (const connection of this.connections) connection.disconnect(noticed);
   }
 }

@@ -1,13 +1,29 @@
-import type { LockStoreListener, StoredLock } from '../../lib/store/lock-store.js';
+import type { HoldName, LockStoreListener, StoredHold, StoredLock } from '../../lib/store/lock-store.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
+import type { MemoryQueue } from '../../lib/store/memory/memory-queue.js';
+import { KEYS } from '../schedule/schedule.js';
 import { copyOf } from './copy.js';
 import { type Machine, MachineClock, WALL } from './machine.js';
+
+/** So many parked tickets are looked at when nobody else can be granted; the others have their turn when their clients ask. */
+const PARKED_READ = 3;
 
 /** A message that a server pushes. */
 export type Push = (listener: LockStoreListener) => void;
 
 /** What is told of each script that a server has executed. */
 export type ScriptObserver = (key: string, script: string) => void;
+
+/** What a server is about to lose of a key. */
+export interface Loss {
+  readonly key: string;
+  readonly holds: readonly StoredHold[];
+  /** The last fencing token, if that is lost, too. */
+  readonly lastToken: number;
+  /** From which life of the server on its answers tell of that; `Infinity`: they never do. */
+  readonly life: number;
+  readonly byForce: boolean;
+}
 
 /** What a replica has: the state of its server at some moment. */
 export interface Replica {
@@ -16,7 +32,7 @@ export interface Replica {
   readonly life: number;
 }
 
-/** The one server of a world: the memory store's, which can be stopped, restarted and emptied, and has replicas. */
+/** A server of a world: the memory store's, which can be stopped, restarted and emptied, and has replicas. */
 export class Server {
   backend: MemoryBackend;
   /** Grows with each script that is executed. */
@@ -24,14 +40,30 @@ export class Server {
   /** Everybody who has a connection hears when it is lost. */
   onRestart: Array<(downFor: number) => void> = [];
   onScript: ScriptObserver = () => undefined;
+  /** Told before it happens. */
+  onLoss: (loss: Loss) => void = () => undefined;
+  /** A hold has its vote here again. */
+  onReinstated: (key: string, id: string) => void = () => undefined;
+  /** It could not execute something, which is a fault of this simulation or of the memory store. */
+  onFailure: (error: Error) => void = () => undefined;
   /** Grows with each restart: what was on its way to an earlier one arrives nowhere. */
   life = 0;
   private readonly clock: MachineClock;
   private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
 
-  constructor(private readonly machine: Machine) {
+  constructor(
+    readonly name: string,
+    private readonly machine: Machine,
+    /** Whole ms by which its clock is ahead. */
+    private readonly ahead: number,
+  ) {
     this.clock = new MachineClock(machine);
-    this.backend = new MemoryBackend(this.clock, WALL);
+    this.backend = this.emptyBackend();
+  }
+
+  /** What its clock says, in ms. */
+  get time(): number {
+    return WALL + this.ahead + this.machine.now;
   }
 
   /** Executes a script as soon as it runs; its answer is given to `answer`. */
@@ -50,7 +82,8 @@ export class Server {
           this.version += 1;
           this.onScript(key, name);
           answer(reply);
-        });
+        })
+        .catch((error: unknown) => this.onFailure(error as Error));
     });
   }
 
@@ -68,7 +101,8 @@ export class Server {
 
   /** Comes back after `ms`, with what it had, or without. */
   restart(ms: number, keeps: boolean): void {
-    this.comeBack(ms, keeps ? this.backend : new MemoryBackend(this.clock, WALL));
+    if (!keeps) this.loseAll();
+    this.comeBack(ms, keeps ? this.backend : this.emptyBackend());
   }
 
   /** A replica that hears of nothing from now on. */
@@ -78,10 +112,39 @@ export class Server {
 
   /** The replica takes over within `ms`; its clock is `ahead` ms (whole ones) ahead of that of the server before it. */
   failOver({ state }: Replica, ms: number, ahead: number): void {
+    this.loseAll();
     Reflect.set(state, 'origin', (Reflect.get(state, 'origin') as number) + ahead);
     // Nobody has subscribed there.
     Reflect.set(state, 'clients', new Map());
     this.comeBack(ms, state);
+  }
+
+  /** Some holds of a key are about to be ended by force. */
+  endByForce(key: string, names: readonly HoldName[]): void {
+    this.endSome(key, true, ({ id, since }) => names.some((name) => name.id === id && name.since === since));
+  }
+
+  /** A release that was meant for another server is about to end a hold. */
+  endUnasked(key: string, id: string): void {
+    this.endSome(key, false, (hold) => hold.id === id);
+  }
+
+  private endSome(key: string, byForce: boolean, isOne: (hold: StoredHold) => boolean): void {
+    // What is being executed happens at one moment.
+    const { holds } = this.backend.withLock(key, (lock) => lock.inspect(0));
+    this.onLoss({ key, holds: holds.filter(isOne), lastToken: 0, life: Infinity, byForce });
+  }
+
+  /** Whatever a replica or nothing has in place of what is here. */
+  private loseAll(): void {
+    for (const key of KEYS) {
+      const { holds, lastToken } = this.inspect(key);
+      this.onLoss({ key, holds, lastToken, life: this.life + 1, byForce: false });
+    }
+  }
+
+  private emptyBackend(): MemoryBackend {
+    return new MemoryBackend(this.clock, WALL + this.ahead);
   }
 
   private comeBack(ms: number, backend: MemoryBackend): void {
@@ -101,6 +164,14 @@ export class Server {
       this.looks.set(key, look);
     }
     return look.lock;
+  }
+
+  /** Those who wait for a key and whom a script looks at, in turn. Of clients that were away it looks at the first few only. */
+  grantable(key: string): string[] {
+    const { backend } = this;
+    const queue = backend.withLock(key, (lock) => Reflect.get(lock, 'queue') as MemoryQueue);
+    const all = [...queue.read(backend.now), ...queue.readParked(PARKED_READ)];
+    return all.filter(({ staleAt }) => staleAt > backend.now).map(({ id }) => id);
   }
 
   isPresent(id: string): boolean {

@@ -5,7 +5,7 @@ import type {
   AcquireRequest,
   ForceReleaseReply,
   HeldReply,
-  LockStore,
+  HoldName,
   LockStoreListener,
   ReleaseReply,
   ReleaseRequest,
@@ -15,6 +15,14 @@ import type {
   StoredLock,
 } from '../../lib/store/lock-store.js';
 import type { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
+import type {
+  FenceReply,
+  FenceRequest,
+  QuorumMember,
+  ReinstateReply,
+  ReinstateRequest,
+  ServerIdentity,
+} from '../../lib/store/quorum-member.js';
 import type { Random } from '../schedule/noise.js';
 import type { Weather } from '../schedule/schedule.js';
 import { Line } from './line.js';
@@ -24,6 +32,7 @@ import { traced } from './traced.js';
 
 /** Where a store is. */
 export interface Surroundings {
+  /** To which its connections lead, unless its address comes to lead elsewhere. */
   readonly server: Server;
   readonly machine: Machine;
   readonly clock: Clock;
@@ -44,7 +53,7 @@ interface Question {
  * One client's two connections to the server, for commands and for what is pushed, as ioredis has them: commands wait for
  * a connection, and what was not answered when it broke is sent again on the next one.
  */
-export class SimulatedStore implements LockStore {
+export class SimulatedStore implements QuorumMember {
   readonly keepsPermits = true;
   readonly latches = undefined;
   listening = false;
@@ -53,6 +62,14 @@ export class SimulatedStore implements LockStore {
   onYield: (id: string) => void = () => undefined;
   /** Told before the engine is: a life of the server has answered a question about a grant, asked since the last reconnect. */
   onAnswer: (id: string, life: number) => void = () => undefined;
+  /** Told before the engine is: a hold was ended by force. */
+  onRevoked: (id: string) => void = () => undefined;
+  /** A hold is about to be given its vote again. */
+  onReinstate: (id: string) => void = () => undefined;
+  /** To which its connections lead from the next one on. */
+  server: Server;
+  /** The life of the server that its process knows of: it has noticed that the connection to any earlier one is lost. */
+  knownLife = 0;
   private commands: Line | undefined;
   private pushes: Line | undefined;
   private downSince: number | undefined;
@@ -60,17 +77,18 @@ export class SimulatedStore implements LockStore {
   private reconnectEpoch = 0;
   private closed = false;
   private readonly unanswered = new Set<Question>();
+  /** Those who wait for an answer, also to a question that was lost. */
+  private readonly waiting = new Set<(error: LockStoreError) => void>();
+  private readonly noted = new Set<Server>();
   private listener: LockStoreListener | undefined;
-  private started: (() => void) | undefined;
+  private started: ((error?: LockStoreError) => void) | undefined;
 
   constructor(
     readonly clientId: string,
     private readonly surroundings: Surroundings,
   ) {
-    surroundings.server.onRestart.push((downFor) => {
-      this.cutCommands(downFor);
-      this.cutPushes(downFor, 0);
-    });
+    this.server = surroundings.server;
+    this.noteRestarts(surroundings.server);
   }
 
   get unreachable(): LockStoreError | undefined {
@@ -84,15 +102,18 @@ export class SimulatedStore implements LockStore {
   }
 
   start(): Promise<void> {
-    return new Promise((resolve) => {
-      this.started = resolve;
+    return new Promise((resolve, reject) => {
+      this.started = (error) => (error === undefined ? resolve() : reject(error));
       this.commands = this.newLine();
       this.subscribe();
     });
   }
 
+  /** Whoever waits for an answer has none then, as with ioredis. */
   async close(): Promise<void> {
     this.disconnect(0);
+    this.started?.(closed());
+    for (const fail of this.waiting) fail(closed());
   }
 
   /** The process is gone, or does not want to know any more; the server notices after `noticed` ms. */
@@ -106,10 +127,30 @@ export class SimulatedStore implements LockStore {
     this.leaveChannel(noticed);
   }
 
+  /** Both connections break, and are made anew to another server, until that has lasted for so many ms. */
+  leadTo(server: Server, ms: number): void {
+    const { machine, server: home } = this.surroundings;
+    const { world } = machine;
+    const move = (to: Server): void => {
+      if (this.closed) return;
+      this.noteRestarts(to);
+      this.cutCommands(1);
+      this.cutPushes(1, 0);
+      this.server = to;
+      const { life } = to;
+      machine.do(() => (this.knownLife = life));
+    };
+    move(server);
+    world.at(world.now + ms, () => move(home));
+  }
+
   /** The connection for commands breaks, and is made anew after `lasts` ms. */
   cutCommands(lasts: number): void {
-    if (this.closed || this.commands === undefined) return;
     const { machine, clock } = this.surroundings;
+    if (this.closed) return;
+    const { life } = this.server;
+    machine.do(() => (this.knownLife = life));
+    if (this.commands === undefined) return;
     this.commands.isBroken = true;
     this.commands = undefined;
     machine.do(() => {
@@ -150,11 +191,14 @@ export class SimulatedStore implements LockStore {
   }
 
   release(request: ReleaseRequest): Promise<ReleaseReply> {
+    const { server: asked } = this;
     const next = request.next && this.audible(request.next);
     const what = next === undefined ? `release ${request.id}` : `release ${request.id}, acquire ${next.id}`;
-    return this.ask(request.key, what, (backend) =>
-      backend.withLock(request.key, (lock) => lock.release({ ...request, next })),
-    );
+    return this.ask(request.key, what, (backend, server) => {
+      // Sent again where the address leads to another master of the quorum: it may end the vote there.
+      if (server !== asked) server.endUnasked(request.key, request.id);
+      return backend.withLock(request.key, (lock) => lock.release({ ...request, next }));
+    });
   }
 
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -199,10 +243,41 @@ export class SimulatedStore implements LockStore {
 
   async forceRelease(key: string): Promise<ForceReleaseReply> {
     const { holds } = await this.inspect(key);
+    return this.endHolds(key, holds);
+  }
+
+  endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply> {
     const names = holds.map(({ id, since }) => ({ id, since }));
-    return this.ask(key, `force-release ${names.map(({ id }) => id).join(', ')}`, (backend) =>
-      backend.withLock(key, (lock) => lock.endHolds(names)),
-    );
+    return this.ask(key, `force-release ${names.map(({ id }) => id).join(', ')}`, (backend, server) => {
+      server.endByForce(key, names);
+      return backend.withLock(key, (lock) => lock.endHolds(names, memory));
+    });
+  }
+
+  fence(request: FenceRequest): Promise<FenceReply> {
+    const { key, id, token } = request;
+    const fence = (backend: MemoryBackend): FenceReply => backend.withLock(key, (lock) => lock.fence(request));
+    return this.ask(key, `fence ${id} ${token}`, fence);
+  }
+
+  async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    const { key, id, lease } = request;
+    if (lease > 0) this.onReinstate(id);
+    const reply = await this.ask(key, `reinstate ${id} ${lease}`, (backend, server) => {
+      const [hadIt, answer] = backend.withLock(key, (lock) => [lock.has(id), lock.reinstate(request)] as const);
+      if (answer === 'held' && !hadIt) server.onReinstated(key, id);
+      return answer;
+    });
+    if (reply === 'left') this.onRevoked(id);
+    return reply;
+  }
+
+  identify(): Promise<ServerIdentity | undefined> {
+    return this.ask('', 'info', ({ now }, { name, life }) => ({
+      runId: `${name} ${life}`,
+      inCluster: false,
+      time: now,
+    }));
   }
 
   inspect(key: string): Promise<StoredLock> {
@@ -213,34 +288,43 @@ export class SimulatedStore implements LockStore {
   private ask<Reply>(
     key: string,
     name: string,
-    script: (backend: MemoryBackend) => Reply,
+    script: (backend: MemoryBackend, server: Server) => Reply,
     /** The grants that it is about. */
     ids: readonly string[] = [],
   ): Promise<Reply> {
-    const { clock, commandTimeout, machine, server, weather, random } = this.surroundings;
-    if (this.closed) return Promise.reject(new LockStoreError('the store is closed'));
+    const { clock, commandTimeout, machine, weather, random } = this.surroundings;
+    if (this.closed) return Promise.reject(closed());
     const { epoch } = this;
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => (): void => {
         if (!this.unanswered.delete(question)) return;
         clock.clearTimer(limit);
+        this.waiting.delete(fail);
         settle();
       };
       let isInTime = true;
       const limit = clock.setTimer(commandTimeout, () => {
         isInTime = false;
-        reject(failure('no answer'));
+        fail(failure('no answer'));
       });
+      const fail = (error: LockStoreError): void => {
+        this.waiting.delete(fail);
+        clock.clearTimer(limit);
+        reject(error);
+      };
+      this.waiting.add(fail);
       // What is lost on a line on which others go through is not sent again when that breaks.
       const onItsWay = (is: boolean): void => {
         if (!is) this.unanswered.delete(question);
       };
       const question: Question = {
         send: (line) => {
+          const { server } = this;
           const isRefused = random() < weather.refusals;
           const isSent = line.there((again) => {
             if (isRefused) return void line.back(0, () => machine.do(end(() => reject(failure('not now')))));
-            server.execute(key, again ? `${name}, again` : name, script, (reply) => {
+            const execute = (backend: MemoryBackend): Reply => script(backend, server);
+            server.execute(key, again ? `${name}, again` : name, execute, (reply) => {
               const { life } = server;
               const answer = (): void => {
                 if (isInTime && epoch >= this.reconnectEpoch) for (const id of ids) this.onAnswer(id, life);
@@ -259,7 +343,8 @@ export class SimulatedStore implements LockStore {
 
   private subscribe(): void {
     if (this.closed || this.pushes !== undefined) return;
-    const { server, machine } = this.surroundings;
+    const { machine } = this.surroundings;
+    const { server } = this;
     const line = (this.pushes = this.newLine());
     const subscribed = (): void => {
       if (line !== this.pushes) return;
@@ -286,18 +371,19 @@ export class SimulatedStore implements LockStore {
     const { weather, machine, trace } = this.surroundings;
     line.back(weather.pushLoss, () =>
       machine.do(() => {
-        if (!this.closed && this.listener !== undefined) push(traced(this.listener, trace, this.onYield));
+        if (!this.closed && this.listener !== undefined) push(traced(this.listener, trace, this));
       }),
     );
   }
 
   private leaveChannel(noticed: number): void {
-    const { server, machine } = this.surroundings;
+    const { machine } = this.surroundings;
+    const { server } = this;
     const { world } = machine;
     const was = this.pushes;
     world.at(world.now + noticed, () => {
       // It may have subscribed again meanwhile.
-      if (this.pushes === was) server.unsubscribe(this.clientId);
+      if (this.pushes === was || this.server !== server) server.unsubscribe(this.clientId);
     });
   }
 
@@ -311,6 +397,16 @@ export class SimulatedStore implements LockStore {
     );
   }
 
+  private noteRestarts(server: Server): void {
+    if (this.noted.has(server)) return;
+    this.noted.add(server);
+    server.onRestart.push((downFor) => {
+      if (this.server !== server) return;
+      this.cutCommands(downFor);
+      this.cutPushes(downFor, 0);
+    });
+  }
+
   private newLine(): Line {
     const { machine, random, weather } = this.surroundings;
     return new Line(machine.world, random, weather);
@@ -320,6 +416,8 @@ export class SimulatedStore implements LockStore {
     return this.listening ? request : { ...request, waits: false };
   }
 }
+
+const closed = (): LockStoreError => new LockStoreError('the store is closed');
 
 /** A failure that passes. */
 const failure = (message: string): LockStoreError => new LockStoreError(message, { transient: true });

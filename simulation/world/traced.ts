@@ -1,10 +1,16 @@
 import type { LockStoreListener } from '../../lib/store/lock-store.js';
 
+/** Who hears it before the engine does. */
+export interface Overhearing {
+  onYield(id: string): void;
+  onRevoked(id: string): void;
+}
+
 /** A listener of which is told what it hears. */
 export function traced(
   listener: LockStoreListener,
   trace: (text: () => string) => void,
-  onYield: (id: string) => void,
+  overhearing: Overhearing,
 ): LockStoreListener {
   return {
     granted: (grant) => {
@@ -17,11 +23,12 @@ export function traced(
     },
     yield: (id) => {
       trace(() => `${id} hears that it is to yield`);
-      onYield(id);
+      overhearing.onYield(id);
       listener.yield(id);
     },
     revoked: (id, token) => {
       trace(() => `${id} hears that it was released by force`);
+      overhearing.onRevoked(id);
       listener.revoked(id, token);
     },
     opened: (key, latch) => listener.opened(key, latch),

@@ -39,6 +39,8 @@ type Op =
   | { op: 'setLimit'; client: number; key: string; permits: number }
   | { op: 'forceRelease'; client: number; key: string }
   | { op: 'endHolds'; client: number; key: string; number: number; earlier: boolean }
+  | { op: 'fence'; client: number; key: string; number: number; ahead: number; turns: number }
+  | { op: 'reinstate'; client: number; key: string; number: number; mode: LockMode; lease: number; turns: number }
   | { op: 'pass' };
 
 const client = fc.nat(CLIENTS - 1);
@@ -118,10 +120,33 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ op: fc.constant('endHolds' as const), client, key, number, earlier: fc.boolean() }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant('fence' as const),
+      client,
+      key,
+      number,
+      ahead: fc.constantFrom(-1, 0, 1),
+      turns: fc.constantFrom(1, 16),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant('reinstate' as const),
+      client,
+      key,
+      number,
+      mode,
+      lease: fc.constantFrom(0, LONG, LONG),
+      turns: fc.constantFrom(1, 16),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('pass' as const) }) },
 );
 
-type DifferentialStore = Pick<QuorumMember, keyof LockStore | 'endHolds'>;
+type DifferentialStore = Pick<QuorumMember, keyof LockStore | 'endHolds' | 'fence' | 'reinstate'>;
 
 /** One store under test: its clients, what they were told, and names for what is random. */
 class Side {
@@ -197,6 +222,23 @@ class Side {
           key,
           named.map(({ id, since }) => ({ id, since: op.earlier ? since - 1 : since })),
         );
+      }
+      case 'fence': {
+        const store = this.clients[op.client]!;
+        const key = this.key(op.key);
+        const token = (await store.inspect(key)).lastToken + op.ahead;
+        const reply = await store.fence({ key, id: this.idOf(op.client, op.key, op.number), token, turns: op.turns });
+        if (reply.outcome === 'gone') return reply;
+        const lease = this.time(reply.lease);
+        return reply.outcome === 'written' ? { ...reply, lease } : { lease, last: this.grown(op.key, reply.lastToken) };
+      }
+      case 'reinstate': {
+        const store = this.clients[op.client]!;
+        const { mode, lease, turns } = op;
+        const key = this.key(op.key);
+        const token = (await store.inspect(key)).lastToken + 1;
+        const hold = { key, id: this.idOf(op.client, op.key, op.number), mode, owner: undefined, token, turns };
+        return store.reinstate({ ...hold, lease, latest: undefined });
       }
       case 'pass':
         return undefined;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { mutate, MUTATIONS } from '../../simulation/mutations.mjs';
+import { BREAKAGES, mutate, MUTATIONS } from '../../simulation/mutations.mjs';
 
 /** ms that a run is given; each takes a few seconds on a machine that has nothing else to do. */
 const TIME = 90_000;
@@ -44,6 +44,12 @@ describe('simulated schedules of callers and faults', () => {
       expect(count(said, /(\d+) of them in turn/)).toBeGreaterThan(250);
       expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
       expect(count(said, /(\d+) terms of leaders/)).toBeGreaterThan(100);
+      // A good part of them over several masters, most of which were served.
+      expect(count(said, /(\d+) of the runs over several masters/)).toBeGreaterThan(50);
+      const visits = count(said, /of (\d+) visits had it there/);
+      expect(visits).toBeGreaterThan(500);
+      expect(count(said, /(\d+) of \d+ visits had it there/)).toBeGreaterThan(visits / 2);
+      expect(count(said, /(\d+) votes were taken again/)).toBeGreaterThan(0);
       for (const told of [
         'timed out',
         'failed with the store',
@@ -76,15 +82,15 @@ describe('simulated schedules of callers and faults', () => {
     'are made smaller where they fail, and fail again at the same step',
     async () => {
       const mutation = ['--mutation', 'long-belief'];
-      const { code, said } = await simulation('--seeds', '1', '--workers', '1', ...mutation);
+      const { code, said } = await simulation('--from', '2', '--seeds', '1', '--workers', '1', ...mutation);
       expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('belief: ') });
-      const path = find(said, /--seed 1 --path (\S+)/);
+      const path = find(said, /--seed 2 --path (\S+)/);
       const place = /fails at (step \d+, after [\d.]+ ms)/;
       const smaller = find(said, /made smaller \d+ times, it fails at (step \d+, after [\d.]+ ms)/);
       const [whole, small, sound] = await Promise.all([
-        simulation('--seed', '1', ...mutation),
-        simulation('--seed', '1', '--path', path, ...mutation),
-        simulation('--seed', '1', '--path', path),
+        simulation('--seed', '2', ...mutation),
+        simulation('--seed', '2', '--path', path, ...mutation),
+        simulation('--seed', '2', '--path', path),
       ]);
       expect([whole.code, small.code, sound.code]).toEqual([1, 1, 0]);
       expect(find(whole.said, place)).toBe(find(said, place));
@@ -95,7 +101,31 @@ describe('simulated schedules of callers and faults', () => {
     2 * TIME,
   );
 
-  it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
+  it(
+    'fail with their seed and the reason where a server cannot execute a script',
+    async () => {
+      const { code, said } = await simulation('--seeds', '1', '--workers', '1', '--mutation', 'throwing-server');
+      expect({ code, said }).toMatchObject({
+        code: 1,
+        said: expect.stringMatching(/^seed 1 fails at step \d+, after [\d.]+ ms\n {2}.*a script failed/m),
+      });
+    },
+    TIME,
+  );
+
+  it(
+    'fail with their seed and the reason where a step throws',
+    async () => {
+      const { code, said } = await simulation('--seeds', '1', '--workers', '1', '--mutation', 'throwing-step');
+      expect({ code, said }).toMatchObject({
+        code: 1,
+        said: expect.stringMatching(/^seed 1 fails at step \d+, after [\d.]+ ms\n {2}.*a step failed/m),
+      });
+    },
+    TIME,
+  );
+
+  it.each([...MUTATIONS, ...BREAKAGES].map((mutation) => [mutation.name, mutation] as const))(
     'can be run with the mutation %s: what it changes stands there',
     (_, mutation) => {
       const text = readFileSync(new URL(mutation.file, ROOT), 'utf8');

@@ -11,7 +11,7 @@ import {
   type RenewReply,
   type StoredLock,
 } from '../lock-store.js';
-import type { ReinstateReply, ReinstateRequest } from '../quorum-member.js';
+import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { Fading } from './fading-map.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
 import { admits, exceedsLimit, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
@@ -123,6 +123,23 @@ export class MemoryLock implements Fading {
     this.holds.keepAsLongAs(holds);
     this.settle(holds, ended);
     return hold.ends - now;
+  }
+
+  fence({ id, token, turns }: FenceRequest): FenceReply {
+    const { key, server } = this;
+    const lastOfAll = token + turns - 1;
+    const hold = findHold(this.holds.read(server.now).holds, id);
+    const last = server.lastToken(key);
+    if (hold === undefined || hold.kept) {
+      if (last < lastOfAll) server.rememberToken(key, lastOfAll, 0);
+      return { outcome: 'gone' };
+    }
+    const lease = hold.ends - server.now;
+    const isWritten = hold.token === token && last <= lastOfAll;
+    if (last >= token && !isWritten) return { outcome: 'refused', lease, lastToken: last };
+    server.rememberToken(key, lastOfAll, lease);
+    this.holds.write({ ...hold, token });
+    return { outcome: 'written', lease };
   }
 
   reinstate({ id, owner, mode, lease, latest, token, turns }: ReinstateRequest): ReinstateReply {

@@ -17,6 +17,7 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
+import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { MemoryBackend } from './memory-backend.js';
 import type { MemoryLatch } from './memory-latch.js';
 import type { MemoryLock } from './memory-lock.js';
@@ -107,6 +108,16 @@ export class MemoryStore implements LockStore {
   /** As `QuorumMember.endHolds`. */
   endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply> {
     return this.withLock(key, (lock) => lock.endHolds(holds, memory));
+  }
+
+  /** As `QuorumMember.fence`. */
+  fence(request: FenceRequest): Promise<FenceReply> {
+    return this.withLock(request.key, (lock) => lock.fence(request));
+  }
+
+  /** As `QuorumMember.reinstate`. */
+  reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    return this.withLock(request.key, (lock) => lock.reinstate(request));
   }
 
   inspect(key: string): Promise<StoredLock> {

@@ -1,0 +1,53 @@
+import type { RenewReply, RenewRequest } from '../../lib/store/lock-store.js';
+import { QuorumStore, type QuorumStoreOptions } from '../../lib/store/quorum/quorum-store.js';
+import type { Server } from './server.js';
+import type { SimulatedStore } from './store.js';
+
+/** A life of a server. */
+export interface ServerLife {
+  readonly server: Server;
+  readonly life: number;
+}
+
+/** The library's store over several masters, and what its answers rest on. */
+export class SimulatedQuorum extends QuorumStore {
+  /** A majority has answered a question about a grant; these lives of the masters were known when it was sent. */
+  onAnswer: (id: string, known: readonly ServerLife[]) => void = () => undefined;
+  private readonly connections: readonly SimulatedStore[];
+
+  constructor(options: QuorumStoreOptions & { readonly members: readonly SimulatedStore[] }) {
+    super(options);
+    this.connections = options.members;
+  }
+
+  /** Which lives of the masters the process knows of. */
+  get known(): ServerLife[] {
+    return this.connections.map(({ server, knownLife: life }) => ({ server, life }));
+  }
+
+  /** How many acquisitions it remembers; without those whose leases are over if some are never given back. */
+  remembered(someForget: boolean): number {
+    const acquisitions = Reflect.get(this, 'acquisitions') as Map<
+      string,
+      { readonly won?: { readonly until: number } }
+    >;
+    const now = this.clock.now();
+    return [...acquisitions.values()].filter(({ won }) => !someForget || won === undefined || won.until > now).length;
+  }
+
+  override async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    const { known } = this;
+    const replies = await super.renew(requests);
+    requests.forEach(({ id }, i) => {
+      if (typeof replies[i] === 'number') this.onAnswer(id, known);
+    });
+    return replies;
+  }
+
+  override async extend(request: RenewRequest): Promise<RenewReply> {
+    const { known } = this;
+    const reply = await super.extend(request);
+    if (typeof reply === 'number') this.onAnswer(request.id, known);
+    return reply;
+  }
+}
