@@ -245,7 +245,7 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
 
 /**
  * Reads one key or several; drops duplicates.
- * @throws LockKeyError for one that cannot be used
+ * @throws LockKeyError for a key that cannot be used
  */
 export function readKeys(keys: unknown): readonly string[] {
   if (!Array.isArray(keys)) return [assertKey(keys)];

@@ -40,7 +40,7 @@ export interface CountDownLatch {
    * Waits until the latch is open, without limit unless the call gives one: `await('10m')`, or with options. Resolves to
    * `false` if the latch is still closed after that time. The waiters of a process cost as much as one. If the call has seen
    * the latch closed, `true` means that it has come to 0. A call that finds no latch gets `true` as well: it cannot
-   * distinguish a latch that has come to 0, one that is not set yet and one that was lost before.
+   * distinguish a latch that has come to 0, a latch that is not set yet and a latch that was lost before.
    * @throws LatchLostError if the call has seen the latch closed, and it is gone without having opened: it has expired, or
    * Redis has lost it; LockStoreError if Redis fails, or if the application shuts down; the reason of `options.signal` if
    * that aborts; LockConfigError

@@ -14,7 +14,7 @@ export interface LockObjectOptions {
   pattern?: string;
 }
 
-/** Options of one call through a `Lock` object, except those that the object itself sets. */
+/** Options of one call through a `Lock` object, except the options that the object itself sets. */
 export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 /** The two locks of one key: many callers may read at a time, or one may write. */
