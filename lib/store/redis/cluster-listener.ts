@@ -1,6 +1,6 @@
 import { ClusterLine, type LineObserver, type Listening } from './cluster-line.js';
 import type { ClusterNodes } from './cluster-nodes.js';
-import { OptionWarnings, type Subscription } from './subscription.js';
+import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a failure a channel is tried again, and how many at most after several. */
 const FIRST_RETRY = 50;
@@ -49,7 +49,7 @@ export class ClusterListener implements LineObserver {
   private readonly channels = new Map<string, Channel>();
   private readonly bus: Channel;
   /** Of the lines to a node, which end with the first. */
-  private readonly doubts = new Map<string, OptionWarnings>();
+  private readonly doubts = new Map<string, Doubts>();
   private sweeper: NodeJS.Timeout | undefined;
   private telling: NodeJS.Immediate | undefined;
   private closed = false;
@@ -193,7 +193,7 @@ export class ClusterListener implements LineObserver {
   private subscribed(name: string, line: ClusterLine): Subscription {
     const doubt = (why: string): void => {
       if (line.isOver) return;
-      const doubts = this.doubts.get(line.node) ?? new OptionWarnings();
+      const doubts = this.doubts.get(line.node) ?? new Doubts();
       this.doubts.set(line.node, doubts);
       doubts.raise(() => {
         // Where the slot has moved nothing has failed: its channel follows it.

@@ -21,7 +21,7 @@ import { connectorTo, leadsElsewhere } from './sentinel-connector.js';
 import { SentinelWatch } from './sentinel-watch.js';
 import { Sentinels } from './sentinels.js';
 import { isReplica } from './server-role.js';
-import { OptionWarnings, type Subscription } from './subscription.js';
+import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a refused subscription the next one is tried. */
 const SUBSCRIBE_AGAIN = 1_000;
@@ -49,7 +49,7 @@ export class RedisConnection implements Connection {
 
   /** The one that is confirmed, for as long as its connection stands. */
   private confirmed: Subscription | undefined;
-  private readonly doubts = new OptionWarnings();
+  private readonly doubts = new Doubts();
   private readonly heartbeat: Heartbeat;
   /** How often in turn a subscription could not be made. */
   private refusals = 0;

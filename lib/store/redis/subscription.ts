@@ -19,7 +19,7 @@ const CALM = 60_000;
  * Where subscribing anew does not help (a proxy that parts commands and subscriptions, a slot on its way), it is tried
  * less and less often.
  */
-export class OptionWarnings {
+export class Doubts {
   private last = -Infinity;
   private pause = FIRST_PAUSE;
   private timer: NodeJS.Timeout | undefined;
