@@ -8,7 +8,7 @@ const TOKEN = 'lib/store/quorum/write-token.ts';
 /**
  * Lines of the library, and what each is made of to see whether chaos finds it out: on which topology.
  * `from` stands there once. With `kept` nothing that the docs presume is broken, so that nothing is excused; with
- * `only` there are faults of these kinds alone, those that the line is there for.
+ * `only` there are faults of these kinds alone, those that the line is there for; `holders` and `defaultTimeouts` as for a run.
  */
 export const MUTATIONS = [
   {
@@ -21,14 +21,14 @@ export const MUTATIONS = [
   {
     name: 'ignored-epoch',
     what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
-    ...{ file: MEMBER_STATE, topology: 'redlock', only: ['vote forgotten'] },
+    ...{ file: MEMBER_STATE, topology: 'redlock', only: ['vote forgotten'], holders: 'steady', defaultTimeouts: true },
     from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
     to: 'return counts && this.until > now;',
   },
   {
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts that one of three masters has confirmed',
-    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority back empty'] },
+    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority back empty'], holders: 'patient' },
     from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'if (left.length >= 1) return [...left].sort((a, b) => b - a)[0];',
   },
@@ -42,21 +42,21 @@ export const MUTATIONS = [
   {
     name: 'extend-from-arrival',
     what: 'Redlock: what `extend` has set counts from the arrival of the answer',
-    ...{ file: 'lib/engine/lease-operations.ts', topology: 'redlock', only: ['network slow', 'replies late'] },
+    ...{ file: 'lib/engine/lease-operations.ts', topology: 'redlock', only: ['client far away'], holders: 'extending' },
     from: 'else this.watchdog.answered(hold, question, left);',
     to: 'else this.watchdog.answered(hold, { ...question, sent: this.context.clock.now() }, left);',
   },
   {
     name: 'vote-after-revoke',
     what: 'Redlock: a vote is taken again where the hold was ended by force',
-    ...{ file: 'lua/reinstate.lua', topology: 'redlock' },
-    from: 'if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end',
+    ...{ file: 'lua/reinstate.lua', topology: 'redlock', only: ['forced release on one master'], holders: 'patient' },
+    from: ' or has_tombstone(revocation(id))',
     to: '',
   },
   {
     name: 'lasting-belief',
     what: 'belief never shrinks',
-    ...{ file: LEASE, topology: 'sentinel' },
+    ...{ file: LEASE, topology: 'sentinel', only: ['replication cut before a failover'], holders: 'prolonging' },
     from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
     to: 'this.end = Math.max(this.end, certain);',
   },
@@ -70,7 +70,7 @@ export const MUTATIONS = [
   {
     name: 'unnamed-force-release',
     what: 'a force release ends whatever is held when it arrives',
-    ...{ file: 'lua/force-release.lua', topology: 'single' },
+    ...{ file: 'lua/force-release.lua', topology: 'single', only: ['forced release sent again'] },
     from: 'if granted_at[hold.id] == hold.since then',
     to: 'if #ARGV > 1 then',
   },

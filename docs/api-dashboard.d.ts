@@ -16,9 +16,10 @@ export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace 
 export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, RedisLockDashboardSettings {
 }
 
-export interface RedisLockDashboardPlace extends Pick<ModuleMetadata, 'imports'> {
+export interface RedisLockDashboardPlace {
     guards: ReadonlyArray<Type<CanActivate> | CanActivate> | 'none';
     path?: string;
+    imports?: NonNullable<ModuleMetadata['imports']>;
 }
 
 export interface RedisLockDashboardSettings {

@@ -24,6 +24,7 @@ export declare class LockTesting implements AsyncDisposable {
 
 export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
     clock?: 'system' | 'manual';
+    shutdownTimeout?: Duration;
 }
 
 export interface OverridesProviders {

@@ -5,24 +5,9 @@ export declare class RedisLockModule {
     static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule;
 }
 
-export interface LockDefaults {
-    expire?: Duration;
-    maxRenewTimes?: number;
-    waitTimeout?: Duration;
-    replicas?: ReplicaOptions;
+export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
     onContended?: OnContended;
     onLost?: OnLost;
-}
-
-export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
-
-export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
-
-export interface LockStoreParts {
-    readonly clock: Clock;
-    readonly logger: LockLogger;
-    readonly keyPrefix: string;
-    readonly commandTimeout: number;
 }
 
 export interface RedisLockModuleOptions {
@@ -43,7 +28,18 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
     isGlobal?: boolean;
 }
 
-export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
+
+export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+
+export interface LockStoreParts {
+    readonly clock: Clock;
+    readonly logger: LockLogger;
+    readonly keyPrefix: string;
+    readonly commandTimeout: number;
+}
+
+export interface RedisLockModuleAsyncOptions {
     name?: string;
     isGlobal?: boolean;
     inject?: Array<InjectionToken | {
@@ -53,6 +49,7 @@ export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
     useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
     useClass?: Type<RedisLockOptionsFactory>;
     useExisting?: InjectionToken<RedisLockOptionsFactory>;
+    imports?: NonNullable<ModuleMetadata['imports']>;
     extraProviders?: Provider[];
 }
 
@@ -85,10 +82,9 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[]> ext
 
 export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'> {
+export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
     key: LockKey<Args>;
     onContended?: OnContended;
-    onLost?: OnLost;
     condition?: (...args: Args) => boolean;
     connection?: string;
 }
@@ -151,7 +147,7 @@ export declare class LockService {
     readonly events: Observable<LockEvent>;
     readonly name: string;
     readonly defaults: LockServiceDefaults;
-    constructor(engine: LockEngine, events: Observable<LockEvent>, options: LockServiceOptions);
+    constructor(engine: LockEngine, context: EngineContext, events: Observable<LockEvent>, options: LockServiceOptions);
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
@@ -173,6 +169,7 @@ export declare function getLockServiceToken(name?: string): symbol;
 
 export interface AcquireOptions {
     expire?: Duration;
+    lockWatchdogTimeout?: Duration;
     maxRenewTimes?: number;
     waitTimeout?: Duration;
     signal?: AbortSignal;
@@ -234,7 +231,7 @@ export interface Lock {
     remainTimeToLive(): Promise<number>;
 }
 
-export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
+export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 export interface LockObjectOptions {
     owner?: string;
@@ -257,7 +254,7 @@ export interface Semaphore {
     setPermits(permits: number): Promise<void>;
 }
 
-export type SemaphoreCallOptions = Pick<AcquireOptions, 'expire' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'>;
+export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 
 export interface SemaphoreOptions {
     permits: number;
@@ -306,12 +303,10 @@ export interface LeaderElection extends AsyncDisposable {
     onDeposed(listener: DeposedListener): () => void;
 }
 
-export interface LeaderElectionOptions {
+export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
     finishTimeout?: Duration;
-    replicas?: ReplicaOptions;
-    pattern?: string;
 }
 
 export interface LockHealth {

@@ -29,8 +29,8 @@ export const CHECKS = [
   { ...WAITING, name: 'served: a connection breaks', defines: { PROMPT: 0, BREAKS: 1 } },
 
   { ...QUEUE, name: 'validity from the answer', defines: { VALID_FROM_ANSWER: 1 }, fails: EXCLUSION },
-  { ...QUEUE, name: 'any push is believed', defines: { BELIEVE_ANY_PUSH: 1, ROUNDS: 2 }, fails: EXCLUSION },
-  { ...QUEUE, name: 'a release frees whatever is held', defines: { RELEASE_ANY: 1, ROUNDS: 2 }, fails: EXCLUSION },
+  { ...QUEUE, name: 'any push counts as a grant', defines: { BELIEVE_ANY_PUSH: 1, ROUNDS: 2 }, fails: EXCLUSION },
+  { ...QUEUE, name: 'a release frees any hold', defines: { RELEASE_ANY: 1, ROUNDS: 2 }, fails: EXCLUSION },
   {
     ...QUEUE,
     name: 'a leave is not remembered',

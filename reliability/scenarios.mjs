@@ -1,7 +1,7 @@
 const FAULTS = 'test/faults';
 
 /**
- * What is measured. `hold`: what has to become of a hold, `kept`, `lost` (and its holder told) or `either`; `within`: ms by which
+ * What is measured. `hold`: what has to become of a hold, `kept`, `lost` (and its holder notified) or `either`; `within`: ms by which
  * service has to be normal again, generous, since machines differ; `test`: where the same is asserted.
  */
 export const SCENARIOS = [

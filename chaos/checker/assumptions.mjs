@@ -13,6 +13,10 @@ const LAG = 50;
 const REMEMBERED = 'tokens remembered';
 /** ms after which a client knows that a master has gone of which it had a vote. */
 const NOTICES = 150;
+/** ms after which a client knows of a grant: it asks by itself when it was not told. */
+const KNOWS = 1_000;
+/** ms after which a client whose connection is back has been told of what it holds: it asks first of all. */
+const ANSWERED = 300;
 
 /**
  * What took away what the docs presume, with the time in which it did so, and of which keys (or of all): faults by
@@ -25,9 +29,9 @@ export function readBreaks(faults, failovers) {
   ];
 }
 
-const breakByFault = ({ id, kind, breaks, key, begin, end = Infinity }) => ({
-  ...{ fault: id, kind, assumption: breaks },
-  ...{ keys: key && [key], from: begin, to: end },
+const breakByFault = ({ id, kind, breaks, breaksUntil, key, begin, active = begin, end = Infinity }) => ({
+  ...{ fault: id, kind, assumption: breaks, active },
+  ...{ keys: key && [key], from: begin, to: breaksUntil === 'active' ? active : end },
 });
 
 /** Nothing, where the old master had waited until its replica knew all. */
@@ -56,6 +60,8 @@ export function excuseOf(model, one, other) {
     endOf(each, forgotten, model) > forgotten.askedAt &&
     each.from < next.from &&
     !isVotedAnew(forgotten, each, model) &&
+    !isGrantedLater(forgotten, each, model) &&
+    !isAskedAbout(forgotten, each, next.from, model) &&
     !isKnown(forgotten, each, next.from);
   return model.breaks.find(forgets(one, other)) ?? model.breaks.find(forgets(other, one));
 }
@@ -67,6 +73,7 @@ export function takenBy(model, operation, at) {
       concerns(each, operation.keys) &&
       endOf(each, operation, model) > operation.askedAt &&
       each.from < at &&
+      !isGrantedLater(operation, each, model) &&
       !isKnown(operation, each, at),
   );
 }
@@ -85,10 +92,32 @@ export function forgottenBetween({ faults, run }, earlier, later) {
  * Of several masters: whether a hold was told so long after one of them lost its data that the client knew. Votes from
  * before that do not count any more, so it had a majority without them.
  */
-function isVotedAnew({ lane, toldAt }, { assumption, from }, { run, faults, stall }) {
-  if (run.skews === undefined || assumption !== 'restart without persistence' || toldAt < from + NOTICES) return false;
-  const meets = (begin, end = Infinity) => begin < toldAt && end > from;
-  return !(
+function isVotedAnew({ lane, toldAt }, { assumption, from, active }, model) {
+  if (model.run.skews === undefined || assumption !== 'restart without persistence' || toldAt < active + NOTICES)
+    return false;
+  return !isStruck(model, lane, from, toldAt);
+}
+
+/** Whether a hold was told so long after others were ended by force that it was none of those. */
+function isGrantedLater({ lane, toldAt }, { assumption, to }, model) {
+  return assumption === 'force release' && toldAt >= to + KNOWS && !isStruck(model, lane, to, toldAt);
+}
+
+/**
+ * Whether the holder had asked the new master of a Sentinel about its hold by then. It has a lock of that master by its
+ * pulse; and belief goes down to what the master says.
+ */
+function isAskedAbout({ lane }, each, at, model) {
+  if (each.assumption !== LOST || each.told === undefined) return false;
+  const left = endOf(each, { lane }, model);
+  const first = model.pulse.find(({ ok, from, client }) => ok && from >= left && laneOf({ client }) === lane);
+  return first !== undefined && at > first.at + ANSWERED && !isStruck(model, lane, left, at);
+}
+
+/** Whether something kept a client from hearing and asking between two moments. */
+function isStruck({ faults, stall }, lane, from, to) {
+  const meets = (begin, end = Infinity) => begin < to && end > from;
+  return (
     faults.some(({ client, begin, end }) => client === lane && meets(begin, end)) ||
     stall.some((each) => laneOf(each) === lane && meets(each.from, each.to))
   );

@@ -8,6 +8,8 @@ export interface ChaosEvent {
 export interface Finding {
   readonly rule: string;
   readonly at: number;
+  /** Where it is about a time that has ended with `at`: when that began. */
+  readonly since?: number;
   readonly key?: string;
   readonly message: string;
   /** The operations concerned. */

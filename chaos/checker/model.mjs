@@ -58,6 +58,9 @@ export function readModel(events) {
   };
 }
 
+/** ms; a history of an older run does not say it. */
+export const commandTimeoutOf = ({ commandTimeout = 700 }) => commandTimeout;
+
 /** Of all lives of a client: `c1.2` is the second life of `c1`. */
 export const laneOf = ({ client = '' }) => client.split('.')[0];
 
@@ -93,7 +96,10 @@ function holdsOf({
  * (`askedAt`) when the first of them asked, and was told (`toldAt`) when that one was.
  */
 function noteTurns(holds, operations) {
-  for (const operation of operations.values()) operation.askedAt = operation.invokedAt;
+  for (const operation of operations.values()) {
+    operation.askedAt = operation.invokedAt;
+    operation.toldAt = operation.outcome?.at;
+  }
   const firsts = new Map();
   for (const hold of [...holds].sort((a, b) => a.token - b.token)) {
     const place = `${hold.client} ${hold.key}`;
@@ -103,5 +109,6 @@ function noteTurns(holds, operations) {
     hold.toldAt = Math.min(hold.okAt, firsts.get(place).okAt);
     const operation = operations.get(hold.op);
     operation.askedAt = Math.min(operation.askedAt, hold.askedAt);
+    operation.toldAt = Math.min(operation.toldAt, hold.toldAt);
   }
 }

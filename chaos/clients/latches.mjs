@@ -3,6 +3,10 @@ import { Random } from '../schedule/random.mjs';
 
 /** ms */
 const WAIT = 6_000;
+/** ms after which what was asked before has been answered, or given up and asked again. */
+const BETWEEN = 150;
+/** ms: an answer that took less was not behind one that was given up. */
+const QUICK = 300;
 /** ms for which a latch stays closed without a count-down: longer than any run. */
 const EXPIRE = 3_600_000;
 
@@ -39,12 +43,32 @@ export class LatchLoop {
       const wait = this.#note('await', () => this.#latch.await({ waitTimeout: WAIT, signal }));
       waits.add(wait);
       void wait.then(() => waits.delete(wait));
+      await this.#noteSeen(`${this.#client}.${this.#count}`, wait);
       await sleep(this.#random.between(200, 3_000), undefined, { signal }).catch(() => undefined);
       await this.#note('count', () => this.#latch.countDown());
     }
     await Promise.all(waits);
     // Nothing is to be left in Redis.
     for (let left = 1; left > 0;) left = Number(await this.#note('count', () => this.#latch.countDown())) || 0;
+  }
+
+  /**
+   * Notes when a waiter must have seen the latch: commands are answered in their order, so its question was answered before
+   * later ones. There may have been one under way when it came, so that its own was sent behind that.
+   */
+  async #noteSeen(id, wait) {
+    let isOver = false;
+    void wait.then(() => (isOver = true));
+    for (let quick = 0; quick < 3 && !isOver;) {
+      const sent = performance.now();
+      const isAnswered = await this.#latch.getCount().then(
+        () => true,
+        () => false,
+      );
+      quick = isAnswered && performance.now() - sent < QUICK ? quick + 1 : 0;
+      if (quick === 3 && !isOver) return this.#history.note('latch', { phase: 'seen', id });
+      await sleep(BETWEEN);
+    }
   }
 
   async #note(what, work, details) {

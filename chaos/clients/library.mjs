@@ -1,5 +1,4 @@
-/** In this variable processes are told from which directory to load the library; without it they load what is built. */
-export const LIBRARY_VARIABLE = 'CHAOS_LIBRARY';
+import { LIBRARY_VARIABLE } from './mutation.mjs';
 
 const directory = new URL(process.env[LIBRARY_VARIABLE] ?? '../../dist/esm/', import.meta.url);
 

@@ -112,9 +112,8 @@ export class Operations {
     this.#history.note('ok', { op, owner: handle.owner, tokens });
     const belief = new Belief({ op, handle, history: this.#history, now: this.#now });
     this.#write(op, tokens);
-    const { step } = plan;
-    await belief.lookUntil(step === undefined ? plan.length : step.at);
-    if (step !== undefined && belief.isHeld) {
+    await belief.lookUntil(plan.step === undefined ? plan.length : plan.step.at);
+    for (let { step } = plan; step !== undefined && belief.isHeld; step = step.next) {
       await this.#does[step.does]?.(operation, handle, step, belief);
       await belief.lookUntil(step.stay ?? plan.length - step.at);
     }

@@ -1,5 +1,5 @@
 // Frees locks by force, as an operator would. It is patient with servers that do not answer: each force release ends
-// with an answer, so that it is known when it was.
+// with an answer, so that it is known when it was. It also tells the time-outs that the library has resolved.
 import { serve } from '../../test/support/worker-kit.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';
 
@@ -7,8 +7,8 @@ const silent = { debug() {}, log() {}, warn() {}, error() {} };
 const PATIENCE = 60_000;
 
 let service;
-/** On each master alone, where there are several. */
-let single = [];
+/** The same through proxies. */
+let far;
 
 async function started(options) {
   const resolved = resolveModuleOptions({ ...options, commandTimeout: PATIENCE, shutdownTimeout: 0 });
@@ -18,14 +18,13 @@ async function started(options) {
 }
 
 serve({
-  async start(options) {
-    const { connection } = options;
+  async start(options, farConnection) {
     service = await started(options);
-    if (Array.isArray(connection))
-      single = await Promise.all(connection.map((url) => started({ ...options, connection: url })));
+    far = await started({ ...options, connection: farConnection });
+    const { lockWatchdogTimeout, commandTimeout, grantTimeout } = resolveModuleOptions(options);
+    return { lockWatchdogTimeout, commandTimeout, grantTimeout };
   },
   forceRelease: (key) => service.forceRelease(key),
-  /** As one that reached this master only. */
-  forceReleaseAt: (server, key) => single[server].forceRelease(key),
-  close: () => Promise.all([service, ...single].map((each) => each.close())).then(() => undefined),
+  forceReleaseFar: (key) => far.forceRelease(key),
+  close: () => Promise.all([service, far].map((each) => each.close())).then(() => undefined),
 });

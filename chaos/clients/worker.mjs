@@ -5,6 +5,7 @@ import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
 import { planOperations } from '../schedule/operations.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';
+import { MUTATION } from './mutation.mjs';
 import { Random } from '../schedule/random.mjs';
 import { LatchLoop } from './latches.mjs';
 import { Operations } from './operations.mjs';
@@ -27,7 +28,7 @@ function* lengthsOfTerms(random) {
 }
 
 serve({
-  async start({ options, client, origin, file, seed, keys, kinds, loops, crown, gate }) {
+  async start({ options, client, origin, file, seed, keys, kinds, holders, loops, crown, gate }) {
     const now = clockSince(BigInt(origin));
     history = new HistoryWriter(file, now, { client });
     const escaped = (what) => (error) => history.note('surprise', { text: `${what}: ${error?.stack ?? error}` });
@@ -39,13 +40,13 @@ serve({
       // It goes on connecting: a client may well be started while Redis is away.
       if (error.code !== 'LOCK_STORE') throw error;
     });
-    history.note('up');
+    history.note('up', { mutation: globalThis[MUTATION] });
     operations = new Operations({ service, history, now, client });
     pulse = new Pulse({ service, history, now, client });
     resign = operations.stand(crown, lengthsOfTerms(new Random(seed, `${client}/terms`)));
     if (gate !== undefined) latches = new LatchLoop({ service, history, client, seed, key: gate });
     running = Array.from({ length: loops }, async (_, loop) => {
-      for (const operation of planOperations({ seed, client, loop, keys, kinds })) {
+      for (const operation of planOperations({ seed, client, loop, keys, kinds, holders })) {
         if (stopped) return;
         await operations.perform(operation);
       }

@@ -1,3 +1,5 @@
+import { OPERATOR } from '../topologies/networks.mjs';
+
 const target = ({ random, keys, servers }) => ({ server: random.between(0, servers - 1), key: random.among(keys) });
 
 const remove = (...roles) =>
@@ -7,10 +9,27 @@ const remove = (...roles) =>
   };
 
 /** Ends with an answer, or with the connection; then it was before that, or never will be. */
-async function forceRelease({ operator }, key) {
-  await operator.call('forceRelease', key).catch((error) => {
+export async function patiently(call) {
+  try {
+    await call;
+  } catch (error) {
     if (error.code !== 'LOCK_STORE') throw error;
-  });
+  }
+}
+
+/** What a server answers when it was told to end holds: how many that were, how many heard of it, where to go on. */
+const isForced = (chunk) => /^\*3\r\n:\d+\r\n:\d+\r\n:-?\d+\r\n/m.test(chunk.toString('latin1'));
+/** The answer to a force release is lost. So the client sends it again when its connection is cut: others hold the key by then. */
+async function forceReleaseTwice({ topology, operator }, { key }) {
+  const proxies = topology.networkOf(OPERATOR).flat();
+  const lost = Promise.race(proxies.map((proxy) => proxy.loseReply(isForced)));
+  const done = patiently(operator.call('forceReleaseFar', key));
+  // With a key that nobody holds nothing is sent that could be sent again.
+  await Promise.race([lost, done]);
+  return async () => {
+    await Promise.all(proxies.map((proxy) => proxy.heal()));
+    await done;
+  };
 }
 
 /** What happens to what the library keeps in Redis. */
@@ -26,7 +45,16 @@ export const DATA = [
     name: 'forced release',
     breaks: 'force release',
     plan: ({ random, keys }) => ({ key: random.among(keys) }),
-    begin: (world, { key }) => forceRelease(world, key),
+    begin: ({ operator }, { key }) => patiently(operator.call('forceRelease', key)),
+  },
+  {
+    name: 'forced release sent again',
+    strikes: 'operator',
+    breaks: 'force release',
+    // What was held when it was sent first, and nothing later.
+    breaksUntil: 'active',
+    plan: ({ random, keys }) => ({ key: random.among(keys), lasts: random.between(1_200, 2_000) }),
+    begin: forceReleaseTwice,
   },
   // Neither of these is presumed: waiters ask again, and tokens follow the clock.
   { name: 'queue deleted', plan: target, begin: remove('queue', 'waiters') },

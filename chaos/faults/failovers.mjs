@@ -18,7 +18,9 @@ const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1
 const failover = ({ strike, force, heal, ...kind }) => ({
   strikes: 'server',
   async ready({ topology, servers }, { server }) {
-    await topology.untilWhole();
+    await topology.untilWhole().catch(async (error) => {
+      throw new Error(`${error.message}: ${await topology.state()}`);
+    });
     await servers[server].recognise();
   },
   ...kind,
@@ -60,7 +62,7 @@ export const failoversBy = (force) => [
     heal: (pair) => pair.resume(),
   }),
   failover({
-    name: 'replication cut, then failover',
+    name: 'replication cut before a failover',
     breaks: LOST,
     plan: planned(100, 700),
     strike: (pair) => pair.cutReplication(),

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OPERATOR } from '../topologies/networks.mjs';
+import { patiently } from './data.mjs';
 
 /** Faults of other topologies that make a master forget its last tokens: where clocks differ these may fall then. */
 export const FORGETFUL = ['server restarted empty', 'all deleted', 'fence deleted'];
@@ -6,17 +8,33 @@ export const FORGETFUL = ['server restarted empty', 'all deleted', 'fence delete
 /** ms by which the clock of a master may be ahead or behind after a step. */
 const MOST_STEP = 4_000;
 
+/**
+ * ms that clients need between two times without a majority: they try to connect each second by then, and wait 100 ms
+ * for a connection that is closed; then they ask the master who it is, and for a lock.
+ */
+const RECONNECT = 1_500;
+
 /** So many that those left are no majority, for longer than any lease; then one after the other comes back. */
 const majorityAway = (kind) => ({
   strikes: 'server',
+  rest: RECONNECT,
   plan({ random, servers }) {
     const all = random.shuffled(Array.from({ length: servers }, (_, i) => i));
-    const away = all.slice(0, Math.floor(servers / 2) + 1);
+    const away = all.slice(0, majorityOf(servers));
     const isKilled = random.chance(0.5);
-    return { away, isKilled, gaps: away.map(() => random.between(50, 700)), lasts: random.between(700, 1_500) };
+    const gaps = away.map((_, n) => (n === 0 ? 0 : random.between(50, 700)));
+    const lasts = random.between(700, 1_500);
+    return { away, isKilled, gaps, lasts, takes: gaps.reduce((sum, gap) => sum + gap, lasts) };
   },
   ...kind,
 });
+
+/** ms within which a client takes a lock. */
+const TAKEN = 3_000;
+/** Tokens are microseconds since 1970. */
+const hasToken = (chunk) => /\r\n\d{16}\r\n/.test(chunk.toString('latin1'));
+
+const majorityOf = (servers) => Math.floor(servers / 2) + 1;
 
 /** What happens to several masters that know nothing of each other. */
 export const AMONG_MASTERS = [
@@ -41,21 +59,29 @@ export const AMONG_MASTERS = [
     strikes: 'server',
     breaks: 'restart without persistence',
     forgets: true,
-    plan: ({ random, servers }) => ({
-      server: random.between(0, servers - 1),
-      ms: random.between(40, 150),
-      lasts: random.between(100, 500),
-    }),
-    // The other masters are slow: acquisitions have the vote of this one when it forgets it, and wait for another one.
-    async begin({ topology, clients, servers }, { server, ms, lasts }) {
-      const others = [...clients.keys()].flatMap((client) => topology.networkOf(client).filter((_, i) => i !== server));
-      for (const proxy of others) proxy.delay(ms);
-      await sleep(lasts);
+    plan({ random, clients, servers }) {
+      const [server, ...others] = random.shuffled(Array.from({ length: servers }, (_, i) => i));
+      const slow = others.slice(0, majorityOf(servers) - 1);
+      const [ms, after, lasts] = [random.between(60, 200), random.between(0, 20), random.between(150, 250)];
+      return { server, far: random.among(clients), slow, ms, after, lasts, takes: TAKEN + after + lasts + 2 * ms };
+    },
+    // One client has the vote of this master when it forgets it, and waits for those that are slow. It does not reach the
+    // others, which can make up a majority with this one.
+    async begin({ topology, servers }, { server, far, slow, ms, after }) {
+      const proxies = topology.networkOf(far);
+      const struck = proxies.filter((_, i) => i !== server);
+      for (const [i, proxy] of proxies.entries()) {
+        if (slow.includes(i)) proxy.delay(ms);
+        else if (i !== server) proxy.refuse();
+      }
+      // It writes the token, here at once and where it is slow later.
+      await Promise.race([proxies[server].untilRequest(hasToken), sleep(TAKEN)]);
+      await sleep(after);
       await servers[server].kill();
       return async () => {
         await servers[server].startAgain({ empty: true });
-        await sleep(ms);
-        await Promise.all(others.map((proxy) => proxy.heal()));
+        await sleep(2 * ms);
+        await Promise.all([...struck, proxies[server]].map((proxy) => proxy.heal()));
       };
     },
   },
@@ -71,20 +97,44 @@ export const AMONG_MASTERS = [
   },
   {
     name: 'forced release on one master',
-    strikes: 'data',
+    strikes: 'operator',
     breaks: 'force release',
-    plan: ({ random, servers, keys }) => ({ server: random.between(0, servers - 1), key: random.among(keys) }),
-    async begin({ operator }, { server, key }) {
-      await operator.call('forceReleaseAt', server, key).catch((error) => {
-        if (error.code !== 'LOCK_STORE') throw error;
-      });
-    },
+    plan: ({ random, servers, keys }) => ({
+      server: random.between(0, servers - 1),
+      key: random.among(keys),
+      isTold: random.chance(0.3),
+      lasts: random.between(300, 900),
+    }),
+    begin: forceReleaseOnOne,
   },
 ];
 
 const oneByOne = (away, gaps, bringBack) => async () => {
   for (const [n, i] of away.entries()) {
-    if (n > 0) await sleep(gaps[n]);
+    await sleep(gaps[n]);
     await bringBack(i);
   }
 };
+
+/** For so many ms masters are told to remember what was ended by force; it is in nothing else that an operator sends. */
+const REMEMBER = '\r\n60000\r\n';
+
+/**
+ * What is sent to the other masters does not arrive, until the connections to them are cut and it is sent again. The
+ * holder may miss the message: then only this master knows.
+ */
+async function forceReleaseOnOne({ topology, clients, operator, servers }, { server, key, isTold }) {
+  const holds = await servers[server].holdsOf(key);
+  const deaf = isTold ? [] : [...clients.keys()].map((client) => topology.networkOf(client)[server]);
+  for (const proxy of deaf) proxy.loseReplies(({ isSubscriber }) => isSubscriber);
+  const others = topology.networkOf(OPERATOR).filter((_, i) => i !== server);
+  let isLost = false;
+  for (const proxy of others) void proxy.loseRequest((chunk) => chunk.includes(REMEMBER)).then(() => (isLost = true));
+  const done = patiently(operator.call('forceReleaseFar', key));
+  const forced = await Promise.race([servers[server].untilForced(key, holds), done]);
+  if (forced > 0 && !isLost) throw new Error('a force release reached all masters: it is sent in another way now');
+  return async () => {
+    await Promise.all([...others, ...deaf].map((proxy) => proxy.heal()));
+    await done;
+  };
+}

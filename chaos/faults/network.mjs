@@ -42,6 +42,20 @@ export const NETWORK = [
   kind('network half-closed', (proxy, where) => proxy.halfClose(where)),
   kind('network gone', (proxy) => proxy.refuse(), [50, 1_200]),
   kind('network slow', (proxy, _where, { ms }) => proxy.delay(ms), [100, 1_000]),
+  {
+    // All that lies between it and others, as of one in another data centre.
+    name: 'client far away',
+    plan: ({ random, clients }) => ({
+      client: random.among(clients),
+      ms: random.between(30, 100),
+      lasts: random.between(1_000, 3_000),
+    }),
+    begin({ topology }, { client, ms }) {
+      const proxies = topology.networkOf(client).flat();
+      for (const proxy of proxies) proxy.delay(ms);
+      return () => Promise.all(proxies.map((proxy) => proxy.heal()));
+    },
+  },
   kind('replies late', (proxy, where) => proxy.holdReplies(where), [50, 1_000]),
   kind('replies lost', (proxy, where) => proxy.loseReplies(where), [50, 1_000]),
   kind('subscribers deaf', (proxy, where, { serverNotices }) => proxy.goDeaf(where, { serverNotices })),

@@ -29,8 +29,8 @@ export class Injector {
     );
   }
 
-  async #happen({ strikes, breaks, forgets, lossless, ready, begin }, { at: planned, ...fault }) {
-    const what = { ...fault, strikes, breaks, forgets, lossless, planned };
+  async #happen({ strikes, breaks, breaksUntil, forgets, lossless, ready, begin }, { at: planned, ...fault }) {
+    const what = { ...fault, strikes, breaks, breaksUntil, forgets, lossless, planned };
     const note = (phase, details) => this.#history.note('fault', { phase, ...what, ...details });
     await ready?.(this.#world, fault);
     note('begin');
@@ -59,10 +59,11 @@ export class Injector {
   }
 
   /** What two faults cannot strike at the same time. */
-  #targetsOf({ strikes }, { client, server, key, away = [server] }) {
+  #targetsOf({ strikes }, { client, server, key, away = [server], far }) {
     const struck = this.#world.topology.serversInTurn ? ['any'] : away;
     if (strikes === 'data' && server === undefined) return [`key ${key}`];
-    if (strikes === 'data' || strikes === 'server') return struck.map((each) => `server ${each}`);
+    const network = far === undefined ? [] : [`network ${far}`];
+    if (strikes === 'data' || strikes === 'server') return [...struck.map((each) => `server ${each}`), ...network];
     return [`${strikes} ${client}`];
   }
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const EVERY = 200;
-/** ms in which the leases of the dead have ended, and their places are stale. */
-const PATIENCE = 15_000;
+/** ms in which the leases of the dead have ended, and their places are stale; and so many `commandTimeout`s. */
+const PATIENCE = 12_900;
+const PATIENT_COMMANDS = 3;
 
 /**
  * Last fencing tokens, notes of acquisitions that left before they came, and of latches that have been counted down: they
@@ -19,13 +20,15 @@ export class LeftoverWatch {
   #history;
   #running = Promise.resolve();
   #stopped = false;
+  #patience = PATIENCE;
 
   constructor(topology, history) {
     this.#topology = topology;
     this.#history = history;
   }
 
-  begin() {
+  begin({ commandTimeout }) {
+    this.#patience = PATIENCE + PATIENT_COMMANDS * commandTimeout;
     this.#running = (async () => {
       while (!this.#stopped) {
         const keys = (await inTime(this.#topology.keysLeft())) ?? [];
@@ -46,7 +49,7 @@ export class LeftoverWatch {
   async finish() {
     this.stop();
     await this.#running;
-    const end = performance.now() + PATIENCE;
+    const end = performance.now() + this.#patience;
     for (;;) {
       const keys = await this.#topology.keysLeft();
       const left = keys.filter(({ key, ttl }) => ttl === -1 || !MAY_STAY.test(key)).map(({ key }) => key);

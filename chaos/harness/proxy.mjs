@@ -15,6 +15,7 @@ export class Proxy {
   #deaf = new Set();
   /** What happens to what comes: `requests` and `replies` pass, wait or are lost, on the connections that `where` chooses. */
   #fault = {};
+  #watched;
 
   port;
 
@@ -69,6 +70,35 @@ export class Proxy {
     this.#fault = { replies: 'lost', where };
   }
 
+  /**
+   * The first answer that `which` chooses gets lost, with all that comes behind it on its connection. Resolves when that
+   * has happened.
+   */
+  loseReply(which) {
+    return this.#loseFrom('replies', which);
+  }
+
+  /** The same of a command. */
+  loseRequest(which) {
+    return this.#loseFrom('requests', which);
+  }
+
+  #loseFrom(direction, which) {
+    return new Promise((resolve) => {
+      const where = (_line, chunk) => {
+        const isFirst = chunk !== undefined && which(chunk);
+        if (isFirst) resolve(true);
+        return isFirst;
+      };
+      this.#fault = { [direction]: 'lost', where };
+    });
+  }
+
+  /** Resolves when a command comes that `which` chooses. */
+  untilRequest(which) {
+    return new Promise((resolve) => (this.#watched = (chunk) => which(chunk) && resolve()));
+  }
+
   /** Commands do not arrive, and pushes do. */
   loseRequests(where = everything) {
     this.#fault = { requests: 'lost', where };
@@ -96,6 +126,7 @@ export class Proxy {
 
   async heal() {
     this.#fault = {};
+    this.#watched = undefined;
     for (const line of this.#lines) {
       if (line.hasGap) line.cut();
       else line.flush();
@@ -116,6 +147,7 @@ export class Proxy {
 
   #connected(client) {
     const line = new Line(client, connect({ ...this.#target, allowHalfOpen: true, noDelay: true }), () => this.#fault);
+    client.on('data', (chunk) => this.#watched?.(chunk));
     this.#lines.add(line);
     line.server.once('close', () => this.#lines.delete(line));
   }
@@ -141,9 +173,9 @@ class Line {
     this.#fault = fault;
     client.on('data', (chunk) => {
       if (!this.isSubscriber && /subscribe/i.test(chunk.toString('latin1'))) this.isSubscriber = true;
-      this.#pass('requests', () => server.write(chunk));
+      this.#pass('requests', () => server.write(chunk), chunk);
     });
-    server.on('data', (chunk) => this.#pass('replies', () => client.write(chunk)));
+    server.on('data', (chunk) => this.#pass('replies', () => client.write(chunk), chunk));
     client.on('end', () => server.end());
     server.on('end', () => this.#pass('replies', () => client.end()));
     for (const socket of [client, server]) {
@@ -181,9 +213,9 @@ class Line {
     mute(this.client, this.server);
   }
 
-  #pass(direction, action) {
+  #pass(direction, action, chunk) {
     const { delay = 0, where = everything, [direction]: treatment } = this.#fault();
-    if (treatment === 'lost' && where(this)) this.#gaps.add(direction);
+    if (treatment === 'lost' && where(this, chunk)) this.#gaps.add(direction);
     if (this.#gaps.has(direction)) return;
     const isHeld = treatment === 'held' && where(this);
     const due = isHeld ? Infinity : delay === 0 ? 0 : performance.now() + delay;

@@ -11,6 +11,10 @@ export interface ChaosOptions {
   readonly onlyKept?: boolean;
   /** Only faults of these names. */
   readonly only?: readonly string[];
+  /** Only callers of this sort. */
+  readonly holders?: string;
+  /** With the time-outs that the library has by default. */
+  readonly defaultTimeouts?: boolean;
   readonly say?: (text: string) => void;
 }
 

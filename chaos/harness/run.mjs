@@ -9,6 +9,7 @@ import { HistoryWriter } from '../history/writer.mjs';
 import { PERMITS } from '../schedule/operations.mjs';
 import { planFaults } from '../schedule/schedule.mjs';
 import { loadTopology } from '../topologies/index.mjs';
+import { OPERATOR } from '../topologies/networks.mjs';
 import { Client } from './client.mjs';
 import { Injector } from './injector.mjs';
 import { LeftoverWatch } from './leftovers.mjs';
@@ -20,8 +21,9 @@ const CROWN = 'crown';
 const GATE = 'gate';
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 const LOOPS = 3;
-/** Short, so that much happens. */
-const OPTIONS = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
+/** Short, so that much happens; or the library's own, with a lease that ends before the next fault or two. */
+const SHORT = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
+const DEFAULT = { lockWatchdogTimeout: 3_000 };
 /** ms after the last fault in which clients connect again: until then they are told that Redis is out of reach. */
 const RECONNECTS = 1_000;
 /** ms in which a key must be had once all faults are over: leases of the dead, places that nobody asks for any more. */
@@ -37,13 +39,15 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
   const topology = await start({ installation, clients: CLIENTS, keys: [...KEYS, CROWN, GATE], seed: options.seed });
+  const { seed, holders, defaultTimeouts = false } = options;
+  const timeouts = defaultTimeouts ? DEFAULT : SHORT;
   const people = {
-    clients: clientsOf(topology, { directory, history, origin: String(origin), seed: options.seed }),
+    clients: clientsOf(topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
     operator: new ClientProcess('../clients/operator.mjs'),
     leftovers: new LeftoverWatch(topology, history),
   };
   try {
-    await begin(topology, people, { history, now, ...options });
+    await begin(topology, people, { history, now, timeouts, ...options });
     await makeFaults(topology, people, { history, now, ...options });
     await settle(people, history);
     return mergeHistories(directory);
@@ -57,7 +61,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   }
 }
 
-function clientsOf(topology, shared) {
+function clientsOf(topology, { timeouts, ...shared }) {
   const settings = {
     ...shared,
     keys: KEYS,
@@ -67,21 +71,22 @@ function clientsOf(topology, shared) {
     gate: topology.keepsLatches === false ? undefined : GATE,
   };
   const clientOf = (name) => {
-    const options = { ...OPTIONS, connection: topology.connectionOf(name) };
+    const options = { ...timeouts, connection: topology.connectionOf(name) };
     return new Client(name, { ...settings, options });
   };
   return new Map(CLIENTS.map((name) => [name, clientOf(name)]));
 }
 
-async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length }) {
+async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length, timeouts, holders }) {
+  const near = { ...timeouts, connection: topology.connectionOf() };
+  const resolved = await operator.call('start', near, topology.connectionOf(OPERATOR));
   history.note('begin', {
-    ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS },
-    ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...OPTIONS },
+    ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS, holders },
+    ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...resolved },
   });
   await topology.watch?.(history, now);
-  await operator.call('start', { ...OPTIONS, connection: topology.connectionOf() });
   await Promise.all([...clients.values()].map((client) => client.start()));
-  leftovers.begin();
+  leftovers.begin(resolved);
 }
 
 async function makeFaults(

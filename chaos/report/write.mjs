@@ -2,12 +2,13 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeHistory } from '../history/merge.mjs';
+import { excerpt } from './excerpt.mjs';
 import { picture } from './picture.mjs';
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
 const PICTURES = 10;
 
-/** Writes history, summary and pictures into a directory of the run's own; answers which. */
+/** Writes history, summary, pictures and the lines that violations are about into a directory of the run's own; answers which. */
 export function writeRun({ events, verdict, summary }) {
   const directory = join(RESULTS, `${summary.topology}-${summary.seed}`);
   rmSync(directory, { recursive: true, force: true });
@@ -16,6 +17,9 @@ export function writeRun({ events, verdict, summary }) {
   writeFileSync(join(directory, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`);
   draw(directory, 'violation', verdict.violations, verdict.model);
   draw(directory, 'excused', verdict.excused, verdict.model);
+  for (const [i, finding] of verdict.violations.slice(0, PICTURES).entries()) {
+    writeFileSync(join(directory, `violation-${i + 1}.jsonl`), `${excerpt(events, finding).join('\n')}\n`);
+  }
   return directory;
 }
 

@@ -6,6 +6,15 @@ export interface OperationScope {
   readonly loop: number;
   readonly keys: readonly string[];
   readonly kinds: readonly string[];
+  /** Only callers of this sort. */
+  readonly holders?: string;
 }
 
-export declare function planOperations(scope: OperationScope): Generator<{ readonly kind: string }, never>;
+export interface PlannedOperation {
+  readonly kind: string;
+  readonly mode: string;
+  readonly step?: { readonly does: string };
+}
+
+export declare const HOLDER_NAMES: readonly string[];
+export declare function planOperations(scope: OperationScope): Generator<PlannedOperation, never>;

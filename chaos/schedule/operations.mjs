@@ -5,12 +5,16 @@ export const PERMITS = 3;
 
 /**
  * What the caller number `loop` of a client asks for, one after the other, for ever: decided by the seed alone. `kinds`
- * are the kinds of locks that the topology has.
+ * are the kinds of locks that the topology has; `holders`: which callers there are, by default of all sorts.
  */
-export function* planOperations({ seed, client, loop, keys, kinds }) {
+export function* planOperations({ seed, client, loop, keys, kinds, holders }) {
   const random = new Random(seed, `${client}/${loop}`);
   for (;;) {
     const key = random.among(keys);
+    if (holders !== undefined) {
+      yield { kind: 'exclusive', pause: 0, ...of(key), ...HOLDERS[holders](random) };
+      continue;
+    }
     const kind = random.chance(0.5) ? random.among(kinds) : favouriteOf(key, { keys, kinds });
     yield {
       kind,
@@ -101,3 +105,37 @@ const STEPS = [
   (random) => ({ does: 'block', ms: random.between(20, 800) }),
   () => ({ does: 're-enter' }),
 ];
+
+/** Callers of one sort, who meet seldom what they are to meet among others; each with a lock for itself. */
+const HOLDERS = {
+  /** Prolongs a lease that is not renewed, and stays until the end of it. */
+  extending(random) {
+    const lease = random.between(250, 500);
+    const step = { at: random.between(0, 60), does: 'extend', lease, stay: lease + 80 };
+    return { ...taken(random), expire: random.between(200, 500), length: step.at, step };
+  },
+  /** Renews its lease for some tenths of a second. */
+  steady: (random) => ({ ...taken(random), expire: 0, maxRenewTimes: 0, length: random.between(400, 1_200) }),
+  /** The same for seconds; or with a lease that is prolonged once. */
+  patient(random) {
+    if (random.chance(0.5))
+      return { ...taken(random), expire: 0, maxRenewTimes: 0, length: random.between(800, 3_000) };
+    const step = { at: random.between(50, 500), does: 'extend', lease: random.between(3_000, 5_000) };
+    const stay = random.between(1_000, 3_000);
+    return { ...taken(random), expire: random.between(800, 1_600), length: step.at, step: { ...step, stay } };
+  },
+  /** Prolongs a lease twice that is renewed: a replica may have missed the second time. */
+  prolonging(random) {
+    const next = { does: 'extend', lease: 7_000, stay: random.between(4_000, 5_000) };
+    const step = { at: random.between(20, 200), does: 'extend', lease: 3_500, stay: random.between(400, 1_200), next };
+    return { ...taken(random), expire: 0, maxRenewTimes: 0, length: step.at, step };
+  },
+};
+
+export const HOLDER_NAMES = Object.keys(HOLDERS);
+
+const taken = (random) => ({
+  wait: random.between(1_000, 6_000),
+  holdAtLeast: 0,
+  through: random.among(['acquire', 'run', 'lock']),
+});

@@ -5,6 +5,8 @@ export interface PlannedFault {
   readonly at: number;
   readonly alone: boolean;
   readonly lasts?: number;
+  /** ms from its beginning to its end, where that is more than `lasts`. */
+  readonly takes?: number;
 }
 
 export interface FaultScope {

@@ -8,19 +8,24 @@ const CALM_END = 400;
  * Which faults happen when, to whom: decided by the seed alone. Times are ms from the start of the run.
  *
  * Half of the time a fault comes alone and is followed by some calm, so that it can be told how long it took until
- * service was normal; otherwise several come at once. All kinds have their turn before one comes again.
+ * service was normal; otherwise several come at once. All kinds have their turn before one comes again. A kind with a
+ * `rest` leaves so many ms between its end and the next one of such a kind, in which clients can connect again.
  */
 export function planFaults({ seed, length, kinds, clients, servers, networks = servers, keys }) {
   const random = new Random(seed, 'faults');
   const scope = { random, clients, servers, networks, keys };
   const faults = [];
   let bag = [];
-  const add = (at, alone) => {
+  let restUntil = 0;
+  const add = (earliest, alone) => {
     if (bag.length === 0) bag = random.shuffled(kinds);
-    const kind = bag.pop();
-    const fault = { id: faults.length + 1, kind: kind.name, at, alone, ...kind.plan(scope) };
+    const { name, plan, rest } = bag.pop();
+    const at = rest === undefined ? earliest : Math.max(earliest, restUntil);
+    const fault = { id: faults.length + 1, kind: name, at, alone, ...plan(scope) };
     faults.push(fault);
-    return at + (fault.lasts ?? 0);
+    const end = at + (fault.takes ?? fault.lasts ?? 0);
+    if (rest !== undefined) restUntil = end + rest;
+    return end;
   };
   for (let at = WARM_UP; at < length - CALM_END;) {
     if (random.chance(0.5)) {

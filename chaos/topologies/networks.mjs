@@ -1,5 +1,8 @@
 import { Proxy } from '../harness/proxy.mjs';
 
+/** Beside the clients: who releases locks by force. */
+export const OPERATOR = 'operator';
+
 /** What lies between clients and servers: for each client one proxy before each server. */
 export class Networks {
   #byClient = new Map();
@@ -8,7 +11,7 @@ export class Networks {
   static async start(clients, servers) {
     const networks = new Networks();
     networks.#servers = servers;
-    for (const client of clients) {
+    for (const client of [...clients, OPERATOR]) {
       networks.#byClient.set(client, await Promise.all(servers.map(({ host, port }) => Proxy.start({ host, port }))));
     }
     return networks;

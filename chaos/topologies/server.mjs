@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { RedisProcess } from '../../scripts/lib/redis-process.mjs';
 
@@ -8,9 +9,12 @@ const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always'];
 /** Where that is: from Redis 7 on, and before. */
 const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
 
-const REVIVED = `
+const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+`;
+
+const REVIVED = `${NOW}
 local revived = {}
 for _, tombstones in ipairs(redis.call('KEYS', 'lock:tombstones:*')) do
   local state = 'lock:state:' .. string.sub(tombstones, #'lock:tombstones:' + 1)
@@ -21,10 +25,27 @@ for _, tombstones in ipairs(redis.call('KEYS', 'lock:tombstones:*')) do
 end
 return revived`;
 
+/** Of holds that were ended by force, as `state id token`: those that are there. A grant of a later time has another token. */
+const STANDING = `${NOW}
+local standing = {}
+for i = 2, #ARGV, 3 do
+  local hold = redis.call('HGET', ARGV[i], ARGV[i + 1])
+  local ends, token = string.match(hold or '', '^%S+ (%d+) (%d+)')
+  if token == ARGV[i + 2] and tonumber(ends) > now then standing[#standing + 1] = ARGV[i] .. ' ' .. ARGV[i + 1] end
+end
+return standing`;
+
+/** ms in which a force release has come, and how often it is looked whether it has. */
+const FORCED = 500;
+const LOOK = 10;
+/** Of so many holds that were ended by force it is looked whether they are there again: as long as any would last. */
+const LATEST = 50;
+
 /** A Redis with persistence whose life is in the hands of the run. */
 export class Server {
   #process;
   #admin;
+  #forced = [];
 
   /** `args` and `config` as for `RedisProcess`. */
   static async start(installation, { args = [], config } = {}) {
@@ -90,7 +111,33 @@ export class Server {
 
   /** Holds that are there though it is remembered that they have left, or were ended by force. The clock is `skew` ms ahead. */
   async revived(skew = 0) {
-    return this.#admin.eval(REVIVED, 0, skew);
+    const left = await this.#admin.eval(REVIVED, 0, skew);
+    return [...left, ...(await this.#admin.eval(STANDING, 0, skew, ...this.#forced.flat()))];
+  }
+
+  /** The holds of a key, each as the name of the state, its id and its token. */
+  async holdsOf(key) {
+    const state = `lock:state:{${key}}`;
+    const holds = await this.#admin.hgetall(state);
+    return Object.entries(holds).map(([id, hold]) => [state, id, hold.split(' ')[2]]);
+  }
+
+  /**
+   * Resolves when some holds were ended by force here, or after a while: to how many were. From then on they must not be
+   * held any more.
+   */
+  async untilForced(key, holds) {
+    const end = performance.now() + FORCED;
+    const ended = [];
+    while (ended.length < holds.length && performance.now() < end) {
+      for (const hold of holds.filter((each) => !ended.includes(each))) {
+        const noted = await this.#admin.zscore(`lock:gone:{${key}}`, `revoked:${hold[1]}`);
+        if (noted !== null) ended.push(hold);
+      }
+      await sleep(LOOK);
+    }
+    this.#forced = [...this.#forced, ...ended].slice(-LATEST);
+    return ended.length;
   }
 
   async stop() {

@@ -46,7 +46,7 @@ export class TimerQueue {
     return limit;
   }
 
-  /** Sets another time for an entry, also for one that has run or was cancelled. */
+  /** Sets another time for an entry, also after it has run or was cancelled. */
   move(entry: TimerEntry, at: number): void {
     this.cancel(entry);
     entry.at = at;

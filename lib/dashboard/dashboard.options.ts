@@ -1,44 +1,60 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { describe, quote } from '../common/describe.js';
-import { refuseHoles } from '../options/own-options.js';
+import { refuseHoles } from '../options/plain-options.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
 import { readCount, readDuration, readFlag, refuseUnknownOptions } from '../options/option-readers.js';
 
-/** What a page shows, and what it lets its viewers do. */
+/** What a page shows, and what its viewers can do. */
 export interface RedisLockDashboardSettings {
   /**
-   * Whether locks can only be looked at. Default `false`; `true` where `guards` is `'none'`, so that a page that anybody reaches frees
-   * locks only if both is written down.
+   * Whether the page only shows locks and cannot release them. With `guards: 'none'` the default is `true`: a page without guards releases locks only
+   * if both options say so.
+   * @defaultValue false
    */
   readOnly?: boolean;
-  /** The names of the module instances to show, one or several. Default: all of the application. */
+  /**
+   * The name of the module instance to show, or a list of names.
+   * @defaultValue all
+   */
   connection?: string | readonly string[];
-  /** How often Redis is asked while somebody looks, in milliseconds or `'5s'`; at least 250 ms. Default 2 s. */
+  /**
+   * How often to query Redis while the page is open, in milliseconds or `'5s'`; at least 250 ms.
+   * @defaultValue 2 s
+   */
   refresh?: Duration;
-  /** How many keys are shown at most. Default 200. */
+  /**
+   * The largest number of keys to show.
+   * @defaultValue 200
+   */
   limit?: number;
 }
 
 /** Where a page is, and who may see it. */
-export interface RedisLockDashboardPlace extends Pick<ModuleMetadata, 'imports'> {
+export interface RedisLockDashboardPlace {
   /**
-   * Who may look: guards as `@UseGuards` takes them, all of which have to agree to each request. Or `'none'`, where something else
-   * keeps others out: a global guard, a proxy, a network.
+   * Required: the guards that decide who may use the page, as in `@UseGuards`. All must allow each request. Or `'none'`, if
+   * access is controlled elsewhere: by a global guard, a proxy or the network.
    */
   guards: ReadonlyArray<Type<CanActivate> | CanActivate> | 'none';
-  /** The path of the page, behind the application's global prefix. Default `'locks'`. */
+  /**
+   * The path of the page, behind the application's global prefix.
+   * @defaultValue 'locks'
+   */
   path?: string;
+  /** Modules whose providers the guards inject. */
+  imports?: NonNullable<ModuleMetadata['imports']>;
 }
 
-/** The options of `RedisLockDashboardModule.forRoot`; `imports`: modules whose providers the guards inject. */
+/** The options of `RedisLockDashboardModule.forRoot`. */
 export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, RedisLockDashboardSettings {}
 
-/** The options of `RedisLockDashboardModule.forRootAsync`: path and guards have to be known before the settings are made. */
+/** The options of `RedisLockDashboardModule.forRootAsync`: path and guards must be known before the settings are made. */
 export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace {
+  /** The providers that `useFactory` is called with. */
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** Called with what `inject` names. */
+  /** A function of what `inject` names that returns the settings, or a promise of them. */
   useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }
 

@@ -2,9 +2,9 @@ import { findInScope } from '../service/lock-scope.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
 
 /**
- * The lock that the running code holds through a locked method, a locked handler or `LockService.run`: the innermost
- * one, or that of a key. `undefined` outside of all of them. No I/O. A task that outlives its method still gets the
- * handle, which says then that it is held no more.
+ * The lock that the running code holds through a locked method, a locked handler or `LockService.run`: the innermost lock,
+ * or that of a key. `undefined` outside of all of them. No I/O. A task that outlives its method still gets the handle, whose
+ * `isHeld` is then `false`.
  *
  * ```ts
  * @DistributedLock('import:#date')

@@ -9,7 +9,7 @@ import { injectService, serviceOf } from './injected-service.js';
 import { lockObservable, lockPromise } from './locked-call.js';
 
 /**
- * Lets only one call of a method run at a time for each key, on all machines.
+ * Runs one call of a method at a time for each key, on all machines.
  *
  * ```ts
  * @DistributedLock({ key: 'stock:#{#order.sku}' })
@@ -18,14 +18,15 @@ import { lockObservable, lockPromise } from './locked-call.js';
  * @DistributedLock('stock:#{#order.sku}', '30s')   // the same by position: key, expire, maxRenewTimes
  * ```
  *
- * The method returns a promise, which the lock outlives by nothing, or an Observable, which is locked from subscribe to
- * complete, error or unsubscribe: its method is called on subscribe, each time. It goes on any method of what Nest
- * instantiates (providers, controllers, gateways, resolvers), above or below other decorators, and keeps their metadata
- * and the method's name and length. On request handlers it locks after the pipes, with the arguments as they are then.
+ * The method returns a promise or an Observable. The lock is released when the promise settles. An Observable is locked
+ * from subscribe to complete, error or unsubscribe; each subscription calls the method. The decorator works on any method of
+ * a class that Nest instantiates (providers, controllers, gateways, resolvers), above or below other decorators. It keeps
+ * their metadata and the method's name and length. On request handlers it locks after the pipes, with their results as
+ * arguments.
  *
  * The call fails with `LockTimeoutError` (others held the lock for the whole `waitTimeout`), `LockStoreError` (Redis
- * failed: the method did not run), `LockKeyError` (the arguments make no key), `LockLostError` (the lock was lost on the
- * way; see `onLost`), or with the error of the method, which wins over all others.
+ * failed: the method did not run), `LockKeyError` (no key can be made from the arguments), `LockLostError` (the lock was
+ * lost before the method ended; see `onLost`), or with the error of the method, which takes precedence over all others.
  * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
  */
 export function DistributedLock<Args extends any[] = any[]>(
@@ -51,12 +52,12 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     const wrapper = wrap(method, lock, kind);
     copyMetadata(method, wrapper);
     handOnNames(wrapper, parameters);
-    // In place: within `applyDecorators` Nest does not look at what a decorator returns.
+    // In place, because `applyDecorators` of Nest ignores the descriptor that a decorator returns.
     descriptor.value = wrapper;
   };
 }
 
-/** A proxy, so that the name, the length and whatever others have put on the method stay visible. */
+/** A proxy, so that the name, the length and all properties of the method stay visible. */
 function wrap(method: Method, lock: LockDeclaration, kind: ReturnKind): Method {
   const call = kind === 'observable' ? lockObservable : lockPromise;
   return new Proxy(method, {

@@ -5,7 +5,7 @@ import { getLockServiceToken } from '../module/redis-lock.tokens.js';
 /**
  * Injects the `LockService` of a named `RedisLockModule`:
  * `constructor(@InjectLockService('jobs') private readonly locks: LockService) {}`.
- * The one without a name needs no decorator: it is injected by its class.
+ * The service of the instance without a name needs no decorator: Nest injects it by its class.
  */
 export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
   refuseUrls('@InjectLockService', name);

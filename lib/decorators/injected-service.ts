@@ -5,19 +5,20 @@ import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/
 import type { LockDeclaration } from './lock-declaration.js';
 import { declareConnection, declaredConnections } from './method-lock-metadata.js';
 
-/** What is provided as `LOCK_REGISTRY`: the services of an application by name. */
+/** The services of an application by name, provided as `LOCK_REGISTRY`. */
 export interface LockServices {
-  /** @throws LockConfigError that lists the known names when there is none of this name */
+  /** @throws LockConfigError that lists the known names, if there is no service with this name */
   service(name: string): LockService;
-  /** The names of all. */
+  /** The names of all services. */
   names(): string[];
-  /** Says that there is no such instance, and which there are. */
+  /** A message that there is no instance with this name, with the names that there are. */
   unknownName(name: string): string;
 }
 
 /**
- * Has Nest give the service to every instance of the class, also to those made on request. A named instance is optional
- * to Nest, because only the module can say which names there are instead; but some module there must be.
+ * Makes Nest inject the service into every instance of the class, also into request-scoped ones. A named service is optional
+ * for Nest, because only the module can say in its error which names there are. The registry is not optional, so that a
+ * missing module is an error.
  */
 export function injectService(target: object, { connection, site }: LockDeclaration): void {
   const known = declaredConnections(target.constructor).some((declared) => declared.connection === connection);
@@ -33,8 +34,8 @@ export function injectService(target: object, { connection, site }: LockDeclarat
 type Injected = { [LOCK_REGISTRY]?: LockServices } & Record<symbol, LockService | undefined>;
 
 /**
- * The service that was given to the instance of a call.
- * @throws LockConfigError when there is none: a method never runs unlocked instead
+ * The service that was injected into the instance of a call.
+ * @throws LockConfigError if there is none: the method never runs unlocked instead
  */
 export function serviceOf(self: unknown, { connection, site }: LockDeclaration): LockService {
   if (typeof self !== 'object' || self === null) {
@@ -44,8 +45,8 @@ export function serviceOf(self: unknown, { connection, site }: LockDeclaration):
   if (service !== undefined) return service;
   if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(connection)}`);
   throw new LockConfigError(
-    `${site}: this instance has no LockService, so the method was not run. Nest injects it into what it makes from a ` +
-      'class; what useFactory and useValue provide gets it when the application starts. An instance made by hand, or ' +
-      'by a factory for each request, gets none: provide the class instead, or use LockService.run.',
+    `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +
+      'constructs; instances from useFactory and useValue get it when the application starts. An instance made with new, ' +
+      'or by a factory for each request, gets none: provide the class instead, or use LockService.run.',
   );
 }

@@ -1,10 +1,10 @@
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnreadable } from '../options/own-options.js';
+import { refuseUnreadable } from '../options/plain-options.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /**
- * What `@DistributedLock` and `@UseLock` were called with, as options: an object of them, or key, expire, maxRenewTimes.
- * @throws LockConfigError when there are no parentheses, so that the decorator was called with the method itself
+ * Reads the arguments of `@DistributedLock` and `@UseLock`: an object of options, or key, expire, maxRenewTimes.
+ * @throws LockConfigError if the decorator was written without parentheses, and so was called with the method itself
  */
 export function readLockArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
   let options: Options | undefined;
@@ -17,7 +17,7 @@ function readArguments<Options extends LockMethodOptions>(decorator: string, wri
   const several = Array.isArray(first);
   if (!several && isDecorating(first, second, third)) {
     throw new LockConfigError(
-      `${decorator} was put there without parentheses: write ${decorator}({ key: … }), or ${decorator}('stock:#{#order.sku}').`,
+      `${decorator} was written without parentheses: write ${decorator}({ key: … }), or ${decorator}('stock:#{#order.sku}').`,
     );
   }
   if (several || typeof first === 'string' || typeof first === 'function') {
@@ -32,7 +32,7 @@ function readArguments<Options extends LockMethodOptions>(decorator: string, wri
   return first as Options;
 }
 
-/** Whether the arguments are those with which the compiler calls a decorator, of either kind. */
+/** Whether these are the arguments with which the compiler calls a decorator, legacy or standard. */
 function isDecorating(first: unknown, second: unknown, third: unknown): boolean {
   if (typeof first === 'function') {
     const standard = typeof second === 'object' && second !== null && 'kind' in second;

@@ -1,71 +1,45 @@
-import { refuseHoles } from '../options/own-options.js';
-import { refuseUrls } from '../common/refuse-urls.js';
-import type { RunOptions } from '../options/acquire-options.js';
+import { refuseHoles } from '../options/plain-options.js';
+import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
-import { readPattern, readReplicas, readType } from '../options/resolve-acquire-options.js';
-import {
-  readChoice,
-  readCount,
-  readDuration,
-  readExpire,
-  readFlag,
-  readTimes,
-  readWaitTimeout,
-  refuseUnknownOptions,
-} from '../options/option-readers.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
+import { optionNames, readOptions } from '../options/option-table.js';
+import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
-import type { OnContended } from '../options/acquire-options.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
-/** The method that is to be locked. */
+/** The method to lock. */
 export interface LockSite extends TemplateSite {
-  /** Of which decorator, for messages. */
+  /** The decorator, for messages. */
   readonly decorator: '@DistributedLock' | '@UseLock';
 }
 
 /** One call of a locked method. */
 export interface LockedCall {
-  /** The instance; a handler behind the interceptor does not know it. */
+  /** The instance; the interceptor does not know it. */
   readonly self?: unknown;
-  /** What functions among the options are called with. */
+  /** The arguments for functions among the options. */
   readonly args: readonly unknown[];
-  /** What `#params`, `#body` and the others are read from. */
+  /** The source of `#params`, `#body` and the other request names. */
   readonly request?: RequestScope;
 }
 
-/** A lock as it was declared on a method: checked, its template compiled. All of it happens when the class is defined. */
+/** A lock as it was declared on a method. It is checked, and its template compiled, when the class is defined. */
 export interface LockDeclaration {
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
   readonly connection: string;
   readonly onContended: OnContended | undefined;
   readonly options: RunOptions;
-  /** @throws LockKeyError when the arguments make no key; whatever a key function throws on purpose */
+  /** @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose */
   keyOf(call: LockedCall): string | readonly string[];
-  /** Whether this call is to be locked; what the function throws goes to the caller. */
+  /** Whether this call takes the lock. An error of the condition goes to the caller. */
   applies(call: LockedCall): boolean;
 }
 
-const LOCK_OPTIONS = [
-  'key',
-  'expire',
-  'maxRenewTimes',
-  'waitTimeout',
-  'holdAtLeast',
-  'type',
-  'permits',
-  'fair',
-  'replicas',
-  'pattern',
-  'onContended',
-  'onLost',
-  'condition',
-  'connection',
-] satisfies Array<keyof LockMethodOptions>;
-
 /**
+ * Checks and compiles a lock.
  * @param moreOptions names of options that the decorator reads itself
  * @throws LockConfigError for an option, LockKeyError for a template that cannot be used: the application does not start
  */
@@ -75,71 +49,31 @@ export function declareLock(
   moreOptions: readonly string[] = [],
 ): LockDeclaration {
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
-  refuseUnknownOptions(label, written, [...LOCK_OPTIONS, ...moreOptions]);
-  const { onContended, onLost, condition, connection = DEFAULT_INSTANCE } = written;
-  if (onContended !== undefined) readChoice(`${label}: onContended`, onContended, ['throw', 'skip']);
-  if (onLost !== undefined) readChoice(`${label}: onLost`, onLost, ['throw', 'ignore']);
-  if (condition !== undefined && typeof condition !== 'function') {
-    throw new LockConfigError(`${label}: condition must be a function of the arguments that returns true to lock.`);
-  }
-  if (typeof connection !== 'string' || connection === '') {
-    throw new LockConfigError(`${label}: connection must be the name of a RedisLockModule, such as 'jobs'.`);
-  }
-  refuseUrls(`${label}: connection`, connection);
+  refuseUnknownOptions(label, written, [...optionNames('decorator'), ...moreOptions]);
+  const read = readOptions('decorator', written, `${label}: `);
+  refuseContradictions(read, read.expire ?? 0, `${label}: `);
+  const { key: _, condition, connection = DEFAULT_INSTANCE, onContended, ...options } = read;
   const keyOf = compileKey(label, site, written.key);
+  const { key, waitTimeout, pattern = patternOf(key) } = written;
   return {
     site: label,
     connection,
     onContended,
     options: Object.freeze({
       __proto__: null,
-      ...readTimings(label, written),
-      ...readKind(label, written),
-      ...readLabel(label, written),
-      ...(onLost === undefined ? {} : { onLost }),
+      ...options,
+      // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
+      ...(waitTimeout === undefined ? {} : { waitTimeout }),
+      ...(pattern === undefined ? {} : { pattern }),
     }),
     keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
 }
 
-function readTimings(label: string, written: LockMethodOptions): LockDeclaration['options'] {
-  const timings: LockDeclaration['options'] = {};
-  const { expire, maxRenewTimes, waitTimeout, holdAtLeast } = written;
-  if (expire !== undefined) timings.expire = readExpire(`${label}: expire`, expire);
-  if (maxRenewTimes !== undefined) timings.maxRenewTimes = readTimes(`${label}: maxRenewTimes`, maxRenewTimes);
-  if (waitTimeout !== undefined) {
-    readWaitTimeout(`${label}: waitTimeout`, waitTimeout);
-    // As it was written: a number may be meant otherwise than a text with a unit.
-    timings.waitTimeout = waitTimeout;
-  }
-  if (holdAtLeast !== undefined) timings.holdAtLeast = readDuration(`${label}: holdAtLeast`, holdAtLeast);
-  if (timings.expire && Number(timings.holdAtLeast) > Number(timings.expire)) {
-    throw new LockConfigError(
-      `${label}: holdAtLeast is longer than expire: make expire at least as long, or leave it out.`,
-    );
-  }
-  return timings;
-}
-
-/** What stands for the keys in metrics: their templates, unless it is told otherwise. */
-function readLabel(label: string, { key, pattern }: LockMethodOptions): LockDeclaration['options'] {
-  if (pattern !== undefined) return { pattern: readPattern(`${label}: pattern`, pattern) };
-  return typeof key === 'function' ? {} : { pattern: [key].flat().join(', ') };
-}
-
-/** In which way the method is locked. */
-function readKind(label: string, { type, permits, fair, replicas }: LockMethodOptions): LockDeclaration['options'] {
-  const kind: LockDeclaration['options'] = {};
-  if (type !== undefined) kind.type = readType(`${label}: type`, type);
-  if (permits !== undefined) kind.permits = readCount(`${label}: permits`, permits, 1);
-  if (type !== undefined && permits !== undefined) {
-    throw new LockConfigError(`${label}: type and permits do not go together: leave one of them out.`);
-  }
-  if (fair !== undefined) kind.fair = readFlag(`${label}: fair`, fair);
-  if (replicas !== undefined) kind.replicas = readReplicas(`${label}: replicas`, replicas);
-  return kind;
-}
+/** What stands for the keys in metrics unless `pattern` says otherwise: their templates. */
+const patternOf = (key: LockMethodOptions['key']): string | undefined =>
+  typeof key === 'function' ? undefined : [key].flat().join(', ');
 
 function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): LockDeclaration['keyOf'] {
   if (typeof key === 'function') {
@@ -165,7 +99,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
   };
 }
 
-/** What handlers are locked by is made of requests alone, so it is they that are wrong; but for mistakes in a function. */
+/** The key of a handler comes from the request alone, so a key error is a fault of the request, unless a function is wrong. */
 function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyOf'] {
   return (call) => {
     try {
@@ -177,19 +111,19 @@ function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyO
   };
 }
 
-/** What a key function threw on purpose goes to the caller as it is; what is wrong with it, or its key, names the method. */
+/** An error that a key function threw on purpose stays as it is; a mistake in the function, or its key, names the method. */
 function keyFunctionFault(label: string, error: unknown): unknown {
   if (!isLockKeyError(error) && !isMistake(error)) return error;
   return new LockKeyError(`${label}: the key function failed: ${(error as Error).message}`, { cause: error });
 }
 
-/** What the language throws at code that is wrong. */
+/** The errors that JavaScript throws for mistakes in code. */
 const MISTAKES = [TypeError, ReferenceError, RangeError];
 
 const isMistake = (error: unknown): boolean => MISTAKES.some((type) => error instanceof type);
 
 function decide(label: string, answer: unknown): boolean {
-  // A promise is true whatever it becomes, so the method would always be locked.
+  // A promise is truthy whatever its value, so the method would always be locked.
   if (typeof answer === 'boolean') return answer;
   throw new LockConfigError(`${label}: condition must return true or false at once, not ${typeof answer}.`);
 }

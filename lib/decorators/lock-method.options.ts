@@ -1,4 +1,5 @@
-import type { AcquireOptions, OnContended, OnLost } from '../options/acquire-options.js';
+import type { OnContended, RunOptions } from '../options/acquire-options.js';
+import type { OptionIn } from '../options/option-table.js';
 
 /**
  * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), or a function of the method's
@@ -7,25 +8,38 @@ import type { AcquireOptions, OnContended, OnLost } from '../options/acquire-opt
 export type LockKey<Args extends readonly any[] = any[]> =
   string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-/** What `@DistributedLock` and `@UseLock` have in common. */
+/** The options that `@DistributedLock` and `@UseLock` have in common. */
 export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<
-  AcquireOptions,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'fair' | 'replicas' | 'pattern'
+  RunOptions,
+  OptionIn<'decorator'> & keyof RunOptions
 > {
-  /** What to lock: a template over the arguments, or a function of them. */
+  /**
+   * What to lock. A template over the arguments (in `@UseLock`: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`),
+   * several templates (all are locked, or none), or a function that returns the key or keys. The function takes the
+   * arguments; in `@UseLock` it takes the request and the context.
+   */
   key: LockKey<Args>;
-  /** What happens when others hold the lock. Default `'throw'`. */
+  /**
+   * What happens if others hold the lock for the whole wait. `'throw'`: `LockTimeoutError`. `'skip'`: the call returns
+   * `undefined`. A function of the error and the arguments: the call returns its value. With `'skip'` and a function the call
+   * does not wait, unless `waitTimeout` is written beside it.
+   * @defaultValue 'throw'
+   */
   onContended?: OnContended;
-  /** What happens when the lock is lost while the method runs. Default `'throw'`. */
-  onLost?: OnLost;
-  /** Whether to lock at all, by the arguments. One that throws makes the call fail: nothing runs unlocked by accident. */
+  /**
+   * Whether to lock at all: a function of the arguments. `false` runs the method without a lock. If it throws, the call fails,
+   * so that nothing runs unlocked by accident.
+   */
   condition?: (...args: Args) => boolean;
-  /** The name of the `RedisLockModule` instance. */
+  /** The name of the `RedisLockModule` instance; without it, the instance that has no name. */
   connection?: string;
 }
 
 /** The options of `@DistributedLock`. */
 export interface DistributedLockOptions<Args extends readonly any[] = any[]> extends LockMethodOptions<Args> {
-  /** What the method returns, where neither `async` nor the declared return type says it. */
+  /**
+   * `'promise'` or `'observable'`: what the method returns, if neither `async` nor the declared return type says it.
+   * `@DistributedLock` only.
+   */
   returns?: 'promise' | 'observable';
 }

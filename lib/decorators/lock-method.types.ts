@@ -1,15 +1,15 @@
-/** What a locked method returns: the lock lasts until a promise settles, or as long as an Observable is subscribed to. */
+/** The result of a locked method: the lock is held until the promise settles, or while the Observable is subscribed to. */
 export type Lockable = PromiseLike<any> | Subscribable;
 
-/** An Observable, of whichever copy of RxJS. */
+/** An Observable of any copy of RxJS. */
 export interface Subscribable {
   subscribe(...args: any[]): unknown;
   pipe(...args: any[]): unknown;
 }
 
 /**
- * Goes on methods that return a promise or an Observable, and that can be called with nothing but what the functions
- * among the options take. The descriptor is optional so that it also goes into `applyDecorators`.
+ * A decorator for methods that return a promise or an Observable, and whose parameters fit the functions among the options.
+ * The descriptor is optional, so that `applyDecorators` takes it, too.
  */
 export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(
   target: object,
@@ -17,7 +17,7 @@ export type LockMethodDecorator<Args extends readonly any[]> = <Params extends a
   descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params>,
 ) => void;
 
-/** The same for a method that may be skipped: its promise must be able to bring `undefined`. */
+/** The same for a method that may be skipped: its promise must admit `undefined`. */
 export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(
   target: object,
   name: string | symbol,
@@ -28,7 +28,7 @@ interface DescriptorOf<Params extends any[], Result> extends PropertyDescriptor 
   value?: (...args: Params) => Result;
 }
 
-// What is written as the type of `value` below is what the compiler prints.
+// The compiler prints the type of `value` below as its error message.
 
 type IsLockable<Result> = [Result] extends [Lockable]
   ? unknown

@@ -2,12 +2,12 @@ import { LockConfigError } from '../errors/index.js';
 
 export type Method = (this: unknown, ...args: any[]) => unknown;
 
-/** How a locked method answers: the lock lasts until the promise settles, or as long as there is a subscription. */
+/** The kind of result: the lock is held until the promise settles, or while there is a subscription. */
 export type ReturnKind = 'promise' | 'observable';
 
 /**
- * What a decorator was put on, if it is a method of instances.
- * @throws LockConfigError for anything else, which says what to do instead
+ * The method that a decorator was written on.
+ * @throws LockConfigError if it is not a method of instances; the message says what to do instead
  */
 export function lockableMethod(
   decorator: string,
@@ -25,12 +25,10 @@ export function lockableMethod(
   const className = nameOf(typeof target === 'function' ? target : target.constructor);
   const site = `${decorator} on ${className}.${methodName}`;
   if (typeof target === 'function') {
-    throw new LockConfigError(
-      `${site}: a static method has no injected LockService; make it a method of the instance.`,
-    );
+    throw new LockConfigError(`${site}: a static method has no injected LockService; make it an instance method.`);
   }
   if (descriptor === undefined) {
-    throw new LockConfigError(`${site}: this is a property, whose function is made later: write it as a method.`);
+    throw new LockConfigError(`${site}: this is a property, whose function does not exist yet: write it as a method.`);
   }
   const method: unknown = descriptor.value;
   if (typeof method !== 'function') {
@@ -44,12 +42,12 @@ export function lockableMethod(
   return { descriptor, method: method as Method, className, methodName };
 }
 
-/** Types that TypeScript notes for methods which are neither asynchronous nor `any`. */
+/** Types that TypeScript emits for methods that are certainly synchronous. */
 const SYNCHRONOUS = new Set<unknown>([String, Number, Boolean, BigInt, Symbol, Array, Map, Set, Date]);
 
 /**
- * How a method answers, from what is known when the class is defined. The compiler notes the declared return type, but
- * not an inferred one or a union, and some compilers note nothing: those are taken for promises.
+ * The kind of result of a method, as far as it is known when the class is defined. The compiler emits the declared return
+ * type, but not an inferred one or a union, and some compilers emit nothing: such a method counts as one with a promise.
  * @throws LockConfigError for a method that is known to be synchronous
  */
 export function returnKind(site: string, method: Method, returnType: unknown, returns: unknown): ReturnKind {
@@ -61,11 +59,11 @@ export function returnKind(site: string, method: Method, returnType: unknown, re
   if (isObservableType(returnType)) return 'observable';
   if (!SYNCHRONOUS.has(returnType)) return 'promise';
   throw new LockConfigError(
-    `${site}: the method returns ${nameOf(returnType as object)} at once, before a lock could be had: make it async.`,
+    `${site}: the method returns ${nameOf(returnType as object)} at once, before the lock could be acquired: make it async.`,
   );
 }
 
-/** By shape, because there may be several copies of RxJS. */
+/** Checks the shape, because there may be several copies of RxJS. */
 function isObservableType(type: unknown): boolean {
   if (typeof type !== 'function') return false;
   const prototype = type.prototype as { subscribe?: unknown; pipe?: unknown } | undefined;

@@ -4,10 +4,10 @@ import type { LockService, LockServiceDefaults } from '../service/lock.service.j
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
 
-/** Finds the service of a call. Throws when there is none: nothing ever runs unlocked instead. */
+/** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
 export type ServiceOf = () => LockService;
 
-/** Calls a method that returns a promise under its lock. */
+/** Calls a method that returns a promise, while holding its lock. */
 export async function lockPromise(
   declaration: LockDeclaration,
   call: LockedCall,
@@ -26,7 +26,7 @@ export async function lockPromise(
   try {
     return await service.run(declaration.keyOf(call), enter, runOptions(declaration, service));
   } catch (error) {
-    // A timeout from within the method is that of another lock, and an error of the method like any other.
+    // A timeout from within the method belongs to another lock, and is an error of the method like any other.
     if (entered || !isLockTimeoutError(error)) throw error;
     const onContended = reaction(declaration, service);
     if (onContended === 'throw') throw error;
@@ -37,13 +37,13 @@ export async function lockPromise(
 export interface LockObservableOptions {
   /** Ends the wait. */
   readonly signal?: AbortSignal;
-  /** What is emitted when the call is skipped; default: nothing. */
+  /** Emitted if the call is skipped; default: nothing. */
   readonly skipped?: Observable<unknown>;
 }
 
 /**
- * Opens an Observable under its lock, anew for each subscription: the lock is acquired on subscribe, and released on
- * complete, error or unsubscribe, before the subscriber hears of it. Unsubscribing ends the wait, too.
+ * Opens an Observable while holding its lock, separately for each subscription. The lock is acquired on subscribe, and
+ * released on complete, error or unsubscribe, before the subscriber is notified. Unsubscribing also ends the wait.
  */
 export function lockObservable(
   declaration: LockDeclaration,
@@ -85,10 +85,10 @@ export function lockObservable(
   });
 }
 
-/** Passes on what the source emits; resolves when it completes or is stopped, and rejects with its error. */
+/** Forwards the values of the source; resolves when it completes or is stopped, and rejects with its error. */
 function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, stop: Observable<void>): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Unsubscribed in the moment of the grant: there is nobody left to do it for.
+    // Unsubscribed at the moment of the grant: there is no subscriber left.
     if (subscriber.closed) return resolve();
     source.pipe(takeUntil(stop)).subscribe({
       next: (value) => subscriber.next(value),
@@ -101,10 +101,10 @@ function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, sto
 const reaction = (declaration: LockDeclaration, service: LockService): OnContended =>
   declaration.onContended ?? defaultsOf(service).onContended ?? 'throw';
 
-/** What the module was told of methods; a stand-in in a test need not know of it. */
+/** The module's defaults for methods; a stand-in in a test may have none. */
 const defaultsOf = (service: LockService): Partial<LockServiceDefaults> => service.defaults ?? {};
 
-/** What does not throw on contention does not wait either, unless it was told to in the same place. */
+/** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
 function runOptions({ options, onContended }: LockDeclaration, service: LockService): RunOptions {
   if (options.waitTimeout !== undefined || onContended === 'throw') return options;
   const waitTimeout = onContended === undefined ? defaultsOf(service).methodWaitTimeout : 0;
@@ -115,14 +115,16 @@ function promised({ site }: LockDeclaration, result: unknown): PromiseLike<unkno
   if (isThenable(result)) return result;
   throw new LockConfigError(
     isObservable(result)
-      ? `${site}: the method returned an Observable, which its declared type did not say: add returns: 'observable'.`
-      : `${site}: the method returned without a promise, so the lock would end before its work: make it async.`,
+      ? `${site}: the method returned an Observable, but its declared type does not say so: add returns: 'observable'.`
+      : `${site}: the method returned no promise, so the lock would be released before its work ends: make it async.`,
   );
 }
 
 function observable({ site }: LockDeclaration, result: unknown): Observable<unknown> {
   if (isObservable(result)) return result;
-  throw new LockConfigError(`${site}: the method returned no Observable, which it was declared to: see returns.`);
+  throw new LockConfigError(
+    `${site}: the method returned no Observable, but its declaration says so: correct its return type, or the option returns.`,
+  );
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>

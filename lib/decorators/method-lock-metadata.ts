@@ -2,8 +2,8 @@ import type { ParameterNames } from '../keys/index.js';
 import { parameterNames } from '../keys/index.js';
 
 /*
- * What the decorators leave behind for each other and for the module. The keys are strings, so that two loaded copies of
- * this package read each other's.
+ * Metadata that the decorators write for each other and for the module. The keys are strings, so that two loaded copies of
+ * this package can read each other's metadata.
  */
 const PARAMETERS = 'nestjs-redis-locks:parameters';
 const CONNECTIONS = 'nestjs-redis-locks:connections';
@@ -17,16 +17,16 @@ export interface DeclaredConnection {
   readonly handler?: string | symbol;
 }
 
-/** The parameter names of a method, also behind a wrapper that shows no source but handed on the metadata. */
-// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- whatever a descriptor holds
+/** The parameter names of a method, also behind a wrapper that hides the source but copies the metadata. */
+// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- any function of a descriptor
 export const namesOf = (method: Function): ParameterNames =>
   (Reflect.getOwnMetadata(PARAMETERS, method) as ParameterNames | undefined) ?? parameterNames(method);
 
-/** Hands the names on to whoever decorates the wrapper next. */
+/** Passes the names on to the next decorator of the wrapper. */
 export const handOnNames = (wrapper: object, names: ParameterNames): void =>
   Reflect.defineMetadata(PARAMETERS, names, wrapper);
 
-/** Notes on the class which instance a lock of it needs. */
+/** Records on the class which module instance a lock needs. */
 export function declareConnection(type: object, declared: DeclaredConnection): void {
   Reflect.defineMetadata(CONNECTIONS, [...declaredConnections(type), declared], type);
 }

@@ -19,7 +19,7 @@ export interface AcquireParts extends TicketParts {
   readonly pending: PendingAcquisitions<AcquireQueue>;
 }
 
-/** `shared`: all exclusive requests for a key. `separate`: one request that waits. `one-try`: one that does not. */
+/** `shared`: all exclusive requests for a key. `separate`: a single request that waits. `one-try`: a single request without a wait. */
 export type QueueKind = 'shared' | 'separate' | 'one-try';
 
 /**

@@ -1,4 +1,4 @@
-/** Counts the handles that share a hold. The last one that is released releases the hold. */
+/** Counts the handles that share a hold. The last release of a handle releases the hold. */
 export class HoldHandles {
   private open = 0;
   private forgotten = 0;

@@ -87,7 +87,7 @@ export class Hold {
     return this.chain.firstToken;
   }
 
-  /** The latest hold under the same grant: this hold, or the one that the lock was handed to. */
+  /** The latest hold under the same grant: this hold, or that of the local waiter that got the lock. */
   get currentHolder(): Hold {
     return this.chain.holder ?? this;
   }

@@ -7,7 +7,7 @@ import type { EngineContext } from './engine-context.js';
 /** ms from a failed release to the next try. */
 const RETRY = 250;
 
-/** Sends releases to the store, repeats those that fail, and knows those that are not answered yet. */
+/** Sends releases to the store, repeats failed ones, and finds releases that are not answered yet. */
 export class Releases {
   private readonly pending = new TransientSet<Promise<unknown>>();
   /** Releases of holds that are not answered yet, by the id of the acquisition. */

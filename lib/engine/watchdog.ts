@@ -78,7 +78,7 @@ export class Watchdog {
    * slow to tell, and for the rest if the store has less than the holder was promised.
    */
   answered(asked: Hold, question: Question, left: number): boolean {
-    // An answer about a grant counts for its current holder, also if the lock was handed on since the question.
+    // An answer about a grant counts for its current holder, also if the lock was handed off since the question.
     const hold = asked.currentHolder;
     const wasUnclear = hold.isUnclear;
     const verdict = hold.answered(question, left);

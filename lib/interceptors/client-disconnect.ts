@@ -1,12 +1,12 @@
 import { HttpException, type ExecutionContext } from '@nestjs/common';
 import { responseOf } from './http-response.js';
 
-/** What nginx logs when a client went away before it was answered; there is no status of HTTP for it. */
+/** The status that nginx logs if a client disconnects before the response; HTTP itself has none. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Aborts when the client of an HTTP request goes away before it is answered. The reason is an `HttpException`, which
- * Nest does not log as a failure of the application. `undefined` where there is no response to look at.
+ * A signal that aborts if the client of an HTTP request disconnects before the response. The reason is an `HttpException`,
+ * which Nest does not log as a failure of the application. `undefined` if there is no HTTP response.
  */
 export function clientDisconnect(context: ExecutionContext): AbortSignal | undefined {
   const response = responseOf(context);
@@ -16,6 +16,6 @@ export function clientDisconnect(context: ExecutionContext): AbortSignal | undef
     gone.abort(new HttpException('The client closed the request while it waited for a lock.', CLIENT_CLOSED_REQUEST));
   };
   if (response.closed || response.destroyed) abort();
-  else response.once('close', abort); // comes after every response, when it changes nothing any more
+  else response.once('close', abort); // also fires after every response, when it has no effect
   return gone.signal;
 }

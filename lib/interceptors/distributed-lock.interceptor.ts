@@ -8,13 +8,13 @@ import { clientDisconnect } from './client-disconnect.js';
 import { declaredLocks } from './handler-lock-metadata.js';
 import { lockRequest } from './lock-request.js';
 
-/** Marks a request whose locks are being seen to; a symbol by description, for two copies of this package. */
+/** Marks a request whose locks are already being acquired; a symbol by description, for two copies of this package. */
 const ENTERED = Symbol.for('nestjs-redis-locks:entered');
 
 /**
- * Acquires what `@UseLock` declares, for HTTP, microservices, WebSockets and GraphQL; lets all other handlers pass.
- * `@UseLock` brings it along. Bind it globally as well to have it run before other interceptors:
- * `{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }`. Nothing is locked twice for that.
+ * Acquires the locks that `@UseLock` declares, for HTTP, microservices, WebSockets and GraphQL; other handlers run unchanged.
+ * `@UseLock` binds it. Bind it globally as well if it must run before other interceptors:
+ * `{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }`. It still acquires each lock once.
  */
 @Injectable()
 export class DistributedLockInterceptor implements NestInterceptor {
@@ -27,9 +27,9 @@ export class DistributedLockInterceptor implements NestInterceptor {
 
     const request = lockRequest(context);
     const call: LockedCall = { args: [request, context], request };
-    // Nest cannot answer with nothing at all, so what is skipped answers `undefined`.
+    // Nest needs a value to answer with, so a skipped handler emits `undefined`.
     const options: LockObservableOptions = { signal: clientDisconnect(context), skipped: of(undefined) };
-    // Nest binds the handler to the async context in which `handle()` is called: that has to be the inside of the locks.
+    // Nest binds the handler to the async context in which `handle()` is called, so the call must be inside the locks' scopes.
     return locks.reduceRight<() => Observable<unknown>>(
       (inner, lock) => () => lockObservable(lock, call, () => this.services.service(lock.connection), inner, options),
       () => next.handle(),

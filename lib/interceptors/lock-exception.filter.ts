@@ -13,9 +13,15 @@ import { readCount, readErrorStatus, refuseUnknownOptions } from '../options/opt
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
-  /** The status when others held the lock for the whole wait, such as 409; that of an HTTP error. Default 423 (Locked). */
+  /**
+   * The HTTP status if others held the lock for the whole wait, such as 423 (Locked) or 409: a whole number from 400 to 599.
+   * @defaultValue 423
+   */
   timeoutStatus?: number;
-  /** After how many seconds the client is told to try again, a whole number. Default 1. */
+  /**
+   * After how many seconds the client should try again: a whole number, sent as `Retry-After`.
+   * @defaultValue 1
+   */
   retryAfter?: number;
 }
 
@@ -24,7 +30,7 @@ const OPTIONS = ['timeoutStatus', 'retryAfter'] satisfies Array<keyof LockExcept
 /** Provides the options when Nest makes the filter. */
 const FILTER_OPTIONS = Symbol.for('nestjs-redis-locks:exception-filter-options');
 
-/** Nest asks `instanceof`, which fails for the errors of another copy of this package: so that asks for the code. */
+/** Nest uses `instanceof`, which fails for the errors of another copy of this package; here it checks the code instead. */
 abstract class Answered {
   static [Symbol.hasInstance](error: unknown): boolean {
     return isLockTimeoutError(error) || isLockStoreError(error) || (isLockKeyError(error) && error.fromRequest);
@@ -34,22 +40,21 @@ abstract class Answered {
 type AnsweredError = LockTimeoutError | LockStoreError | LockKeyError;
 
 const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
-  LOCK_TIMEOUT: 'Somebody else is at it. Try again.',
+  LOCK_TIMEOUT: 'Another request holds the lock. Try again.',
   LOCK_STORE: 'Temporarily unavailable. Try again.',
-  LOCK_KEY: 'A value is missing that names what is to be locked, or cannot be used.',
+  LOCK_KEY: 'A value of the request that is needed for the lock is missing or cannot be used.',
 };
 
 /**
- * Tells clients that a request could not have its lock, on each transport in its way and without a word about keys:
+ * Tells clients that a request did not get its lock, on each transport and without the key:
  *
  * - HTTP: 423 or 409 for `LOCK_TIMEOUT`, 503 for `LOCK_STORE`, both with `Retry-After`; 400 for `LOCK_KEY`.
  * - Microservices: an error `{ status: 'error', code, message, retryAfter }`; WebSockets: the same as an `exception` message.
  * - GraphQL: an error with `code` and `retryAfter` among its `extensions`.
  *
- * `LOCK_KEY` is answered where the request has no value, or no usable one, for the key of an `@UseLock` (`fromRequest`), and
- * without `retryAfter`.
- * All other errors go on, the remaining ones of this library too: what they tell (`LOCK_LOST`: the work may have been done
- * twice) is no invitation to try again, and ends as 500 in the log.
+ * `LOCK_KEY` is sent if the request has no usable value for the key of an `@UseLock` (`fromRequest`), without `retryAfter`.
+ * The filter does not handle other errors, including the remaining ones of this library: after `LOCK_LOST`, for example, the
+ * work may have been done twice, so the client gets a 500 and no `Retry-After`.
  *
  * ```ts
  * providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }]
@@ -83,7 +88,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
       case 'rpc':
         return throwError(() => ({ status: 'error', code, message, ...again }));
       case 'ws':
-        // Thrown errors get lost there: a filter has to send.
+        // Nest ignores errors that a filter throws there: the filter has to send the message itself.
         return sendException(host.switchToWs().getClient(), { status: 'error', code, message, ...again });
       case 'graphql':
         throw Object.assign(new Error(message, { cause: error }), { extensions: { code, ...again } });
@@ -114,14 +119,14 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
   }
 }
 
-/** A client of Socket.IO, or one of `ws`, whose `emit` goes no further than this process. */
+/** A client of Socket.IO, or one of `ws`, whose `emit` sends nothing to the other side. */
 interface WebSocketClient {
   readonly readyState?: unknown;
   emit?(event: string, payload: unknown): unknown;
   send?(message: string): unknown;
 }
 
-/** As Nest itself tells clients of exceptions. */
+/** Sends an exception in the format of Nest. */
 function sendException(client: WebSocketClient, payload: unknown): void {
   if (typeof client.readyState === 'number') client.send?.(JSON.stringify({ event: 'exception', data: payload }));
   else client.emit?.('exception', payload);

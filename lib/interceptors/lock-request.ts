@@ -1,8 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 
 /**
- * What the keys of a handler are made of; in templates each field is a name of its own: `#params.id`, `#body.sku`,
- * `#headers['x-tenant']`, `#user.id`, `#data.id`. Interceptors run before pipes: nothing of it has been validated or
+ * The parts of a request that keys can use. In templates each field has its own name: `#params.id`, `#body.sku`,
+ * `#headers['x-tenant']`, `#user.id`, `#data.id`. Interceptors run before pipes, so no value has been validated or
  * transformed.
  */
 export interface LockRequest {
@@ -14,13 +14,13 @@ export interface LockRequest {
   readonly body: any;
   /** HTTP, and GraphQL over it: the headers, with names in lower case. */
   readonly headers: any;
-  /** Who asks, as a guard put it on the request (`request.user`), on the WebSocket client, or in the GraphQL context. */
+  /** The user that a guard set on the request (`request.user`), on the WebSocket client, or in the GraphQL context. */
   readonly user: any;
   /** The payload of a microservice's or a WebSocket's message; the arguments of a GraphQL field. */
   readonly data: any;
 }
 
-/** The same, as it is read: nothing is known of it. */
+/** The same fields, of unknown types. */
 type Fields = Record<keyof LockRequest, unknown>;
 
 interface Carrier {
@@ -28,13 +28,13 @@ interface Carrier {
   readonly user?: unknown;
 }
 
-/** The context of GraphQL as its servers are set up mostly. Told by shape, so that its package need not be there. */
+/** The usual context of GraphQL servers. It is recognized by its shape, so that the GraphQL package is not needed. */
 interface GraphqlContext extends Carrier {
   readonly req?: Carrier;
   readonly request?: Carrier;
 }
 
-/** What stands in a request, whichever way it came in. */
+/** The parts of a request, on any transport. */
 export function lockRequest(context: ExecutionContext): LockRequest {
   return { ...NOTHING, ...fieldsOf(context) };
 }

@@ -4,14 +4,14 @@ import { isWithinRequest, LockScope } from '../service/lock-scope.js';
 import { responseOf } from './http-response.js';
 
 /**
- * Opens a context of its own around the handler of each request and message, so that a `Lock` object in the field of a
- * provider tells them apart: what one of them took, no other one unlocks. The module binds it globally. Guards and middleware
- * run outside of it, as they run before interceptors.
+ * Opens a separate context around the handler of each request and message, so that a `Lock` object in the field of a provider
+ * tells requests apart: no request unlocks what another one locked. The module binds it globally. Guards and middleware run
+ * before interceptors, and so outside of this context.
  */
 @Injectable()
 export class RequestContextInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    // Each instance of the module binds one.
+    // Each instance of the module binds this interceptor.
     if (isWithinRequest(context)) return next.handle();
     return new Observable((subscriber) => {
       const scope = LockScope.ofRequest(context);
@@ -21,7 +21,7 @@ export class RequestContextInterceptor implements NestInterceptor {
   }
 }
 
-/** What streams its answer still works on it when its handler has ended. */
+/** A handler that streams its response still works on it after the handler itself has ended. */
 function endAfterResponse(scope: LockScope, context: ExecutionContext): void {
   if (!scope.hasTaken) return;
   const response = responseOf(context);

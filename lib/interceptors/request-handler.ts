@@ -1,16 +1,15 @@
 import { declaredLocks } from './handler-lock-metadata.js';
 
 /**
- * What stands on methods that nobody calls through interceptors: what can be put around any method, and the marks of
- * those who call methods directly.
+ * Metadata that does not make a method a request handler: metadata that any method can have, and that of packages which call
+ * methods directly, without interceptors.
  */
 const NOT_OF_HANDLERS =
   /^(?:nestjs-redis-locks:|design:|__(?:interceptors|guards|pipes|exceptionFilters)__$|SCHEDULER?_|EVENT_LISTENER_METADATA$|bull(?:mq)?:)/;
 
 /**
- * Whether Nest may call a method as a request handler. The mark is of many kinds (a route, a pattern, a message, a field,
- * whatever packages for other transports have), so anything that is not known to be none counts as one. Resolvers may have
- * theirs on the class.
+ * Whether Nest may call a method as a request handler. Handlers have many kinds of metadata (a route, a pattern, a message, a
+ * field, those of other transports), so all metadata counts unless it is known not to. Resolvers may have it on the class.
  */
 export function isRequestHandler(type: unknown, method: object): boolean {
   const marks: unknown[] = Reflect.getOwnMetadataKeys(method);
@@ -21,7 +20,7 @@ export function isRequestHandler(type: unknown, method: object): boolean {
   );
 }
 
-/** The method that instances of a class have under a name, if `@UseLock` stands on it. */
+/** The method that instances of a class have under a name, if it has `@UseLock`. */
 export function lockedHandler(type: unknown, name: string | symbol): object | undefined {
   if (typeof type !== 'function') return undefined;
   for (let owner: unknown = type.prototype; typeof owner === 'object' && owner !== null;) {

@@ -9,7 +9,7 @@ import { DistributedLockInterceptor } from './distributed-lock.interceptor.js';
 import { declaredLocks, setDeclaredLocks } from './handler-lock-metadata.js';
 import type { LockRequest } from './lock-request.js';
 
-/** What the functions among the options of `@UseLock` are called with. */
+/** The arguments of functions among the options of `@UseLock`. */
 export type UseLockArgs = [request: LockRequest, context: ExecutionContext];
 
 /** The options of `@UseLock`: those of `@DistributedLock`, over the request instead of the method's arguments. */
@@ -24,13 +24,13 @@ export type UseLockOptions = LockMethodOptions<UseLockArgs>;
  * pay(@Param('id') id: string) { … }
  * ```
  *
- * It brings the `DistributedLockInterceptor` along. The lock is acquired after the guards and before the pipes, and held
- * until the handler's promise or Observable ends; the handler may be synchronous. A client that goes away ends the wait.
- * Templates and functions see the request (`LockRequest`), not the handler's arguments: for those use `@DistributedLock`.
- * Several on one handler are acquired from top to bottom. With `onContended: 'skip'` the answer is empty.
+ * It binds the `DistributedLockInterceptor`. The lock is acquired after the guards and before the pipes, and held until the
+ * handler's promise or Observable ends; the handler may be synchronous. If the client disconnects, the wait ends. Templates
+ * and functions see the request (`LockRequest`), not the handler's arguments: use `@DistributedLock` for those. Several
+ * `@UseLock` on one handler are acquired from top to bottom. With `onContended: 'skip'` the response is empty.
  *
- * Nest runs interceptors around handlers only, so on any other method it would lock nothing: the application does not
- * start then. Write `@DistributedLock` there.
+ * Nest runs interceptors only around handlers, so on any other method nothing would be locked: the application does not
+ * start. Write `@DistributedLock` there.
  * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
  */
 export function UseLock(options: UseLockOptions): MethodDecorator;

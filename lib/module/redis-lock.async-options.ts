@@ -1,8 +1,9 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnreadable } from '../options/own-options.js';
+import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
-import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
+import { MODULE_OPTION_NAMES } from './redis-lock.option-table.js';
+import type { RedisLockModuleOptions } from './redis-lock.options.js';
 
 /** A class that makes the options of `forRootAsync`. */
 export interface RedisLockOptionsFactory {
@@ -10,17 +11,28 @@ export interface RedisLockOptionsFactory {
 }
 
 /** The options of `RedisLockModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
-export interface RedisLockModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** The instance's name; it has to be known before the options are made. */
+export interface RedisLockModuleAsyncOptions {
+  /**
+   * The name of the instance. It must be known before the options are made.
+   * @defaultValue 'default'
+   */
   name?: string;
-  /** Whether every module can inject the service without importing this one. Default `true`. */
+  /**
+   * Whether every module can inject the service without importing this one.
+   * @defaultValue true
+   */
   isGlobal?: boolean;
+  /** The providers that `useFactory` is called with. */
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** Called with what `inject` names. */
+  /** A function of what `inject` names that returns the options of the module, or a promise of them. */
   useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+  /** A class with `createRedisLockOptions()`; the module makes an instance of it. */
   useClass?: Type<RedisLockOptionsFactory>;
+  /** A provider that has `createRedisLockOptions()`. */
   useExisting?: InjectionToken<RedisLockOptionsFactory>;
-  /** Providers that the factory needs and nobody else. */
+  /** Modules whose providers the factory needs. */
+  imports?: NonNullable<ModuleMetadata['imports']>;
+  /** Further providers, which only the factory needs. */
   extraProviders?: Provider[];
 }
 
@@ -35,7 +47,7 @@ const ASYNC_OPTIONS = [
   'extraProviders',
 ] satisfies Array<keyof RedisLockModuleAsyncOptions>;
 
-/** @throws LockConfigError for what would be passed over silently */
+/** @throws LockConfigError for an option that would be ignored silently */
 export function refuseUnknownAsyncOptions(written: unknown): void {
   refuseUnreadable('RedisLockModule.forRootAsync', () => refuseEarlyOptions(written));
   refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
@@ -44,7 +56,8 @@ export function refuseUnknownAsyncOptions(written: unknown): void {
 function refuseEarlyOptions(written: unknown): void {
   if (typeof written === 'object' && written !== null) {
     const early = Object.keys(written).find(
-      (name) => (MODULE_OPTIONS as string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
+      (name) =>
+        (MODULE_OPTION_NAMES as readonly string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
     );
     if (early !== undefined) {
       throw new LockConfigError(

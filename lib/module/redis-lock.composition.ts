@@ -8,7 +8,8 @@ import type { LockEvent } from '../engine/lock-event.js';
 import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from '../service/lock.service.js';
 import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
-import type { LockStoreParts, ResolvedModuleOptions } from './redis-lock.options.js';
+import type { ResolvedModuleOptions } from './redis-lock.options.js';
+import type { LockStoreParts } from './redis-lock.store.js';
 import type { LockStore } from '../store/lock-store.js';
 import { sharedBackend } from '../store/memory/memory-backend.js';
 import { warnOfMemoryOnly } from '../store/memory/memory-only.js';
@@ -16,13 +17,13 @@ import { MemoryStore } from '../store/memory/memory-store.js';
 import { QuorumStore } from '../store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../store/redis/redis-store.js';
 
-/** What tests put in the place of the usual parts. */
+/** Parts that tests replace. */
 export interface InstanceParts {
   readonly clock?: Clock;
   readonly engine?: (context: EngineContext) => LockEngine;
 }
 
-/** Puts one instance together: store, engine, service. Nothing is sent before `start()` or the first lock. */
+/** Creates one instance: store, engine, service. It sends nothing before `start()` or the first lock. */
 export function createLockService(
   options: ResolvedModuleOptions,
   log: LockLogger,
@@ -30,7 +31,7 @@ export function createLockService(
 ): LockService {
   const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
-  for (const doubt of options.doubts) logger.warn(doubt);
+  for (const warning of options.warnings) logger.warn(warning);
   const events = new Subject<LockEvent>();
   const context = createEngineContext({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
@@ -46,7 +47,7 @@ export function createLockService(
   });
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
     logger.error(
-      `a subscriber of the events of locks has thrown, or has no handler for an error: ${error instanceof Error ? error.message : String(error)}`,
+      `a subscriber of the lock events threw an error, or has no handler for one: ${error instanceof Error ? error.message : String(error)}`,
     ),
   );
   return new LockService(makeEngine(context), context, observed, {

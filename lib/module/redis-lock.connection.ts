@@ -1,19 +1,19 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from '../common/credentials.js';
 import { oneLine, quote } from '../common/describe.js';
-import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/own-options.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
 
-/** One Redis: a URL, ioredis options (those of Sentinels, too), or a client. */
+/** One Redis: a URL, ioredis options (also those for Sentinels), or a client. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
 
-/** A Redis Cluster: some of its nodes, with what ioredis takes beside them, or a client. */
+/** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client. */
 export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster;
 
 /** Where the locks are: one Redis, a Cluster, or several independent masters. */
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
 
-/** Fewer masters do not survive the loss of one. */
+/** With fewer masters, the loss of one leaves no majority. */
 const FEWEST_MASTERS = 3;
 
 /**
@@ -48,7 +48,7 @@ function readAll(connection: unknown): LockConnectionOption {
   return Object.freeze(masters);
 }
 
-/** Names the one of several that cannot be used. */
+/** Reads one master of several; its errors name the position. */
 function readMaster(connection: unknown, place: number): RedisConnectionOption {
   if (isClusterClient(connection) || isClusterAddress(connection)) {
     throw new LockConfigError(
@@ -72,7 +72,7 @@ function readConnection(connection: unknown): RedisConnectionOption {
     );
   }
   if (Array.isArray(connection)) {
-    throw new LockConfigError('connection is an array within an array: give the masters one beside the other.');
+    throw new LockConfigError('connection is an array within an array: write all masters in one array.');
   }
   if (typeof connection !== 'object' || connection === null) {
     throw new LockConfigError(
@@ -83,14 +83,14 @@ function readConnection(connection: unknown): RedisConnectionOption {
   return connection;
 }
 
-/** @throws LockConfigError for what ioredis would not see: it copies its options */
+/** @throws LockConfigError for options that ioredis would not see, because it copies its options */
 function refuseHidden(label: string, options: object): void {
   if (options instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
   refuseOtherKinds(label, options);
   refuseHiddenOptions(label, options);
 }
 
-/** Of ioredis' options what holds further ones, too. */
+/** As `refuseHidden`, also for the nested options of ioredis. */
 function refuseHiddenWithin(label: string, options: object): void {
   refuseHidden(label, options);
   const { tls, sentinelTLS, sentinels } = options as RedisOptions;
@@ -116,8 +116,8 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new LockConfigError(
-      `connection.${oneLine(unknown)} is not known beside connection.cluster: what is for all nodes belongs in ` +
-        'connection.options.redisOptions, the rest of what ioredis takes in connection.options.',
+      `connection.${oneLine(unknown)} is not known beside connection.cluster: write options for each node in ` +
+        'connection.options.redisOptions, and other options of ioredis in connection.options.',
     );
   }
   const isNode = (node: unknown): node is ClusterNode =>
@@ -133,7 +133,9 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
     if (isObject(node)) refuseHiddenWithin(`connection.cluster[${i}]`, node);
   });
   if (options !== undefined && !isObject(options)) {
-    throw new LockConfigError('connection.options must be what ioredis takes for a Cluster, such as { natMap }.');
+    throw new LockConfigError(
+      'connection.options must be an object of the Cluster options of ioredis, such as { natMap }.',
+    );
   }
   const read = (options ?? {}) as ClusterOptions;
   refuseHidden('connection.options', read);
@@ -141,7 +143,7 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   if (redisOptions !== undefined) {
     if (!isObject(redisOptions)) {
       throw new LockConfigError(
-        'connection.options.redisOptions must be what ioredis takes for each node, such as { password }.',
+        'connection.options.redisOptions must be an object of the ioredis options for each node, such as { password }.',
       );
     }
     refuseHiddenWithin('connection.options.redisOptions', redisOptions);
@@ -155,7 +157,7 @@ function readClusterClient(connection: Cluster): Cluster {
   return connection;
 }
 
-/** Braces before all keys would put all locks in one slot, and their messages in others. */
+/** Refuses braces in the prefix of all keys: they would put all locks in one slot, and their messages in others. */
 function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
   const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
   if (!prefix.includes('{')) return;
@@ -164,7 +166,7 @@ function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
   );
 }
 
-/** Passwords stay out of messages, so the URL itself is not repeated. */
+/** The messages do not repeat the URL, because it may contain a password. */
 function readConnectionUrl(url: string): string {
   if (!isRedisUrl(url)) {
     throw new LockConfigError(
@@ -178,10 +180,11 @@ function readConnectionUrl(url: string): string {
     );
   }
   const { pathname, search, hash } = new URL(url);
-  // Where a password is not encoded a URL ends too early: the rest of it would be a port, a path or a host, and be printed.
+  // If a password is not encoded, the URL ends too early: the rest of the password would become a port, a path or a host, and
+  // be printed.
   if (`${pathname}${search}${hash}`.includes('@')) {
     throw new LockConfigError(
-      'connection is a URL with an @ behind its host: percent-encode what is special in user and password, such as ' +
+      'connection is a URL with an @ behind its host: percent-encode special characters in user and password, such as ' +
         '%40 for @, %2F for /, %3F for ? and %23 for #.',
     );
   }

@@ -1,8 +1,8 @@
 import { Observable, Subscriber, type Observer, type OperatorFunction, type Subscription } from 'rxjs';
 
 /**
- * An observable whose subscribers may throw. RxJS makes what they throw an uncaught exception, which ends the process and
- * every lock in it; here `report` is given it instead. The same goes for what operators make of it (`events.pipe(…)`).
+ * An observable whose subscribers may throw. RxJS turns such an error into an uncaught exception, which ends the process and
+ * every lock in it; this class passes the error to `report` instead, also behind operators (`events.pipe(…)`).
  */
 export class ObservedEvents<T> extends Observable<T> {
   constructor(
@@ -22,7 +22,7 @@ export class ObservedEvents<T> extends Observable<T> {
     error?: ((error: unknown) => void) | null,
     complete?: (() => void) | null,
   ): Subscription {
-    // Operators subscribe with one of their own, which hands errors on.
+    // Operators subscribe with a Subscriber of their own, which passes errors on.
     if (observer instanceof Subscriber) return super.subscribe(observer);
     const { report } = this;
     const told = typeof observer === 'function' ? { next: observer, error, complete } : observer;

@@ -8,7 +8,7 @@ import { getLockServiceToken } from './redis-lock.tokens.js';
 
 type Provider = { metatype: unknown; instance: unknown };
 
-/** Looks, once at boot, at everything that has locked methods. */
+/** Checks all classes with locked methods once, while the application starts. */
 export class LockExplorer {
   readonly #modules: ModulesContainer;
 
@@ -20,7 +20,7 @@ export class LockExplorer {
   }
 
   /**
-   * Looks at classes rather than instances, so that it sees what is made only on request, too.
+   * Checks classes rather than instances, so that request-scoped providers are included.
    * @throws LockConfigError for a method that names an instance which does not exist
    */
   refuseUnknownConnections(): void {
@@ -33,8 +33,8 @@ export class LockExplorer {
   }
 
   /**
-   * Only request handlers have interceptors around them: on any other method `@UseLock` would lock nothing.
-   * @throws LockConfigError for one that is certainly no handler
+   * Refuses `@UseLock` on a method that is no request handler: no interceptor runs around it, so nothing would be locked.
+   * @throws LockConfigError for a method that is certainly no handler
    */
   refuseLocksWithoutInterceptor(): void {
     for (const { metatype, instance } of this.providers()) {
@@ -43,7 +43,7 @@ export class LockExplorer {
         const method = handler === undefined ? undefined : lockedHandler(type, handler);
         if (method === undefined || isRequestHandler(type, method)) continue;
         throw new LockConfigError(
-          `${site}: this is no request handler, so no interceptor runs and nothing would be locked: ` +
+          `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
             'write @DistributedLock instead.',
         );
       }
@@ -51,15 +51,14 @@ export class LockExplorer {
   }
 
   /**
-   * Gives the service to instances that Nest did not make: those of `useFactory` and `useValue` have no property
-   * injection.
+   * Assigns the service to instances that Nest did not construct: `useFactory` and `useValue` have no property injection.
    */
   assign(name: string, service: LockService): void {
     const token = getLockServiceToken(name);
     for (const { instance } of this.providers()) {
       const type = classOf(instance);
       if (!declaredConnections(type).some(({ connection }) => connection === name)) continue;
-      // One that is frozen stays without, and its locked methods say so when they are called.
+      // A frozen instance gets no service, and its locked methods say so when they are called.
       Reflect.set(instance as object, token, service);
     }
   }

@@ -8,14 +8,14 @@ import type { LockRegistry } from './redis-lock.registry.js';
 /**
  * Starts and ends one instance with its application.
  *
- * The order at shutdown is Nest's: requests are still in flight in `onModuleDestroy` and `beforeApplicationShutdown`, and
- * have ended before `onApplicationShutdown`. So first nobody may wait any more, and only then everything is given back.
+ * The order at shutdown is that of Nest: requests are still in flight in `onModuleDestroy` and `beforeApplicationShutdown`,
+ * and have ended before `onApplicationShutdown`. So the first hook ends all waits, and the last one releases all locks.
  * Nest calls these hooks from `app.close()`, and on signals after `app.enableShutdownHooks()`.
  */
 export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   constructor(
     private readonly name: string,
-    /** In tests a stand-in, which need not have more than what is called. */
+    /** In tests a stand-in, which may have only some of the methods. */
     private readonly service: LockService | Partial<LockService>,
     private readonly registry: LockRegistry,
     private readonly explorer: LockExplorer,
@@ -38,7 +38,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
     await this.service.close?.();
   }
 
-  /** An application need not wait for its Redis: until that is there, acquiring fails with a LockStoreError. */
+  /** An application also starts without Redis: until Redis can be reached, acquiring fails with a LockStoreError. */
   private async start(): Promise<void> {
     try {
       await this.service.start?.();

@@ -13,14 +13,8 @@ import {
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
-import {
-  MODULE_OPTIONS,
-  readInstanceName,
-  readIsGlobal,
-  resolveModuleOptions,
-  type RedisLockRootOptions,
-  type ResolvedModuleOptions,
-} from './redis-lock.options.js';
+import { MODULE_OPTION_NAMES, readInstanceName, readIsGlobal } from './redis-lock.option-table.js';
+import { resolveModuleOptions, type RedisLockRootOptions, type ResolvedModuleOptions } from './redis-lock.options.js';
 import { LockRegistry } from './redis-lock.registry.js';
 import {
   DEFAULT_INSTANCE,
@@ -39,10 +33,10 @@ const logger = new Logger('RedisLock');
  * @Module({ imports: [RedisLockModule.forRoot({ connection: 'redis://localhost:6379' })] })
  * ```
  *
- * It connects while the application starts, which waits for that at most `commandTimeout`. When Redis cannot be reached
- * the application starts all the same: an error is logged, and locks fail with `LockStoreError` until it can. At
- * `app.close()`, and on signals after `app.enableShutdownHooks()`, nobody may wait any more, holders are given
- * `shutdownTimeout`, and what they leave is released.
+ * The module connects while the application starts; the start waits for that at most `commandTimeout`. If Redis cannot be
+ * reached, the application starts all the same: the module logs an error, and locks fail with `LockStoreError` until Redis
+ * can be reached. At `app.close()`, and on signals after `app.enableShutdownHooks()`, new acquisitions fail, holders get
+ * `shutdownTimeout` to finish, then the remaining locks are released.
  */
 @Module({})
 export class RedisLockModule {
@@ -58,7 +52,7 @@ export class RedisLockModule {
   }
 
   /**
-   * Like `forRoot`, with options that other providers make. The application does not start when they cannot be used.
+   * As `forRoot`, with options that a factory makes. The application does not start if they cannot be used.
    * @throws LockConfigError unless exactly one of `useFactory`, `useClass` and `useExisting` is given
    */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
@@ -103,8 +97,8 @@ function instance(
 }
 
 /**
- * The class is what people inject and override in tests, the token what decorated methods ask for. The token is the
- * alias, so that `overrideProvider(LockService)` reaches them, too.
+ * Users inject the class and override it in tests; decorated methods ask for the token. The token is an alias of the class,
+ * so that `overrideProvider(LockService)` reaches decorated methods, too.
  */
 function serviceProviders(name: string, token: InjectionToken): Provider[] {
   const provide = name === DEFAULT_INSTANCE ? LockService : token;
@@ -151,14 +145,14 @@ function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOp
   );
 }
 
-/** The module stands before its options are made, so its name and whether it is global cannot come from them. */
+/** The module is registered before its options are made, so `name` and `isGlobal` cannot come from them. */
 function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
   if (typeof made !== 'object' || made === null) {
     throw new LockConfigError(
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
-  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS);
+  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTION_NAMES);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(

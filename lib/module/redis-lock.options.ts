@@ -1,111 +1,111 @@
 import type { RedisOptions } from 'ioredis';
-import { refuseUrls } from '../common/refuse-urls.js';
-import type { Clock } from '../common/clock.js';
 import { Concealed } from '../common/concealed.js';
-import { describe, quote } from '../common/describe.js';
 import type { Duration } from '../common/duration.js';
-import type { LockLogger } from '../common/logger.js';
 import type { ReplicaTerms } from '../engine/hold.js';
-import type { OnContended, OnLost, ReplicaOptions } from '../options/acquire-options.js';
-import { doubtsAbout } from '../options/option-doubts.js';
-import { refuseUnreadable } from '../options/own-options.js';
-import { readReplicas } from '../options/resolve-acquire-options.js';
 import { LockConfigError } from '../errors/index.js';
-import { assertKeyPrefix } from '../keys/index.js';
-import {
-  readChoice,
-  readCount,
-  readDuration,
-  readExpire,
-  readLease,
-  readTimes,
-  readWaitTimeout,
-  refuseUnknownOptions,
-} from '../options/option-readers.js';
+import type { OnContended, OnLost, RunOptions } from '../options/acquire-options.js';
+import { warningsAbout } from '../options/option-warnings.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
+import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
+import { refuseUnreadable } from '../options/plain-options.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
-import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
-import type { LockStore } from '../store/lock-store.js';
+import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
+import type { LockStoreChoice } from './redis-lock.store.js';
 
 /** The options of `RedisLockModule`, as they are written. */
 export interface RedisLockModuleOptions {
-  /** Tells several instances apart: `InjectLockService(name)`, `@DistributedLock({ connection: name })`. */
+  /**
+   * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ connection: name })`.
+   * @defaultValue 'default'
+   */
   name?: string;
   /**
    * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or a client of
-   * yours, which is used but never closed. Default `redis://127.0.0.1:6379`.
+   * yours, which the module uses but never closes. If the option is written and its value is `undefined`, it is refused.
    *
    * - Sentinels: `{ sentinels: [{ host, port }, …], name: 'mymaster' }`, as ioredis takes them.
    * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or a `Cluster` of yours.
-   * - An array of at least three of the former: independent masters (Redlock), of which a majority has to have a lock.
+   * - A list of three or more of the former: independent masters (Redlock), of which a majority must grant a lock.
+   * @defaultValue 'redis://127.0.0.1:6379'
    */
   connection?: LockConnectionOption;
   /**
-   * What keeps the locks. `'redis'` (default). `'memory'`: this process, for development and for services that run once;
-   * `connection` is passed over then, so that an environment variable can switch. Or a function that makes a store of
-   * your own.
+   * What keeps the locks. `'redis'`: Redis. `'memory'`: this process, for development and for services that run once;
+   * `connection` is ignored then, so that an environment variable can switch. A function of {@link LockStoreParts}: a store
+   * of your own.
+   * @defaultValue 'redis'
    */
   store?: LockStoreChoice;
-  /** Stands before every key and channel in Redis. Default `'lock'`. */
+  /**
+   * Stands before every key and channel in Redis.
+   * @defaultValue 'lock'
+   */
   keyPrefix?: string;
-  /** The lease of a lock that renews itself (`expire: 0`), in milliseconds or `'30s'`. Default 30 s. */
+  /**
+   * The lease of a lock that is renewed (`expire: 0`), in milliseconds or `'30s'`. The watchdog renews it at every third of
+   * it. At least 50 ms; use several seconds in production.
+   * @defaultValue 30 s
+   */
   lockWatchdogTimeout?: Duration;
-  /** What acquisitions and decorated methods use where they do not say otherwise. */
+  /** What calls and decorated methods use if they do not say otherwise: {@link LockDefaults}. */
   defaults?: LockDefaults;
-  /** How long one round trip to Redis may take before it counts as failed. Default 5 s. */
+  /**
+   * How long one round trip to Redis may take before it counts as failed. In a Cluster, make it longer than a failover takes.
+   * @defaultValue 5 s
+   */
   commandTimeout?: Duration;
-  /** How long to wait at shutdown for those who hold a lock. Default 10 s. */
+  /**
+   * How long a shutdown waits for the holders of locks to finish.
+   * @defaultValue 10 s
+   */
   shutdownTimeout?: Duration;
   /**
-   * The first lease of a lock that is handed to a waiter; its first renewal makes it full. What a waiter costs the
-   * others that dies in the moment of its turn. Default 3 s.
+   * The first lease of a lock that is handed off to a waiter; its first renewal makes it full. If the waiter crashes as it is
+   * granted the lock, it blocks the other waiters for this long. At least 50 ms.
+   * @defaultValue 3 s
    */
   grantTimeout?: Duration;
   /**
-   * How many of one process's waiters for a key have it in turn, without a round trip, before others get it. Default 200, at most 500;
-   * 1: none, each waiter of each process in the order in which all came.
+   * How many waiters of one process get a key in turn, without a round trip, before another process gets it; 1 to 500. `1`:
+   * none, each waiter of each process gets it in the order of arrival.
+   * @defaultValue 200
    */
   localHandoffs?: number;
-  /** For how long they may have it in turn: what others wait for a process at most, but for the section that is under way. Default 10 ms. */
+  /**
+   * For how long the waiters of one process get a key in turn. Another process waits for this long at most, plus the
+   * critical section that is running.
+   * @defaultValue 10 ms
+   */
   localHandoffTime?: Duration;
 }
 
-/** What keeps the locks: Redis, this process's memory, or what a function makes. */
-export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
-
-/** Makes a store of your own, once for each `LockService`. */
-export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
-
-/** What a store is made of. */
-export interface LockStoreParts {
-  readonly clock: Clock;
-  readonly logger: LockLogger;
-  readonly keyPrefix: string;
-  /** ms */
-  readonly commandTimeout: number;
-}
-
-/** Defaults of an instance for every acquisition; each means what it means there. */
-export interface LockDefaults {
-  expire?: Duration;
-  maxRenewTimes?: number;
-  waitTimeout?: Duration;
-  replicas?: ReplicaOptions;
-  /** Of decorated methods and handlers only. */
+/** Defaults of a module instance. Each option means what it means in a call. */
+export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
+  /**
+   * What decorated methods and handlers do if others hold the lock for the whole wait.
+   * @defaultValue 'throw'
+   */
   onContended?: OnContended;
-  /** Of decorated methods, handlers and `run`. */
+  /**
+   * What decorated methods, handlers and `run` do if the lock is lost before the work ends.
+   * @defaultValue 'throw'
+   */
   onLost?: OnLost;
 }
 
 /** The options of `RedisLockModule.forRoot`. */
 export interface RedisLockRootOptions extends RedisLockModuleOptions {
-  /** Whether every module can inject the service without importing this one. Default `true`. */
+  /**
+   * Whether every module can inject the service without importing this one.
+   * @defaultValue true
+   */
   isGlobal?: boolean;
 }
 
 /** The options as they are used: complete, checked, in milliseconds. */
 export interface ResolvedModuleOptions {
   readonly name: string;
-  /** Nest keeps the options where others find them, and passwords are among them. */
+  /** Concealed, because Nest keeps the options where they can be printed, and they may contain passwords. */
   readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
@@ -116,11 +116,11 @@ export interface ResolvedModuleOptions {
   readonly localHandoffs: number;
   readonly localHandoffTime: number;
   readonly defaults: ResolvedLockDefaults;
-  /** What to warn of: defaults that are allowed and probably mistakes. */
-  readonly doubts: readonly string[];
+  /** Warnings about defaults that are allowed and probably mistakes. */
+  readonly warnings: readonly string[];
 }
 
-/** What applies where an acquisition or a decorated method does not say otherwise. */
+/** What applies if a call or a decorated method does not say otherwise. */
 export interface ResolvedLockDefaults {
   readonly expire: number;
   readonly maxRenewTimes: number;
@@ -128,53 +128,9 @@ export interface ResolvedLockDefaults {
   readonly replicas: ReplicaTerms | undefined;
   readonly onContended: OnContended;
   readonly onLost: OnLost;
-  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 where the default is not to throw. */
+  /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
   readonly methodWaitTimeout: number;
 }
-
-/** All defaults of the library. */
-export const DEFAULTS: Omit<ResolvedModuleOptions, 'connection'> & { readonly connection: string } = Object.freeze({
-  name: DEFAULT_INSTANCE,
-  connection: 'redis://127.0.0.1:6379',
-  store: 'redis',
-  keyPrefix: 'lock',
-  lockWatchdogTimeout: 30_000,
-  commandTimeout: 5_000,
-  shutdownTimeout: 10_000,
-  grantTimeout: 3_000,
-  localHandoffs: 200,
-  localHandoffTime: 10,
-  defaults: Object.freeze({
-    expire: 0,
-    maxRenewTimes: 0,
-    waitTimeout: 10_000,
-    replicas: undefined,
-    onContended: 'throw',
-    onLost: 'throw',
-    methodWaitTimeout: 10_000,
-  }),
-  doubts: Object.freeze([]),
-});
-
-/** The names of all options. */
-export const MODULE_OPTIONS = [
-  'name',
-  'connection',
-  'store',
-  'keyPrefix',
-  'lockWatchdogTimeout',
-  'defaults',
-  'commandTimeout',
-  'shutdownTimeout',
-  'grantTimeout',
-  'localHandoffs',
-  'localHandoffTime',
-  'isGlobal',
-] satisfies Array<keyof RedisLockRootOptions>;
-
-const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'onContended', 'onLost'] satisfies Array<
-  keyof LockDefaults
->;
 
 /**
  * Checks options and completes them.
@@ -182,45 +138,40 @@ const LOCK_DEFAULTS = ['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'on
  */
 export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
   refuseUnreadable('RedisLockModule', () => refuseMisplacedOptions(written));
-  refuseUnknownOptions('RedisLockModule', written, MODULE_OPTIONS);
-  const connection = readConnections(isConnectionGiven(written) ? written.connection : DEFAULTS.connection);
+  refuseUnknownOptions('RedisLockModule', written, MODULE_OPTION_NAMES);
+  const connection = readConnection(written);
   if (Array.isArray(connection) && written.defaults?.replicas !== undefined) {
     throw new LockConfigError(
       'defaults.replicas cannot be met with several independent masters, which stand in place of replicas: leave one out.',
     );
   }
-  const given = { ...DEFAULTS, ...withoutUndefined(written) };
   const { defaults = {} } = written;
   return Object.freeze({
-    name: readInstanceName(given.name),
+    name: readModuleOption('name', written),
     connection: new Concealed(connection),
-    store: readStore(given.store),
-    keyPrefix: assertKeyPrefix(given.keyPrefix),
-    lockWatchdogTimeout: readLease('lockWatchdogTimeout', given.lockWatchdogTimeout),
-    commandTimeout: readTimeout('commandTimeout', given.commandTimeout),
-    shutdownTimeout: readDuration('shutdownTimeout', given.shutdownTimeout),
-    grantTimeout: readLease('grantTimeout', given.grantTimeout),
-    localHandoffs: readHandoffs(given.localHandoffs),
-    localHandoffTime: readDuration('localHandoffTime', given.localHandoffTime),
+    store: readModuleOption('store', written),
+    keyPrefix: readModuleOption('keyPrefix', written),
+    lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),
+    commandTimeout: readModuleOption('commandTimeout', written),
+    shutdownTimeout: readModuleOption('shutdownTimeout', written),
+    grantTimeout: readModuleOption('grantTimeout', written),
+    localHandoffs: readModuleOption('localHandoffs', written),
+    localHandoffTime: readModuleOption('localHandoffTime', written),
     defaults: resolveLockDefaults(defaults),
-    doubts: doubtsAbout('defaults', defaults),
+    warnings: warningsAbout('defaults', defaults),
   });
 }
 
-/** What is there and `undefined` counts as left out; what is `null` does not. */
-const withoutUndefined = <T extends object>(written: T): Partial<T> =>
-  Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined)) as Partial<T>;
-
-/** Each takes a fencing token, whether it comes to that or not; and more are for those alone who nobody waits behind. */
-const MOST_HANDOFFS = 500;
-
-function readHandoffs(written: unknown): number {
-  const handoffs = readCount('localHandoffs', written, 1);
-  if (handoffs <= MOST_HANDOFFS) return handoffs;
-  throw new LockConfigError(`localHandoffs is ${handoffs}; write ${MOST_HANDOFFS} or less.`);
+/** With Redis, a `connection` that is written and `undefined` is a mistake; other stores need none. */
+function readConnection(written: RedisLockModuleOptions): LockConnectionOption {
+  const isMissing =
+    readModuleOption('store', written) === 'redis' &&
+    Object.hasOwn(written, 'connection') &&
+    written.connection === undefined;
+  return isMissing ? readConnections(undefined) : readModuleOption('connection', written);
 }
 
-/** Options of ioredis that people write beside `connection`, since other modules for Nest take them there. */
+/** Options of ioredis that users write beside `connection`, because other modules for Nest take them there. */
 const CONNECTION_OPTIONS: readonly string[] = [
   'host',
   'port',
@@ -233,11 +184,11 @@ const CONNECTION_OPTIONS: readonly string[] = [
   'sentinels',
 ] satisfies Array<keyof RedisOptions>;
 
-/** Names an option that is one, but elsewhere. */
+/** Refuses an option that belongs elsewhere, and says where. */
 function refuseMisplacedOptions(written: unknown): void {
   if (typeof written !== 'object' || written === null) return;
   for (const name of Object.keys(written)) {
-    const place = (LOCK_DEFAULTS as string[]).includes(name)
+    const place = optionNames('defaults').includes(name)
       ? `defaults: { ${name} }`
       : CONNECTION_OPTIONS.includes(name)
         ? `connection: { ${name} }`
@@ -247,55 +198,10 @@ function refuseMisplacedOptions(written: unknown): void {
   }
 }
 
-/** Whether other modules need not import an instance. */
-export function readIsGlobal(isGlobal: unknown = true): boolean {
-  if (typeof isGlobal === 'boolean') return isGlobal;
-  throw new LockConfigError('isGlobal must be true or false.');
-}
-
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
-  refuseUnknownOptions('defaults', written, LOCK_DEFAULTS);
-  const { expire, maxRenewTimes, waitTimeout, onContended, onLost } = {
-    ...DEFAULTS.defaults,
-    ...withoutUndefined(written),
-  };
-  readChoice('defaults.onContended', onContended, ['throw', 'skip']);
-  readChoice('defaults.onLost', onLost, ['throw', 'ignore']);
-  const wait = readWaitTimeout('defaults.waitTimeout', waitTimeout);
-  return Object.freeze({
-    expire: readExpire('defaults.expire', expire),
-    maxRenewTimes: readTimes('defaults.maxRenewTimes', maxRenewTimes),
-    waitTimeout: wait,
-    replicas: written.replicas === undefined ? undefined : readReplicas('defaults.replicas', written.replicas),
-    onContended,
-    onLost,
-    methodWaitTimeout: onContended !== 'throw' && written.waitTimeout === undefined ? 0 : wait,
-  });
-}
-
-/** The name of an instance, `'default'` when none is given. */
-export function readInstanceName(name: unknown = DEFAULT_INSTANCE): string {
-  refuseUrls('name', name);
-  if (typeof name === 'string' && name.trim() !== '') return name;
-  throw new LockConfigError("name must be a text such as 'jobs'; leave it out for the only or the main instance.");
-}
-
-function readTimeout(label: string, written: unknown): number {
-  const ms = readDuration(label, written);
-  if (ms > 0) return Math.ceil(ms);
-  throw new LockConfigError(`${label} is 0, which no command can meet; write milliseconds, or a text such as '5s'.`);
-}
-
-/** One that is there and `undefined` is a mistake, except where none is needed. */
-function isConnectionGiven(written: RedisLockModuleOptions): boolean {
-  const { store = DEFAULTS.store } = written;
-  const needed = store === 'redis';
-  return needed ? Object.hasOwn(written, 'connection') : written.connection !== undefined;
-}
-
-function readStore(store: unknown = DEFAULTS.store): LockStoreChoice {
-  if (store === 'redis' || store === 'memory') return store;
-  if (typeof store === 'function') return store as LockStoreFactory;
-  const given = typeof store === 'string' ? quote(store) : describe(store);
-  throw new LockConfigError(`store is ${given}; write 'redis', 'memory', or a function that makes a store.`);
+  refuseUnknownOptions('defaults', written, optionNames('defaults'));
+  const read = readOptions('defaults', written, 'defaults.');
+  const defaults = { ...LOCK_DEFAULTS, ...read };
+  const waits = defaults.onContended === 'throw' || read.waitTimeout !== undefined;
+  return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });
 }

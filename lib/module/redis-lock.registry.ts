@@ -6,12 +6,12 @@ import type { LockService } from '../service/lock.service.js';
 import { DEFAULT_INSTANCE, getLockServiceToken, INSTANCE_NAME } from './redis-lock.tokens.js';
 
 /**
- * Knows all instances of one application, also those that another copy of this package made. It reads them from the
- * application's own container: several applications in a process never see each other.
+ * Knows all instances of the module in one application, also those of another copy of this package. It reads them from the
+ * application's own container, so several applications in a process never see each other.
  */
 export class LockRegistry implements LockServices {
   private readonly services = new Map<string, LockService>();
-  // Instances with locked methods refer to this, and whoever prints one is not to print the whole application.
+  // Private, because instances with locked methods refer to this object: printing one must not print the whole application.
   readonly #modules: ModulesContainer;
   readonly #moduleRef: ModuleRef;
 
@@ -28,7 +28,7 @@ export class LockRegistry implements LockServices {
     });
   }
 
-  /** The service of an instance, or what stands for it in a test. */
+  /** The service of an instance, or its stand-in in a test. */
   service(name: string): LockService {
     const known = this.services.get(name);
     if (known !== undefined) return known;
@@ -48,7 +48,7 @@ export class LockRegistry implements LockServices {
     return `there is no RedisLockModule named '${name}': ${remedy}. Known: ${known.join(', ') || 'none'}.`;
   }
 
-  /** @throws LockConfigError when two instances have one name, so that nobody could tell which one is meant */
+  /** @throws LockConfigError if two instances have the same name */
   refuseDuplicates(): void {
     const names = this.names();
     const twice = names.find((name, index) => names.indexOf(name) !== index);

@@ -5,10 +5,10 @@ export const DEFAULT_INSTANCE = 'default';
 
 /**
  * The token under which a `LockService` is provided. A symbol by description, so that two loaded copies of this package
- * agree on it; and the description is what Nest prints when nobody provides it.
+ * agree on it. Nest prints the description if there is no such provider.
  *
  * In a unit test it takes a stand-in: `{ provide: getLockServiceToken(), useValue: { run: (key, task) => task() } }`.
- * @throws LockConfigError for a URL: its password would be printed wherever the token is
+ * @throws LockConfigError for a URL, whose password would be printed with the token
  */
 export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
   refuseUrls('getLockServiceToken', name);
@@ -19,10 +19,10 @@ export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
   );
 }
 
-/** Provides what an application knows of all its instances (`LockRegistry`). */
+/** Provides the `LockRegistry`: all instances of the application. */
 export const LOCK_REGISTRY: unique symbol = Symbol.for('RedisLockModule: import RedisLockModule.forRoot()');
 
-/** Provides the name of an instance within its module; by it the registry finds all of them. */
+/** Provides the name of an instance within its module; the registry finds the instances by it. */
 export const INSTANCE_NAME = Symbol.for('nestjs-redis-locks:instance-name');
 
 /** Provides the resolved options of an instance within its module. */

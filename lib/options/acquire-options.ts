@@ -2,74 +2,105 @@ import type { Duration } from '../common/duration.js';
 import type { LockLostError, LockTimeoutError } from '../errors/index.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
 
+/*
+ * What each option of a call means, its unit and its default. docs/options.md is written from these comments
+ * (`npm run generate:options`); where an option is allowed and how it is read stands in option-table.ts.
+ */
+
 /**
- * Called the moment a lock is lost, while its holder may still be running. It may be asynchronous; its value is not used,
- * and what it throws is logged, no more.
+ * Called the moment a lock is lost, while its holder may still be running. It may be asynchronous. Its value is not used, and
+ * an error that it throws is only logged.
  */
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
 /**
- * What happens when the lock is lost before the method ends. `'throw'` (default): once the method has ended well, the
- * caller gets the `LockLostError`, with the method's value as its `result`. `'ignore'`: the caller gets the value. A
- * function: called at once, and the caller gets the value.
+ * What happens if the lock is lost before the method ends. `'throw'` (default): once the method has succeeded, the caller
+ * gets the `LockLostError`, with the method's value as its `result`. `'ignore'`: the caller gets the value. A function:
+ * called at once, and the caller gets the value.
  */
 export type OnLost = 'throw' | 'ignore' | LockLostListener;
 
 /**
- * What happens when others hold the lock for the whole wait. `'throw'` (default): `LockTimeoutError`. `'skip'`: the
- * method does not run and its caller gets `undefined` (an Observable completes empty). A function: its value is what
- * the caller gets. With `'skip'` and a function nothing waits unless `waitTimeout` is given right beside it.
+ * What happens if others hold the lock for the whole wait. `'throw'` (default): `LockTimeoutError`. `'skip'`: the method does
+ * not run and its caller gets `undefined` (an Observable completes without a value). A function: the caller gets its value.
+ * With `'skip'` and a function the call does not wait, unless `waitTimeout` is written beside it.
  */
 export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => unknown);
 
-/** How one acquisition is made. What is not given comes from the module's `defaults`. */
+/** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
 export interface AcquireOptions {
   /**
-   * The lease in milliseconds, or `'30s'`; at least 50 ms. 0 (default): a lease of `lockWatchdogTimeout`, renewed at
-   * every third of it for as long as the lock is held. Above 0: a fixed lease that is not renewed.
+   * The lease in milliseconds, or `'30s'`. 0: a lease of `lockWatchdogTimeout`, which is renewed at every third of it for as
+   * long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed, and which the work may outlive.
+   * @defaultValue 0
    */
   expire?: Duration;
-  /** With `expire: 0`: how often the lease is renewed at most. 0 (default): without limit. */
+  /**
+   * Makes the lease of this call a renewed one of this length, in milliseconds or `'5s'`, in place of the module's: at least
+   * 50 ms, renewed at every third of it. A shorter one frees the lock of a crashed process sooner; a longer one tolerates
+   * longer pauses. Not together with `expire` above 0.
+   * @defaultValue the module's
+   */
+  lockWatchdogTimeout?: Duration;
+  /**
+   * With `expire: 0`: how often the lease is renewed at most. 0: without limit.
+   * @defaultValue 0
+   */
   maxRenewTimes?: number;
   /**
-   * How long to wait for the lock, in milliseconds or `'5s'`; default 10 s. 0: one try. `Infinity`: for ever. Redis gets
-   * at least 250 ms (or `commandTimeout`, if that is shorter) to answer the first question; if it has not answered by
-   * then, the call rejects with a transient LockStoreError.
+   * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. However short it is,
+   * Redis gets 250 ms (or `commandTimeout`, if that is shorter) to answer the first question; without an answer the call
+   * rejects with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`. `tryAcquire` does not
+   * wait unless this option is written in the call.
+   * @defaultValue 10 s
    */
   waitTimeout?: Duration;
-  /** Ends the wait; the call rejects with the signal's own reason. Has no effect once the lock is held. */
+  /** An `AbortSignal` that ends the wait: the call rejects with the signal's reason. It has no effect once the lock is held. */
   signal?: AbortSignal;
   /**
-   * An identity of your own: whoever names the same owner holds the key together, in any process, like a thread of
-   * Redisson. Default: re-entry by async context, inside `run` and decorated methods.
+   * An identity of your own: all callers with the same owner hold the key together, in any process, like a thread of
+   * Redisson. A text of 1 to 128 characters without spaces. Without it, calls re-enter by async context, inside `run` and
+   * decorated methods.
    */
   owner?: string;
-  /** `false`: wait even for a lock that the surrounding scope holds. Default `true`. */
+  /**
+   * `false`: wait even for a lock that the surrounding scope holds.
+   * @defaultValue true
+   */
   reentrant?: boolean;
   /**
-   * How long the key stays taken at least, counted from the acquisition, also when the holder is done sooner
-   * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once on replicas whose clocks differ. Default 0.
+   * How long the key stays taken at least, counted from the acquisition, even if the holder finishes sooner (ShedLock's
+   * `lockAtLeastFor`): a job of 5 ms then runs once on replicas whose clocks differ. Not longer than a fixed `expire`.
+   * @defaultValue 0
    */
   holdAtLeast?: Duration;
   /**
-   * `'read'`: shared with other readers, while nobody writes. `'exclusive'` (default), or `'write'`, which is the same:
-   * alone. A waiting writer stops the readers that come after it.
+   * `'read'`: shared with other readers, while there is no writer. `'exclusive'`, or `'write'`, which is the same: one holder.
+   * Readers that arrive after a waiting writer queue behind it. Not together with `permits`.
+   * @defaultValue 'exclusive'
    */
   type?: LockType;
-  /** At most so many hold the key at a time, each with one permit (a semaphore). Does not re-enter. */
+  /**
+   * Makes the lock a semaphore: at most this many callers hold the key at a time, each with one permit. Does not re-enter. Not
+   * together with `type`.
+   */
   permits?: number;
   /**
-   * `true`: strictly first come first served over all clients. Default `false`: the clients take turns in the order in
-   * which they came, and each serves its own callers in their order.
+   * `true`: strictly in the order of arrival over all processes. `false`: the processes take turns in their order of arrival,
+   * and each serves its own callers in their order.
+   * @defaultValue false
    */
   fair?: boolean;
-  /** Believe in the lock only once replicas have it. Default: the module's `defaults`, else not. */
+  /** How many replicas must have the lock before the call returns it: {@link ReplicaOptions}. Not on several masters. */
   replicas?: ReplicaOptions;
-  /** Called the moment the lock is lost. */
+  /**
+   * A function of the error and the handle, called the moment the lock is lost. For `run` also `'throw'` (its default) and
+   * `'ignore'`.
+   */
   onLost?: LockLostListener;
   /**
-   * What stands for the key in metrics, such as `'stock:*'`, the same text for all keys of one kind. Default: the
-   * template of the decorator; without one nothing.
+   * What stands for the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. Decorated methods: the
+   * template of the key, unless this option is written.
    */
   pattern?: string;
 }
@@ -78,19 +109,31 @@ export interface AcquireOptions {
 export type LockType = 'exclusive' | 'read' | 'write';
 
 /**
- * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). When they do not, the lock is given
- * back and the call fails with `LockStoreError`. A failover to one of them then knows the lock. `verify()` waits for them,
- * too. Set `min-replicas-to-write` beside it: a master that is cut off from its replicas renews what it has without them.
+ * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). If too few have it in time, the lock is
+ * released and the call fails with `LockStoreError`. A replica that has the lock keeps it in a failover. `verify()` waits for
+ * as many. Set `min-replicas-to-write` beside it: without it, a master that is cut off from its replicas goes on renewing.
  */
 export interface ReplicaOptions {
-  /** At least 1. */
+  /**
+   * How many replicas must have the lock, at least 1. Otherwise it is released, and the call fails with `LockStoreError`.
+   * `verify()` asks for as many. Set `min-replicas-to-write` beside it.
+   */
   min: number;
-  /** How long to wait for them, in milliseconds or `'1s'`; default 1 s. It comes on top of `waitTimeout`, and lasts over a failover. */
+  /**
+   * How long to wait for the replicas, in milliseconds or `'1s'`, in addition to `waitTimeout`. A wait that fails because of a
+   * failover is tried again within this time.
+   * @defaultValue 1 s
+   */
   timeout?: Duration;
 }
 
-/** How `run` acquires, and what it does about a lock that is lost on the way. */
+/** How `run` acquires, and what it does if the lock is lost before its task ends. */
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
-  /** Default `'throw'`. */
+  /**
+   * What happens if the lock is lost before the work ends. `'throw'`: the call rejects with `LockLostError` once the work has
+   * succeeded, with its value as `result`. `'ignore'`: the call returns the value. A function of the error and the handle:
+   * called at once, and the call returns the value.
+   * @defaultValue 'throw'
+   */
   onLost?: OnLost;
 }

@@ -1,22 +1,22 @@
 import { parseDuration } from '../common/duration.js';
-import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './own-options.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 
 /*
- * Options as they are written become options as they are used. Each reader takes a label for its messages, such as
- * `defaults.expire`, and what was written there; it gives back milliseconds, or throws a LockConfigError that says what
- * to write instead.
+ * Readers turn an option as it was written into the value that is used. Each takes a label for its messages, such as
+ * `defaults.expire`, and the value as it was written. It returns milliseconds for a duration, or throws a LockConfigError
+ * that says what to write instead.
  */
 
-/** A lease must outlast a few round trips; whoever writes less means seconds. */
+/** In ms: a lease must outlast a few round trips. A shorter one is usually a mistake for seconds. */
 export const SHORTEST_LEASE = 50;
-/** In ms. Nobody waits so short; whoever writes such a number means seconds. */
-export const LONGEST_DOUBTFUL_WAIT = 49;
-/** What a timer of Node and a lease of Redis can both be set to: about 24.8 days. */
+/** In ms: a shorter wait is of no use, so such a number is usually a mistake for seconds. */
+export const LONGEST_SUSPICIOUS_WAIT = 49;
+/** In ms: the longest time that both a Node timer and a Redis lease can have, about 24.8 days. */
 export const LONGEST_DURATION = 2 ** 31 - 1;
 
-/** A lease that ends by itself, at least 50 ms; Redis counts whole ones. */
+/** A lease of at least 50 ms, in whole milliseconds, as Redis counts them. */
 export function readLease(label: string, written: unknown): number {
   const ms = readDuration(label, written);
   if (ms >= SHORTEST_LEASE) return Math.ceil(ms);
@@ -24,16 +24,18 @@ export function readLease(label: string, written: unknown): number {
   throw new LockConfigError(`${label}${hint || ' is too short'}. It must be at least ${SHORTEST_LEASE} ms.`);
 }
 
-/** A lease, or 0 for one that renews itself. */
+/** A lease, or 0 for one that is renewed. */
 export function readExpire(label: string, written: unknown): number {
   if (parseDuration(written) === 0) return 0;
   if (written === Infinity) {
-    throw new LockConfigError(`${label} is endless: write 0, a lease that is renewed for as long as the lock is held.`);
+    throw new LockConfigError(
+      `${label} is endless: write 0 for a lease that is renewed for as long as the lock is held.`,
+    );
   }
   return readLease(label, written);
 }
 
-/** A wait: 0 for one try, `Infinity` for ever. */
+/** A wait: 0 for one try, `Infinity` for no limit. */
 export function readWaitTimeout(label: string, written: unknown): number {
   return written === Infinity ? Infinity : readDuration(label, written);
 }
@@ -60,25 +62,19 @@ export function readDuration(label: string, written: unknown): number {
   return ms;
 }
 
-/** How often something happens at most; 0 is without limit. */
+/** A maximum number of times; 0 is without limit. */
 export function readTimes(label: string, written: unknown): number {
   if (typeof written === 'number' && Number.isInteger(written) && written >= 0) return written;
   throw new LockConfigError(`${label} is ${show(written)}; write a whole number, or 0 for no limit.`);
 }
 
-/** A whole number of things. */
+/** A whole number of at least `least`. */
 export function readCount(label: string, written: unknown, least: number): number {
   if (typeof written === 'number' && Number.isSafeInteger(written) && written >= least) return written;
   throw new LockConfigError(`${label} is ${show(written)}; write a whole number of at least ${least}.`);
 }
 
-/** What ends a wait, if there is something. */
-export function readSignal(written: unknown): AbortSignal | undefined {
-  if (written === undefined || written instanceof AbortSignal) return written;
-  throw new LockConfigError('signal must be an AbortSignal: write controller.signal, or AbortSignal.timeout(5000).');
-}
-
-/** Some of the words that there are. */
+/** A list of known words. */
 export function readWords<T extends string>(label: string, written: unknown, known: readonly T[]): readonly T[] {
   if (!Array.isArray(written))
     throw new LockConfigError(`${label} is ${show(written)}; write a list of ${known.join(', ')}.`);
@@ -92,41 +88,41 @@ export function readWords<T extends string>(label: string, written: unknown, kno
   return written as T[];
 }
 
-/** The status of an answer that says that something went wrong. */
+/** The status of an HTTP error. */
 export function readErrorStatus(label: string, written: unknown): number {
   if (typeof written === 'number' && Number.isInteger(written) && written >= 400 && written <= 599) return written;
   throw new LockConfigError(`${label} is ${show(written)}; write the status of an HTTP error, such as 423 or 409.`);
 }
 
-/** Bounds that grow. */
+/** Increasing bounds. */
 export function readBounds(label: string, written: unknown): readonly number[] {
   if (!Array.isArray(written) || written.length === 0) {
     throw new LockConfigError(
-      `${label} is ${show(written)}; write a list of numbers that grow, such as [0.01, 0.1, 1].`,
+      `${label} is ${show(written)}; write a list of increasing numbers, such as [0.01, 0.1, 1].`,
     );
   }
   refuseHoles(label, written);
   written.forEach((bound: unknown, i) => {
     if (typeof bound === 'number' && Number.isFinite(bound) && (i === 0 || bound > Number(written[i - 1]))) return;
-    throw new LockConfigError(`${label}[${i}] is ${show(bound)}; write numbers that grow, such as [0.01, 0.1, 1].`);
+    throw new LockConfigError(`${label}[${i}] is ${show(bound)}; write increasing numbers, such as [0.01, 0.1, 1].`);
   });
   return written as number[];
 }
 
-/** Something that is given to be used, such as a logger. */
+/** Checks that an object, such as a logger, has the methods that the library calls. */
 export function refuseWithoutMethods(label: string, given: unknown, methods: readonly string[], example: string): void {
   const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
   if (isObject && methods.every((name) => typeof (given as Record<string, unknown>)[name] === 'function')) return;
   throw new LockConfigError(`${label} is ${show(given)} without ${methods.join(', ')}: give ${example}.`);
 }
 
-/** A function of the user's. */
-export function readListener<T>(label: string, written: T): T {
-  if (typeof written === 'function') return written;
+/** A function of the user. */
+export function readListener(label: string, written: unknown): (...args: any[]) => unknown {
+  if (typeof written === 'function') return written as (...args: any[]) => unknown;
   throw new LockConfigError(`${label} is ${show(written)}; write a function.`);
 }
 
-/** Yes or no; left out is no. */
+/** A boolean; `false` if it was left out. */
 export function readFlag(label: string, written: unknown): boolean {
   if (written === undefined) return false;
   if (typeof written === 'boolean') return written;
@@ -140,13 +136,13 @@ export function readChoice<T extends string>(label: string, written: unknown, wo
   throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
 }
 
-/** Options come as an object; a number there is meant as one of them, and would be passed over silently. */
+/** Refuses a value that is no object of options: a number, for example, would be ignored silently. */
 export function refuseAllButObjects(label: string, written: unknown): asserts written is object {
   if (typeof written === 'object' && written !== null && !Array.isArray(written)) return;
   throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}.`);
 }
 
-/** Names an option that does not exist, and the one that may have been meant; or one that is not the options' own. */
+/** Refuses an unknown option by name, with the one that was probably meant, and an option that is not an own property. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
   refuseUnreadable(label, () => refuseOptions(label, written, known));
 }
@@ -163,7 +159,7 @@ function refuseOptions(label: string, written: unknown, known: readonly string[]
   throw new LockConfigError(`${label} has no option ${quote(unknown)}: ${hint}`);
 }
 
-/** How other lock libraries call what is meant here. */
+/** The names that other lock libraries use, and the names here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   ttl: 'expire',
   lease: 'expire',
@@ -194,7 +190,7 @@ function suggestion(unknown: string, known: readonly string[]): string | undefin
   return near !== undefined && near.distance <= Math.max(2, Math.floor(unknown.length / 3)) ? near.name : undefined;
 }
 
-/** Levenshtein's distance, row by row. */
+/** The Levenshtein distance, computed row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

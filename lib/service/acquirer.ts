@@ -5,21 +5,17 @@ import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
 import { LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { holeIn } from '../options/own-options.js';
+import { holeIn } from '../options/plain-options.js';
 import type { AcquireOptions, RunOptions } from '../options/acquire-options.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
 import { findInScope } from './lock-scope.js';
-import { Doubts } from '../options/option-doubts.js';
+import { OptionWarnings } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
+import { optionNames } from '../options/option-table.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { OwnerHandles } from './handles/owner-handles.js';
-import {
-  ACQUIRE_OPTIONS,
-  resolveAcquireOptions,
-  type AcquireDefaults,
-  type AcquireTerms,
-} from '../options/resolve-acquire-options.js';
+import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from '../options/resolve-acquire-options.js';
 
 /** The options of a call that gives none. */
 export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);
@@ -39,8 +35,8 @@ export class Acquirer {
   /** The resolved form of options that cannot change: those of decorated methods, and none. They are checked once. */
   private readonly resolved = new WeakMap<AcquireOptions, AcquireTerms>();
 
-  /** Options that are allowed and probably a mistake, logged once. */
-  readonly doubts: Doubts;
+  /** Warnings about options that are allowed and probably a mistake, logged once. */
+  readonly warnings: OptionWarnings;
 
   constructor(
     private readonly engine: LockEngine,
@@ -49,7 +45,7 @@ export class Acquirer {
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
-    this.doubts = new Doubts((doubt) => context.logger.warn(doubt));
+    this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
   }
 
   /**
@@ -57,7 +53,7 @@ export class Acquirer {
    * @throws LockConfigError
    */
   check(label: string, options: AcquireOptions | RunOptions): void {
-    if (!this.resolved.has(options as AcquireOptions)) refuseUnknownOptions(label, options, ACQUIRE_OPTIONS);
+    if (!this.resolved.has(options as AcquireOptions)) refuseUnknownOptions(label, options, optionNames('acquire'));
   }
 
   /**
@@ -131,7 +127,7 @@ export class Acquirer {
     const known = this.resolved.get(options);
     if (known !== undefined) return known;
     const terms = resolveAcquireOptions(options, this.defaults, units);
-    this.doubts.about(terms.pattern ?? 'options of a lock', {
+    this.warnings.about(terms.pattern ?? 'options of a lock', {
       expire: options.expire ?? this.defaults.expire,
       maxRenewTimes: options.maxRenewTimes,
       waitTimeout: options.waitTimeout,
@@ -249,7 +245,7 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
 
 /**
  * Reads one key or several; drops duplicates.
- * @throws LockKeyError for one that cannot be used
+ * @throws LockKeyError for a key that cannot be used
  */
 export function readKeys(keys: unknown): readonly string[] {
   if (!Array.isArray(keys)) return [assertKey(keys)];

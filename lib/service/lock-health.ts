@@ -18,6 +18,9 @@ export interface LockHealth {
 
 /** Options of `LockService.health`. */
 export interface LockHealthOptions {
-  /** How long Redis may take to answer, in milliseconds or `'1s'`. Default: the `commandTimeout` of the module. */
+  /**
+   * How long Redis may take to answer, in milliseconds or `'1s'`.
+   * @defaultValue the module's `commandTimeout`
+   */
   timeout?: Duration;
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { OwnHandle } from './handles/own-handle.js';
 import { TakenLocks } from './objects/taken-locks.js';
 
-/** From so many `Lock` objects on, a scope removes those that are not used any more. */
+/** From so many `Lock` objects on, a scope removes unused ones. */
 const MANY_OBJECTS = 32;
 
 /**

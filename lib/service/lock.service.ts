@@ -23,10 +23,12 @@ import { LockRunner } from './lock-runner.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys, refuseWithoutPermits } from './acquirer.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
-import { readOwner, readPattern, type AcquireDefaults } from '../options/resolve-acquire-options.js';
+import { optionNames, readOptions } from '../options/option-table.js';
+import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
-import { readCount, refuseUnknownOptions } from '../options/option-readers.js';
+import { readPermits } from '../options/lock-option-readers.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
 
 /** The defaults of calls and decorators. */
 export interface LockServiceDefaults extends AcquireDefaults {
@@ -149,7 +151,7 @@ export class LockService {
    * count permits (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
-    refuseUnknownOptions('getSemaphore', options, ['permits', 'pattern']);
+    refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
       acquire: (name, terms, units) => this.acquirer.acquireGuarded(name, terms, units),
@@ -158,11 +160,8 @@ export class LockService {
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
     };
-    const terms = {
-      permits: readCount('permits', options.permits, 1),
-      pattern: readPattern('pattern', options.pattern),
-    };
-    return new DefaultSemaphore(service, assertKey(key), terms);
+    const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
+    return new DefaultSemaphore(service, assertKey(key), { permits, pattern });
   }
 
   /**
@@ -177,7 +176,7 @@ export class LockService {
           'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
       );
     }
-    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.acquirer.doubts);
+    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.acquirer.warnings);
   }
 
   /**
@@ -273,7 +272,7 @@ export class LockService {
     { type, fair }: Pick<LockObjectTerms, 'type' | 'fair'>,
     options: LockObjectOptions,
   ): Lock {
-    refuseUnknownOptions(label, options, ['owner', 'pattern']);
+    refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquireGuarded(names, terms),
       tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.acquireGuarded(names, terms)),
@@ -282,7 +281,7 @@ export class LockService {
       inScope: (names, held) => this.acquirer.inScope(names, held),
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
     };
-    const [owner, pattern] = [readOwner(options.owner), readPattern('pattern', options.pattern)];
+    const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, type, fair, owner, pattern });
   }
 }

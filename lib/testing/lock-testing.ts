@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { merge, type Subscription } from 'rxjs';
 import { systemClock } from '../common/clock.js';
+import type { Duration } from '../common/duration.js';
 import { declaredConnections } from '../decorators/method-lock-metadata.js';
 import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
@@ -9,7 +10,8 @@ import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
 import { readChoice, refuseUnknownOptions } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
+import { MODULE_OPTION_NAMES } from '../module/redis-lock.option-table.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';
 import { MemoryStore } from '../store/memory/memory-store.js';
@@ -22,8 +24,16 @@ import { RecordingEngine } from './recording-engine.js';
  * `shutdownTimeout` is 0 unless it is given.
  */
 export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
-  /** `'system'` (default): time passes. `'manual'`: it passes when the test calls `clock.advance(ms)`. */
+  /**
+   * `'system'`: time passes. `'manual'`: time passes when the test calls `clock.advance(ms)`.
+   * @defaultValue 'system'
+   */
   clock?: 'system' | 'manual';
+  /**
+   * How long the end of the test waits for the holders of locks to finish.
+   * @defaultValue 0
+   */
+  shutdownTimeout?: Duration;
 }
 
 /** What Nest's `TestingModuleBuilder` has for those who put one provider in the place of another. */
@@ -33,7 +43,7 @@ export interface OverridesProviders {
 
 /** The names of all options. */
 export const TESTING_OPTIONS: readonly string[] = [
-  ...MODULE_OPTIONS.filter((name) => name !== 'store' && name !== 'isGlobal'),
+  ...MODULE_OPTION_NAMES.filter((name) => name !== 'store' && name !== 'isGlobal'),
   'clock',
 ];
 

@@ -3,7 +3,8 @@ import { refuseUrls } from '../common/refuse-urls.js';
 import { LockService } from '../service/lock.service.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { RedisLockModule } from '../module/redis-lock.module.js';
-import { readInstanceName, type RedisLockRootOptions } from '../module/redis-lock.options.js';
+import { readInstanceName } from '../module/redis-lock.option-table.js';
+import type { RedisLockRootOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-testing.js';
 

@@ -39,7 +39,7 @@ export const FAILOVERS = {
     },
   },
   'failover-unasked': {
-    title: '`FAILOVER`, of which the Sentinels are not told',
+    title: '`FAILOVER`, not through the Sentinels',
     isLasting: true,
     inject: async (topology) => void (await plainFailover(topology)),
   },

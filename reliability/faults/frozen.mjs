@@ -52,7 +52,7 @@ export const FROZEN = {
     inject: freezeMaster,
   },
   'listed-gone': {
-    title: `all nodes killed; all but the one that the client was given are started again, ${IN_CLUSTER}`,
+    title: `all nodes killed; all start again, except the node that the client was given, ${IN_CLUSTER}`,
     isLasting: true,
     needs: { ...needs, listed: 1 },
     async inject({ servers, listed }) {

@@ -4,7 +4,7 @@ import { LEASE } from '../roles/services.mjs';
 /** What happens to some of several independent masters. */
 export const MASTER_FAULTS = {
   'one-killed': {
-    title: 'one of three masters killed, and stays away',
+    title: 'one of three masters killed; it stays away',
     isLasting: true,
     inject: ({ servers: [first] }) => first.kill(),
   },

@@ -2,10 +2,10 @@ import { FAULTS } from '../faults/index.mjs';
 import { TOPOLOGIES } from '../topologies/index.mjs';
 
 const HEAD = [
-  '| fault | topology | a hold: expected | observed | calls that failed | holders | waiters | new callers | asserted in |',
+  '| fault | topology | hold: expected | hold: observed | failed calls | holders | waiters | new callers | asserted in |',
   '|---|---|---|---|---|---|---|---|---|',
 ];
-const EXPECTED = { kept: 'kept', lost: 'lost, holder told', either: 'kept, or lost and holder told' };
+const EXPECTED = { kept: 'kept', lost: 'lost, holder notified', either: 'kept, or lost and holder notified' };
 
 /** All results as a table of Markdown; `root` is where links to tests begin. */
 export function table(results, { root }) {
@@ -26,10 +26,10 @@ function row({ fault, topology, hold, test, times, problems, ...result }, root) 
 }
 
 function observed({ kept, rounds, toldWithin }) {
-  const told = toldWithin === undefined ? '' : `, told after ${seconds(toldWithin)} at most`;
+  const notified = toldWithin === undefined ? '' : `, notified after ${seconds(toldWithin)} at most`;
   if (kept === rounds) return `kept ${kept} of ${rounds} times`;
-  if (kept === 0) return `lost ${rounds} of ${rounds} times${told}`;
-  return `kept ${kept} of ${rounds} times${told}`;
+  if (kept === 0) return `lost ${rounds} of ${rounds} times${notified}`;
+  return `kept ${kept} of ${rounds} times${notified}`;
 }
 
 function failures(codes) {

@@ -103,8 +103,7 @@ export class WaitingRule {
     for (const { engine, name } of processes) {
       const { tickets } = Reflect.get(engine, 'pending') as { tickets: { has(id: string): boolean } };
       const known = Reflect.get(engine, 'holds') as { has(id: string): boolean };
-      const isUnknown = ({ id, kept }: StoredHold): boolean =>
-        id.startsWith(`${name}:`) && !kept && !known.has(id);
+      const isUnknown = ({ id, kept }: StoredHold): boolean => id.startsWith(`${name}:`) && !kept && !known.has(id);
       for (const hold of held) {
         if (isUnknown(hold)) lasts(`${name} has '${key}' and does not know (${hold.id})`, this.service.granted);
       }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { check } from '../../chaos/checker/check.mjs';
+import { check, type ChaosEvent } from '../../chaos/checker/check.mjs';
+import { excerpt } from '../../chaos/report/excerpt.mjs';
 import { picture } from '../../chaos/report/picture.mjs';
 import { print, summarise } from '../../chaos/report/summary.mjs';
 import { ChaosStory, type StoryHold } from '../support/chaos-story.js';
@@ -193,6 +194,23 @@ describe('assumptions that were broken on purpose', () => {
     expect(broken(story)).toEqual(['exclusion']);
   });
 
+  it.each([
+    ['what was held then', 1_150, [], undefined],
+    ['what was granted long after it had come', 2_500, ['beliefs'], undefined],
+    ['what was granted long after, and told late as the client did not run', 2_500, [], { from: 1_300, to: 2_400 }],
+  ])('a force release that is sent again excuses %s', (_, from, rules, stall) => {
+    const story = storyOf(['a.1', { askedAt: 1_050, from, to: from + 50, until: 4_000, end: 'lost', token: 1 }]);
+    const times = { begin: 1_100, active: 1_200, end: 3_000 };
+    story.fault('forced release sent again', {
+      ...times,
+      breaks: 'force release',
+      breaksUntil: 'active',
+      key: 'stock',
+    });
+    if (stall !== undefined) story.event(2_400, 'stall', { client: 'a.1', ...stall });
+    expect(broken(story)).toEqual(rules);
+  });
+
   it('excuse nothing that they do not explain', () => {
     const story = storyOf(['a.1', { from: 10, to: 50, token: 5 }], ['b.1', { from: 200, to: 250, token: 4 }]);
     story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
@@ -369,6 +387,15 @@ describe('several masters with clocks of their own', () => {
     story.fault('vote forgotten', { begin: 1_200, end: 1_300, breaks: 'restart without persistence', forgets: true });
     expect(broken(story)).toEqual(rules);
   });
+
+  it('it forgets its vote when the fault is in force, and not when that begins', () => {
+    const story = new ChaosStory({ skews: [0, 0, 0] });
+    story.hold('a.1', { askedAt: 1_100, from: 1_400, to: 1_700, token: 1 });
+    story.hold('b.1', { from: 1_600, to: 1_650, token: 2 });
+    const times = { begin: 1_200, active: 1_500, end: 1_600 };
+    story.fault('vote forgotten', { ...times, breaks: 'restart without persistence', forgets: true });
+    expect(check(story.events)).toMatchObject({ violations: [], excused: [{ rule: 'exclusion' }] });
+  });
 });
 
 describe('latches', () => {
@@ -385,6 +412,16 @@ describe('latches', () => {
     return story;
   }
 
+  it.each([
+    ['has ended before the latch was set', 990, ['latches']],
+    ['was under way when the latch was set', 1_050, []],
+  ])('a call that %s counts down what was set if it can have', (_, end, rules) => {
+    const story = latch(1);
+    story.event(950, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
+    story.event(end, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 1 });
+    expect(broken(story)).toEqual(rules);
+  });
+
   const lost = (story: ChaosStory, begin: number): ChaosStory => {
     story.fault('all deleted', { begin, breaks: 'data deleted' });
     return story;
@@ -398,6 +435,12 @@ describe('latches', () => {
   it('data that were lost excuse that before the waiter has seen the latch, and not later', () => {
     expect(broken(lost(latch(1), 1_500))).toEqual([]);
     expect(broken(lost(latch(1), 6_000))).toEqual(['latches']);
+  });
+
+  it('a waiter has seen the latch when later questions were answered', () => {
+    const seen = (): ChaosStory => latch(1).event(1_400, 'latch', { client: 'a.1', id: 'wait', phase: 'seen' });
+    expect(broken(lost(seen(), 1_300))).toEqual([]);
+    expect(broken(lost(seen(), 1_500))).toEqual(['latches']);
   });
 
   it('nobody is told of a loss where nothing was lost', () => {
@@ -425,6 +468,15 @@ describe('what is told of it', () => {
     ]);
     expect(print(summary)).toContain("VIOLATION of exclusion at 1.200 s: two that exclude each other held 'stock'");
     expect(print(summary)).toMatch(/network cut\s+1\s+300\s+300\s+200\s+200/);
+  });
+
+  it('the excerpt has the operations of a finding, faults and who else was granted the key, and nothing else', () => {
+    const [finding] = check(story.events).violations;
+    const lines = excerpt(story.events, finding!).map((line) => JSON.parse(line) as ChaosEvent);
+    expect(new Set(lines.map(({ type }) => type))).toEqual(new Set(['begin', 'invoke', 'ok', 'look', 'release']));
+    expect(lines.filter(({ type }) => type === 'ok').map(({ op }) => op)).toEqual(finding!.operations);
+    const later = { rule: 'service', at: 2_190, since: 2_100, message: '', operations: [] };
+    expect(excerpt(story.events, later).join('\n')).toContain('network cut');
   });
 
   it('the picture frames the two, on the lanes of their clients', () => {

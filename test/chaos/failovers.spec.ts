@@ -120,6 +120,27 @@ describe('an old master that goes on to acknowledge', () => {
   });
 });
 
+describe('a holder that is connected to the new master of a Sentinel', () => {
+  const connected = (pulse: object, overlap = 2_800): ChaosStory => {
+    const story = twoAtOnce({ to: 2_900 }, { askedAt: overlap - 10, from: overlap, to: overlap + 50 });
+    story.failover({ at: 1_400, told: 1_400, to: 5_000 });
+    return story.event(2_450, 'pulse', { client: 'a.1', from: 2_440, ok: true, ...pulse });
+  };
+
+  it('has asked about its lock: then nobody else may be in', () => {
+    expect(broken(connected({}))).toEqual(['exclusion']);
+  });
+
+  it.each<[string, ChaosStory]>([
+    ['an answer may be on its way', connected({}, 2_700)],
+    ['it had no lock of it yet', connected({ ok: false })],
+    ['it may have asked the old one', connected({ from: 2_300 })],
+    ['its client did not run', connected({}).event(2_700, 'stall', { client: 'a.1', from: 2_500, to: 2_700 })],
+  ])('is excused where %s', (_, story) => {
+    expect(broken(story)).toEqual([]);
+  });
+});
+
 it('whoever has a lock in turn, by a grant that was forgotten, asked when the first of them did', () => {
   const story = new ChaosStory();
   story.hold('a.1', { from: 1_000, to: 1_420, token: 100 });

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { EVERYWHERE } from '../../chaos/faults/index.mjs';
-import { planOperations } from '../../chaos/schedule/operations.mjs';
+import { AMONG_MASTERS } from '../../chaos/faults/masters.mjs';
+import { HOLDER_NAMES, planOperations } from '../../chaos/schedule/operations.mjs';
 import { planFaults } from '../../chaos/schedule/schedule.mjs';
 import { loadTopology } from '../../chaos/topologies/index.mjs';
 
@@ -16,6 +17,27 @@ it('all kinds of faults have their turn, alone and together, within the time of 
   expect(new Set(faults.map(({ kind }) => kind))).toEqual(new Set(EVERYWHERE.map(({ name }) => name)));
   expect(new Set(faults.map(({ alone }) => alone))).toEqual(new Set([true, false]));
   for (const { at } of faults) expect(at).toBeLessThan(scope.length);
+});
+
+it('between two faults that take a majority away there is time to connect again, however few kinds there are', () => {
+  const kinds = AMONG_MASTERS.filter(({ name }) => name.startsWith('majority'));
+  expect(kinds).toHaveLength(2);
+  for (const seed of [1, 2, 3]) {
+    const faults = planFaults({ ...scope, seed, kinds });
+    expect(faults.length).toBeGreaterThan(5);
+    for (const [i, { at }] of faults.slice(1).entries()) {
+      const before = faults[i]!;
+      expect(before.takes).toBeGreaterThan(before.lasts!);
+      expect(at - (before.at + before.takes!)).toBeGreaterThanOrEqual(1_500);
+    }
+  }
+});
+
+it.each(HOLDER_NAMES)('callers of one sort (%s) ask for a lock for themselves, each time', (holders) => {
+  const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: ['read'], holders });
+  const some = Array.from({ length: 50 }, () => plans.next().value);
+  for (const plan of some) expect(plan).toMatchObject({ kind: 'exclusive', mode: 'exclusive' });
+  expect(new Set(some.map((plan) => JSON.stringify(plan))).size).toBeGreaterThan(40);
 });
 
 it('the same seed makes the same operations, of each caller its own', () => {

@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
+import { parseDuration } from '../../lib/common/duration.js';
+import { LOCK_DEFAULTS, MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
 import { read, ROOT } from '../support/documentation.js';
 
 const ENTRY_POINTS = ['index', 'testing/index', 'observation/metrics/index', 'observation/health/index'].map((name) =>
@@ -82,4 +86,29 @@ describe('docs/options.md', () => {
     const known = types.filter(([name]) => section.types.includes(name)).flatMap(([, options]) => options);
     expect(section.options.filter((name) => !known.includes(name))).toEqual([]);
   });
+
+  it('has the tables that the doc comments give', async () => {
+    await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/generate-options.mjs'), '--check']);
+    // It compiles the library's types, which takes a loaded machine long.
+  }, 120_000);
+
+  it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
+    ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],
+    ['Defaults', LOCK_DEFAULTS],
+  ])('tells the defaults that apply: %s', (heading, options) => {
+    const [, table = ''] =
+      new RegExp(`^#+ ${heading}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md')) ?? [];
+    const told = [...table.matchAll(/^\| `(\w+)` \| (.*?) ?\|/gm)].map(([, name, text]) => [name, valueOf(text!)]);
+    const scalars = Object.entries(options).filter(([, value]) => typeof value !== 'object' && value !== undefined);
+    expect(scalars.length).toBeGreaterThan(4);
+    expect(Object.fromEntries(told)).toMatchObject(Object.fromEntries(scalars));
+  });
 });
+
+/** What a cell of the column of defaults says. */
+function valueOf(cell: string): unknown {
+  const text = cell.replaceAll('`', '');
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (/^'.*'$/.test(text)) return text.slice(1, -1);
+  return /^\d+$/.test(text) ? Number(text) : parseDuration(text);
+}

@@ -62,9 +62,9 @@ export class ChaosStory {
   }
 
   /** A fault, with what it `breaks` if it does. */
-  fault(kind: string, { begin, end = begin + 1, ...details }: FaultDetails): number {
+  fault(kind: string, { begin, active = begin, end = active + 1, ...details }: FaultDetails): number {
     const id = ++this.faults;
-    for (const [phase, at] of Object.entries({ begin, active: begin, end })) {
+    for (const [phase, at] of Object.entries({ begin, active, end })) {
       this.event(at, 'fault', { id, kind, phase, ...details });
     }
     return id;
@@ -101,6 +101,8 @@ interface AskDetails {
 
 interface FaultDetails {
   readonly begin: number;
+  /** From when on it was in force. */
+  readonly active?: number;
   readonly end?: number;
   readonly breaks?: string;
   readonly key?: string;

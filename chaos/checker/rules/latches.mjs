@@ -1,8 +1,12 @@
-import { laneOf } from '../model.mjs';
 import { lossBetween } from '../assumptions.mjs';
+import { commandTimeoutOf, laneOf } from '../model.mjs';
 
-/** ms after which a waiter has seen the latch, or was told that Redis does not answer: some commands that time out. */
-const SEES = 2_500;
+/**
+ * ms after which a waiter has seen the latch, or was told that Redis does not answer: some commands that time out. It has
+ * no later than it was noted that a later question was answered.
+ */
+const SEES = 400;
+const UNANSWERED = 3;
 
 /** How a call may fail: Redis failed, it has lost the latch, the caller gave up. */
 const EXPECTED = ['LOCK_STORE', 'LOCK_LATCH_LOST', 'ABORTED'];
@@ -23,7 +27,7 @@ export function latches(model) {
     const set = lastSetBefore(model.latches, begin);
     if (set === undefined) continue;
     if (outcome === true && countsBetween(model.latches, set.begin, end) < set.count) {
-      const latest = begin + SEES + stalledFrom(wait, model);
+      const latest = wait.seen ?? begin + SEES + UNANSWERED * commandTimeoutOf(model.run) + stalledFrom(wait, model);
       say(
         `was told that the latch is open, and ${set.id} had set it to ${set.count}`,
         lossBetween(model, set.begin, latest),
@@ -39,8 +43,9 @@ export function latches(model) {
 const lastSetBefore = (all, at) =>
   all.filter(({ what, outcome, end }) => what === 'set' && outcome === true && end <= at).at(-1);
 
+/** A call that was under way when the latch was set may have counted down the new one. */
 const countsBetween = (all, from, to) =>
-  all.filter(({ what, begin }) => what === 'count' && begin >= from && begin <= to).length;
+  all.filter(({ what, begin, end = Infinity }) => what === 'count' && end > from && begin <= to).length;
 
 /** For how long its process did not run while it waited. */
 const stalledFrom = ({ client, begin, end }, { stall }) =>

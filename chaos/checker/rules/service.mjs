@@ -1,17 +1,24 @@
-/** ms without a lock of its own after which a client is not served: longer than a failover takes that has to be repeated. */
-const LONGEST = 15_000;
+import { commandTimeoutOf } from '../model.mjs';
+
+/**
+ * ms without a lock of its own after which a client is not served: longer than a failover takes that has to be repeated.
+ * And so many `commandTimeout`s: after three a connection is given up on which nothing is answered.
+ */
+const LONGEST = 12_900;
+const UNANSWERED = 3;
 
 /** Whatever fails comes back: no client goes without its pulse for long, the time aside in which it did not run. */
-export function service({ pulse: pulses, stall: stalls }) {
+export function service({ run, pulse: pulses, stall: stalls }) {
+  const longest = LONGEST + UNANSWERED * commandTimeoutOf(run);
   const found = [];
   const served = new Map();
   for (const { client, from, at, ok } of pulses) {
     const since = served.get(client) ?? from;
     served.set(client, ok ? at : since);
-    const without = at - since - (at - since > LONGEST ? stalledFor(client, since, at, stalls) : 0);
-    if (without <= LONGEST) continue;
+    const without = at - since - (at - since > longest ? stalledFor(client, since, at, stalls) : 0);
+    if (without <= longest) continue;
     const message = `${client} could take no lock of its own for ${Math.round(without)} ms`;
-    found.push({ rule: 'service', at, message, operations: [] });
+    found.push({ rule: 'service', at, since, message, operations: [] });
     // Told once for so long a time.
     served.set(client, at);
   }

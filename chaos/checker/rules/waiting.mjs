@@ -1,13 +1,15 @@
-import { laneOf } from '../model.mjs';
+import { commandTimeoutOf, laneOf } from '../model.mjs';
 
-/** ms beyond the wait: some commands that are not answered, a lock that is given back again, and a busy machine. */
-const SLACK = 4_000;
+/** ms beyond the wait: a lock that is given back again, and a busy machine; and commands that are not answered. */
+const SLACK = 2_600;
+const UNANSWERED = 2;
 
 /**
  * Every waiter is served or told, in time. A process is not blamed for the time in which it did not run, and one that was
  * killed owes nothing any more. After the last fault every key must be had.
  */
-export function waiting({ operations, stall: stalls }) {
+export function waiting({ run, operations, stall: stalls }) {
+  const slack = SLACK + UNANSWERED * commandTimeoutOf(run);
   const found = [];
   for (const operation of operations) {
     const { op, keys, invokedAt, outcome, wait, abortAfter = Infinity, final } = operation;
@@ -22,7 +24,7 @@ export function waiting({ operations, stall: stalls }) {
       continue;
     }
     if (outcome.type === 'info') continue;
-    const allowed = Math.min(wait, abortAfter) + SLACK;
+    const allowed = Math.min(wait, abortAfter) + slack;
     const took = outcome.at - invokedAt;
     // Summed up only where it matters: there are many operations, and many stalls.
     if (took > allowed && took - stalledFor(operation, stalls) > allowed) {

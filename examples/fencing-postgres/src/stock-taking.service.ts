@@ -18,7 +18,7 @@ export class StockTakingService {
     const lock = currentLock()!;
     const before = await this.stock.read(sku, lock.fencingToken);
 
-    // What takes long is outside of the transaction, and ends when the lock is lost.
+    // The slow call runs outside the transaction, and ends when the lock is lost.
     const arrived = await this.warehouse.countArrivals(sku, lock.signal);
 
     return this.database.transaction(async (transaction) => {

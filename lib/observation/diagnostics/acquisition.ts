@@ -2,8 +2,8 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { LOCK_CHANNELS } from './channels.js';
 
 /**
- * One call that asks for one lock or several: the message on all channels of `tracingChannel(LOCK_CHANNELS.acquire)`, the
- * same object from `start` to `asyncEnd`, in the async context of the caller. Re-entry asks for nothing and is not told.
+ * One call that acquires one lock or several: the message on all channels of `tracingChannel(LOCK_CHANNELS.acquire)`, the
+ * same object from `start` to `asyncEnd`, in the async context of the caller. There is no message for a re-entry.
  */
 export interface LockAcquisition {
   /** The name of the module instance. */
@@ -12,17 +12,17 @@ export interface LockAcquisition {
   /** The key template as it was written, or the `pattern` of the call. */
   readonly pattern: string | undefined;
   readonly lockType: 'exclusive' | 'read' | 'permits';
-  /** Only where the caller named one. */
+  /** Only if the caller set one. */
   readonly owner: string | undefined;
-  /** ms; 0: one try; `Infinity`: for ever. */
+  /** In ms; 0: one try; `Infinity`: without limit. */
   readonly waitTimeout: number;
-  /** What it got, once it has ended well. */
+  /** The result, once the call has succeeded. */
   result?: AcquiredLock;
-  /** Why it failed, once it has. */
+  /** The error, once the call has failed. */
   error?: unknown;
 }
 
-/** What an acquisition got, as far as observers are to know. The handle is its holder's: nobody else releases it. */
+/** The result of an acquisition for observers. It is not the handle, which only the holder may release. */
 export interface AcquiredLock {
   readonly isHeld: boolean;
   /** The fencing token of each key. */
@@ -31,7 +31,7 @@ export interface AcquiredLock {
 
 const acquisitions = tracingChannel<unknown, LockAcquisition>(LOCK_CHANNELS.acquire);
 
-/** Does the work, and tells whoever listens; `about` is called only for them. */
+/** Does the work and publishes it to subscribers; `about` is called only if there are any. */
 export function traceAcquisition<Lock extends AcquiredLock>(
   about: () => LockAcquisition,
   work: () => Promise<Lock>,

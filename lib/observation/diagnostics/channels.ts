@@ -1,9 +1,9 @@
 import type { LockEvent } from '../../engine/lock-event.js';
 
 /**
- * The names of what this library tells on `node:diagnostics_channel`. One channel for each type of event, whose messages
- * are `LockDiagnostics`; and `acquire`, the name of a tracing channel (`tracingChannel(LOCK_CHANNELS.acquire)`), whose
- * messages are `LockAcquisition`. They speak of all locks of the process, whichever module they are of.
+ * The names of the channels on `node:diagnostics_channel`. There is one channel for each type of event, whose messages are
+ * `LockDiagnostics`. `acquire` is the name of a tracing channel (`tracingChannel(LOCK_CHANNELS.acquire)`), whose messages are
+ * `LockAcquisition`. The messages are about all locks of the process, of every module instance.
  */
 export const LOCK_CHANNELS = Object.freeze({
   contended: 'nestjs-redis-locks:contended',

@@ -10,14 +10,14 @@ const CHANNELS = Object.fromEntries(Object.entries(names).map(([type, name]) => 
 >;
 const ALL = Object.values(CHANNELS);
 
-/** Hands the events of one instance on to its own observers, and to whoever listens on the channels. */
+/** Forwards the events of one instance to its own observers and to the subscribers of the channels. */
 export class EventChannels implements EventSink {
   constructor(
     private readonly instance: string,
     private readonly observers: EventSink,
   ) {}
 
-  /** While this is `false` no event is built. */
+  /** Whether there is an observer. Without one, no event is built. */
   get observed(): boolean {
     return this.observers.observed || ALL.some(hasSubscribers);
   }

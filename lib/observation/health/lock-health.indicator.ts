@@ -6,20 +6,24 @@ import type { LockHealth } from '../../service/lock-health.js';
 import { readDuration, refuseUnknownOptions } from '../../options/option-readers.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
 
-/** How `LockHealthIndicator.check` looks, and what it takes for ill. */
+/** The options of `LockHealthIndicator.check`. */
 export interface LockHealthCheckOptions {
-  /** The name of the module instance. Default: the one without a name. */
+  /** `check` only: the name of the module instance; without it, the instance that has no name. */
   instance?: string;
-  /** How long Redis may take to answer, in milliseconds or `'1s'`. Default: the module's `commandTimeout` (5 s). */
+  /**
+   * How long Redis may take to answer, in milliseconds or `'1s'`.
+   * @defaultValue the module's `commandTimeout`
+   */
   timeout?: Duration;
   /**
-   * By how much a renewal may be late, in milliseconds or `'5s'`. Default: a third of the module's `lockWatchdogTimeout`
-   * (10 s), half of the time until a lease that is not renewed ends.
+   * `check` only: by how much a renewal may be late, in milliseconds or `'5s'`. The default is half of the time from the
+   * moment a renewal is due until the lease ends.
+   * @defaultValue a third of the module's `lockWatchdogTimeout`
    */
   maxWatchdogLag?: Duration;
 }
 
-/** What a check found, as Terminus tells it. Times are in ms. */
+/** The result of a check, in the format of Terminus. Times are in ms. */
 export interface LockHealthReport {
   readonly status: 'up' | 'down';
   readonly connection: 'up' | 'down';
@@ -28,7 +32,7 @@ export interface LockHealthReport {
   readonly watchdogLag: number;
   readonly roundTrip?: number;
   readonly held: number;
-  /** What is down. */
+  /** The faults, if the status is down. */
   readonly message?: string;
 }
 
@@ -39,13 +43,13 @@ export interface LockHealthReport {
  * health.check([() => locks.check('locks', { timeout: '1s' })])
  * ```
  *
- * It is down when Redis does not answer, when messages are not heard, or when renewals are late.
+ * It is down if Redis does not answer, if the subscription does not work, or if renewals are late.
  */
 @Injectable()
 export class LockHealthIndicator {
   constructor(@Inject(LOCK_REGISTRY) private readonly services: LockServices) {}
 
-  /** @throws LockConfigError for an option that cannot be used, or an instance that there is not */
+  /** @throws LockConfigError for an option that cannot be used, or an unknown instance */
   async check<const Key extends string = 'locks'>(
     key: Key = 'locks' as Key,
     options: LockHealthCheckOptions = {},
@@ -68,7 +72,7 @@ function reportOf(health: LockHealth, maxWatchdogLag: number): LockHealthReport 
   const inTime = watchdogLag <= maxWatchdogLag;
   const faults = [
     reachable ? [] : [error ?? 'Redis does not answer'],
-    subscribed ? [] : ['messages of Redis are not heard, so nobody can wait for a lock'],
+    subscribed ? [] : ['the subscription does not work, so no call can wait for a lock'],
     inTime ? [] : [`renewals are ${Math.round(watchdogLag)} ms late, so locks may be lost`],
   ].flat();
   return {

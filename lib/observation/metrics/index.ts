@@ -1,4 +1,4 @@
-// In reading order: metrics, spans, log lines. Nothing of these packages is imported: their objects are given.
+// In reading order: metrics, spans, log lines. This library imports none of these packages: the user passes their objects.
 export { prometheusMetrics } from './prometheus-metrics.js';
 export type {
   PrometheusClient,

@@ -3,27 +3,27 @@ import { warnOfObserver } from '../../common/observed.js';
 import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
 
-/** What hears of events, by their type. */
+/** Listeners of events, by the type of the event. */
 export type EventListeners = {
   readonly [Type in LockEvent['type']]?: (event: LockDiagnostics<Extract<LockEvent, { type: Type }>>) => void;
 };
 
-/** What hears of calls that ask for locks: when they begin, and when they have their answer. */
+/** Listeners of calls that acquire locks: when they begin, and when they have their result. */
 export interface AcquisitionListeners {
   readonly asked: (acquisition: LockAcquisition) => void;
   readonly answered: (acquisition: LockAcquisition) => void;
 }
 
-/** Listens to all locks of this process, until what it answers is called. */
+/** Listens to all locks of this process, until the returned function is called. */
 export function listenToEvents(listeners: EventListeners): () => void {
   const stops = Object.entries(listeners).map(([type, listener]) =>
-    // By its type each event comes to the listener that is for it.
+    // The type of an event selects its listener.
     listen(LOCK_CHANNELS[type as LockEvent['type']], listener as (event: unknown) => void),
   );
   return () => stops.forEach((stop) => stop());
 }
 
-/** Listens to all calls of this process that ask for locks, until what it answers is called. */
+/** Listens to all calls of this process that acquire locks, until the returned function is called. */
 export function listenToAcquisitions({ asked, answered }: AcquisitionListeners): () => void {
   const stops = [
     listen(`tracing:${LOCK_CHANNELS.acquire}:start`, (acquisition) => asked(acquisition as LockAcquisition)),
@@ -32,7 +32,7 @@ export function listenToAcquisitions({ asked, answered }: AcquisitionListeners):
   return () => stops.forEach((stop) => stop());
 }
 
-/** What throws in a subscriber of a channel is an uncaught exception, which would end the process and all locks in it. */
+/** An error in a channel's subscriber is an uncaught exception, which would end the process and all its locks. */
 function listen(name: string, listener: (message: unknown) => void): () => void {
   let warned = false;
   const hear = (message: unknown): void => {

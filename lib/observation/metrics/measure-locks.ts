@@ -4,20 +4,20 @@ import { isLockError, isLockTimeoutError } from '../../errors/index.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 import { MANUAL, type Labels, type MEASURES } from './measures.js';
 
-/** Takes a value down: seconds of a duration, what is added to a count or a level. */
+/** Records a value: the seconds of a duration, or the increment of a count or a level. */
 export type Recorder = (measure: keyof typeof MEASURES, value: number, labels: Labels) => void;
 
-/** How a call that asked for a lock has ended. */
+/** The outcome of a call that acquires a lock. */
 export type Outcome = 'acquired' | 'timeout' | 'failed' | 'aborted';
 
-/** Measures all locks of this process, until what it answers is called. */
+/** Measures all locks of this process, until the returned function is called. */
 export function measureLocks(record: Recorder): () => void {
   const stops = [measureAcquisitions(record), measureHolds(record), countEvents(record)];
   return () => stops.forEach((stop) => stop());
 }
 
 function measureAcquisitions(record: Recorder): () => void {
-  // Those that were asked before anybody listened are not known, and not counted when they end.
+  // Calls that began before the measuring are unknown, and are not counted when they end.
   const asked = new WeakMap<LockAcquisition, number>();
   return listenToAcquisitions({
     asked(acquisition) {
@@ -70,7 +70,7 @@ function countEvents(record: Recorder): () => void {
   });
 }
 
-/** What a lock is told apart by in measurements. */
+/** The labels of a lock in measurements. */
 export const labelsOf = ({
   instance,
   pattern = MANUAL,
@@ -81,14 +81,14 @@ export const labelsOf = ({
   'lock.type': lockType,
 });
 
-/** No two holds of a key have the same token. */
+/** Identifies a hold: no two holds of a key have the same token. */
 export const holdIdOf = (hold: {
   readonly instance: string;
   readonly key: string;
   readonly fencingToken: number;
 }): string => `${hold.instance} ${hold.fencingToken} ${hold.key}`;
 
-/** The ids of all holds that an acquisition has got. */
+/** The ids of all holds of an acquisition. */
 export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens }: AcquiredLock): string[] =>
   [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken }));
 

@@ -1,19 +1,19 @@
-/** Something that is measured. */
+/** One measurement. */
 export interface Measure {
   readonly kind: 'duration' | 'count' | 'level';
   /** As OpenTelemetry writes it: `redis_lock.hold.duration`. */
   readonly name: string;
   readonly help: string;
-  /** What its values are told apart by, beside the labels of all. */
+  /** The names of its labels. */
   readonly labels: readonly Label[];
 }
 
 export type Label = 'lock.instance' | 'lock.pattern' | 'lock.type' | 'lock.outcome';
 
-/** The values of labels. There is no key among them: each label has as few values as the code has locks. */
+/** The values of labels. The key is not among them, so that a label has only as many values as the code has locks. */
 export type Labels = Partial<Record<Label, string>>;
 
-/** What all are told apart by: the module, the key template, and the kind of lock. */
+/** The labels of every measurement: the module instance, the key template, and the kind of lock. */
 const OF_LOCK: readonly Label[] = ['lock.instance', 'lock.pattern', 'lock.type'];
 const WITH_OUTCOME: readonly Label[] = [...OF_LOCK, 'lock.outcome'];
 
@@ -25,27 +25,27 @@ const duration = measure('duration', WITH_OUTCOME);
 const count = measure('count');
 const level = measure('level');
 
-/** All that is measured. The names in Prometheus are made of these, so that one dashboard fits both. */
+/** All measurements. The Prometheus names come from these, so that one dashboard fits both. */
 export const MEASURES = Object.freeze({
   acquire: duration(
     'acquire.duration',
     'How long calls that asked for a lock took (acquired, timeout, failed, aborted)',
   ),
-  wait: duration('wait.duration', 'How long those waited whom others kept from the lock (acquired, timeout)'),
+  wait: duration('wait.duration', 'Time spent waiting for a contended lock (acquired, timeout)'),
   hold: duration('hold.duration', 'How long locks were held (released, unreleased, lost)'),
   contended: count('contended', 'How often others held the lock'),
-  handoffs: count('handoffs', 'How often a lock was handed to somebody who had waited for it'),
+  handoffs: count('handoffs', 'How often a lock was handed off to a waiter'),
   renewals: count('renewals', 'How often a lease was renewed'),
-  lost: count('lost', 'How often a lock ended under its holder'),
+  lost: count('lost', 'How often a lock was lost before its holder released it'),
   waiting: level('waiting', 'How many calls have asked for a lock and have no answer yet'),
   held: level('held', 'How many locks are held'),
 });
 
-/** Bounds of the buckets of durations, in seconds: from a round trip to Redis to long jobs. */
+/** Upper bounds of the duration buckets, in seconds: from a round trip to Redis to long jobs. */
 export const BUCKETS: readonly number[] = [
   ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
   ...[1, 2.5, 5, 10, 30, 60, 300, 1_800],
 ];
 
-/** The pattern of locks whose keys were made by hand. */
+/** The pattern of locks whose keys do not come from a template. */
 export const MANUAL = '(manual)';

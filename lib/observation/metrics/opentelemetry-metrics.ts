@@ -2,14 +2,14 @@ import { refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks, type Recorder } from './measure-locks.js';
 import { BUCKETS, MEASURES, type Labels, type Measure } from './measures.js';
 
-/** What is asked of a meter: `Meter` of `@opentelemetry/api` is one. */
+/** The methods of a meter that are used: `Meter` of `@opentelemetry/api` has them. */
 export interface LockMeter {
   createHistogram(name: string, options?: LockMetricOptions): { record(value: number, attributes?: Labels): void };
   createCounter(name: string, options?: LockMetricOptions): { add(value: number, attributes?: Labels): void };
   createUpDownCounter(name: string, options?: LockMetricOptions): { add(value: number, attributes?: Labels): void };
 }
 
-/** What a meter is told of a metric. */
+/** The options of a metric. */
 export interface LockMetricOptions {
   description?: string;
   unit?: string;
@@ -19,12 +19,12 @@ export interface LockMetricOptions {
 const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter'] satisfies Array<keyof LockMeter>;
 
 /**
- * Measures all locks of this process with OpenTelemetry, until what it answers is called.
+ * Measures all locks of this process with OpenTelemetry, until the returned function is called.
  *
  * ```ts
  * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics of @opentelemetry/api
  * ```
- * @throws LockConfigError for what is no meter
+ * @throws LockConfigError for a value that is no meter
  */
 export function openTelemetryMetrics(meter: LockMeter): () => void {
   refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');

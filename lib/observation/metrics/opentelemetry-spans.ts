@@ -3,12 +3,12 @@ import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
 import { readFlag, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 
-/** What is asked of a tracer: `Tracer` of `@opentelemetry/api` is one. */
+/** The methods of a tracer that are used: `Tracer` of `@opentelemetry/api` has them. */
 export interface LockTracer {
   startSpan(name: string, options?: { attributes?: Record<string, string | string[]> }): LockSpan;
 }
 
-/** What is asked of a span. */
+/** The methods of a span that are used. */
 export interface LockSpan {
   setAttribute(name: string, value: string): unknown;
   /** 2 is an error. */
@@ -18,7 +18,10 @@ export interface LockSpan {
 
 /** The options of `openTelemetrySpans`. */
 export interface LockSpanOptions {
-  /** Whether spans carry the keys as they are (`lock.keys`). Default `true`; say `false` where keys are personal data. */
+  /**
+   * Whether spans carry the keys (`lock.keys`). Write `false` if keys contain personal data.
+   * @defaultValue true
+   */
   keys?: boolean;
 }
 
@@ -26,8 +29,8 @@ export interface LockSpanOptions {
 const ERROR = 2;
 
 /**
- * Makes spans of all locks of this process, until what it answers is called: `lock acquire` while a lock is asked for, and
- * `lock hold` while it is held. Both are children of the span in which the lock is asked for.
+ * Creates spans for all locks of this process, until the returned function is called: `lock acquire` while a call acquires a
+ * lock, and `lock hold` while the lock is held. Both are children of the caller's span.
  *
  * ```ts
  * const stop = openTelemetrySpans(trace.getTracer('nestjs-redis-locks')); // trace of @opentelemetry/api
@@ -60,11 +63,11 @@ export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions 
         const span = acquiring.get(acquisition);
         if (span === undefined) return;
         const outcome = outcomeOf(acquisition);
-        // To be told that others have the lock is no error; whoever takes it for one has a span of its own.
+        // A timeout is no error of the span; a caller that treats it as one has a span of its own.
         if (outcome === 'failed') span.setStatus({ code: ERROR, message: messageOf(acquisition.error) });
         end(span, outcome);
         const { result } = acquisition;
-        // One that is lost already has had its last event.
+        // A hold that is already lost has had its last event.
         if (result?.isHeld !== true) return;
         for (const id of holdIdsOf(acquisition, result)) {
           if (!holding.has(id)) holding.set(id, start('lock hold', acquisition));

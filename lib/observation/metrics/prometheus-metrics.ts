@@ -2,7 +2,7 @@ import { readBounds, refuseUnknownOptions, refuseWithoutMethods } from '../../op
 import { measureLocks, type Recorder } from './measure-locks.js';
 import { BUCKETS, MEASURES, type Labels, type Measure } from './measures.js';
 
-/** What is asked of the package `prom-client`: `import * as client from 'prom-client'` is one. */
+/** The parts of `prom-client` that are used: `import * as client from 'prom-client'` has them. */
 export interface PrometheusClient {
   readonly register: PrometheusRegistry;
   readonly Histogram: new (options: PrometheusMetricOptions & { buckets: number[] }) => {
@@ -12,12 +12,12 @@ export interface PrometheusClient {
   readonly Gauge: new (options: PrometheusMetricOptions) => { inc(labels: PrometheusLabels, value?: number): void };
 }
 
-/** A registry of prom-client, as far as it is needed here. */
+/** The parts of a prom-client registry that are used. */
 export interface PrometheusRegistry {
   removeSingleMetric(name: string): void;
 }
 
-/** What prom-client is told of a metric. */
+/** The options of a prom-client metric. */
 export interface PrometheusMetricOptions {
   name: string;
   help: string;
@@ -29,15 +29,21 @@ export type PrometheusLabels = Record<string, string>;
 
 /** The options of `prometheusMetrics`. */
 export interface PrometheusOptions {
-  /** Default: the client's own `register`. */
+  /**
+   * Where the Prometheus metrics are registered.
+   * @defaultValue the client's own `register`
+   */
   registry?: PrometheusRegistry;
-  /** Bounds of the buckets of durations, in seconds. Default: 17 from 1 ms to 30 min. */
+  /**
+   * Upper bounds of the duration buckets, in seconds.
+   * @defaultValue 17 bounds from 1 ms to 30 min
+   */
   buckets?: readonly number[];
 }
 
 /**
- * Measures all locks of this process with prom-client, until what it answers is called; then the metrics leave the
- * registry, too.
+ * Measures all locks of this process with prom-client, until the returned function is called, which also removes the metrics
+ * from the registry.
  *
  * ```ts
  * const stop = prometheusMetrics(client); // import * as client from 'prom-client'
@@ -87,7 +93,7 @@ function recorderOf(
 
 const SUFFIXES: Readonly<Record<Measure['kind'], string>> = { duration: '_seconds', count: '_total', level: '' };
 
-/** As OpenTelemetry's own exporter for Prometheus names it. */
+/** The name that OpenTelemetry's own Prometheus exporter gives it. */
 export const prometheusName = ({ name, kind }: Measure): string => plain(name) + SUFFIXES[kind];
 
 const plain = (name: string): string => name.replaceAll('.', '_');

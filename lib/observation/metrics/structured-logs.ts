@@ -3,7 +3,7 @@ import type { LockEvent } from '../../engine/lock-event.js';
 import { readWords, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
 import { listenToEvents } from './listen.js';
 
-/** What writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
+/** Writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
 export interface StructuredLogger {
   debug(line: object): void;
   warn(line: object): void;
@@ -11,7 +11,10 @@ export interface StructuredLogger {
 
 /** The options of `structuredLogs`. */
 export interface StructuredLogOptions {
-  /** Of which events there is a line. Default: of all. */
+  /**
+   * The events that are logged.
+   * @defaultValue all
+   */
   types?: ReadonlyArray<LockEvent['type']>;
 }
 
@@ -19,11 +22,11 @@ const TYPES: ReadonlyArray<LockEvent['type']> = [
   ...(['contended', 'acquired', 'timeout', 'renewed', 'released', 'unreleased', 'lost'] as const),
 ];
 
-/** What an operator should look into. All else is the life of a lock, and goes to `debug`. */
+/** Events that an operator should look into. All others go to `debug`. */
 const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['unreleased', 'lost']);
 
 /**
- * Writes a line, an object, for each event of all locks of this process, until what it answers is called:
+ * Logs an object for each event of all locks of this process, until the returned function is called:
  * `{ event: 'lock.released', instance, key, owner, lockType, pattern, fencingToken, held }`. Times are in ms.
  * @throws LockConfigError for an option that cannot be used
  */
@@ -43,6 +46,6 @@ function lineOf({ type, ...facts }: LockDiagnostics): object {
   return { event: `lock.${type}`, ...Object.fromEntries(known.map(([name, value]) => [name, rounded(value)])) };
 }
 
-/** Microseconds are enough. Tokens are whole, and so large that rounding would change them. */
+/** Rounds to microseconds, but not tokens, which are so large that rounding would change them. */
 const rounded = (value: unknown): unknown =>
   typeof value !== 'number' || Number.isInteger(value) ? value : Math.round(value * 1_000) / 1_000;

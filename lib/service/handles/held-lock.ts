@@ -16,7 +16,7 @@ const HELD = outside(() => Promise.resolve(true));
 const NOT_HELD = outside(() => Promise.resolve(false));
 
 /**
- * The handle of one hold. By re-entry several handles share a hold, and the last one that is released releases it. The
+ * The handle of one hold. By re-entry several handles share a hold, and the last release of a handle releases it. The
  * engine never refers to handles, so that a dropped handle can be garbage-collected.
  */
 export class HeldLock implements KeyHandle {

@@ -24,7 +24,7 @@ export interface LockHandle extends AsyncDisposable {
   readonly type: 'exclusive' | 'read' | 'permits';
   /**
    * A number that is larger than that of every earlier holder of this key. Send it with each write, and let the resource
-   * refuse a number below the largest one that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
+   * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
    * For several keys, the token of the first one; `fencingTokens` has all.
    */
   readonly fencingToken: number;

@@ -40,7 +40,7 @@ export interface CountDownLatch {
    * Waits until the latch is open, without limit unless the call gives one: `await('10m')`, or with options. Resolves to
    * `false` if the latch is still closed after that time. The waiters of a process cost as much as one. If the call has seen
    * the latch closed, `true` means that it has come to 0. A call that finds no latch gets `true` as well: it cannot
-   * distinguish a latch that has come to 0, one that is not set yet and one that was lost before.
+   * distinguish a latch that has come to 0, a latch that is not set yet and a latch that was lost before.
    * @throws LatchLostError if the call has seen the latch closed, and it is gone without having opened: it has expired, or
    * Redis has lost it; LockStoreError if Redis fails, or if the application shuts down; the reason of `options.signal` if
    * that aborts; LockConfigError
@@ -51,8 +51,9 @@ export interface CountDownLatch {
 /** Options of `countDown`. */
 export interface LatchCountOptions {
   /**
-   * Succeed only once replicas have what the call has done, so that a failover to one of them knows it. Default: the
-   * module's `defaults`, else not.
+   * How many replicas must have the change before the call succeeds: {@link ReplicaOptions}. If too few have it in time, the
+   * call fails with `LockStoreError`; the master keeps the change.
+   * @defaultValue the module's `defaults`
    */
   replicas?: ReplicaOptions;
 }
@@ -60,17 +61,21 @@ export interface LatchCountOptions {
 /** Options of `trySetCount`. */
 export interface LatchOptions extends LatchCountOptions {
   /**
-   * For how long it stays closed when nobody counts it down, in milliseconds or `'2h'`: what a worker that died costs
-   * those who wait. They get a `LatchLostError` within 4 s after it, since the work is not done; calls that come later find
-   * no latch. Each count-down begins it anew. At least 50 ms; default 24 hours.
+   * For how long the latch stays closed without a count-down, in milliseconds or `'2h'`; at least 50 ms. Each count-down
+   * starts this time again. After it, waiters get a `LatchLostError` within 4 s, because the work is not done; later calls
+   * find no latch.
+   * @defaultValue 24 h
    */
   expire?: Duration;
 }
 
 /** Options of `await`. */
 export interface LatchWaitOptions {
-  /** How long to wait, in milliseconds or `'5s'`. 0: only look. Default `Infinity`: until it opens. */
+  /**
+   * How long to wait, in milliseconds or `'5s'`. 0: only look. `Infinity`: until the latch opens.
+   * @defaultValue Infinity
+   */
   waitTimeout?: Duration;
-  /** Ends the wait; the call rejects with the signal's own reason. */
+  /** An `AbortSignal` that ends the wait: the call rejects with the signal's reason. */
   signal?: AbortSignal;
 }

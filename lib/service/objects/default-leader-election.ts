@@ -10,12 +10,8 @@ import { ElectionTerm } from './election-term.js';
 import type { Elections } from './elections.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import { readDuration, readListener, refuseUnknownOptions } from '../../options/option-readers.js';
-import { readPattern, readReplicas } from '../../options/resolve-acquire-options.js';
-
-const OPTIONS = ['onElected', 'onDeposed', 'finishTimeout', 'replicas', 'pattern'] satisfies Array<
-  keyof LeaderElectionOptions
->;
+import { readListener, refuseUnknownOptions } from '../../options/option-readers.js';
+import { optionNames, readOptions } from '../../options/option-table.js';
 
 /** After a failure a candidate retries after about so many ms, doubled with each failure up to the second number. */
 const FIRST_RETRY = 250;
@@ -44,6 +40,8 @@ export class DefaultLeaderElection implements LeaderElection {
   /** The latest term whose listeners may still be running. */
   private unfinished: ElectionTerm | undefined;
   private readonly finishTimeout: number;
+  /** What the candidate asks for with each acquisition. */
+  private readonly asked: AcquireOptions;
   /** How often the store has failed in a row. */
   private failures = 0;
 
@@ -51,14 +49,12 @@ export class DefaultLeaderElection implements LeaderElection {
   constructor(
     private readonly parts: ElectionParts,
     readonly key: string,
-    private readonly options: LeaderElectionOptions,
+    options: LeaderElectionOptions,
   ) {
-    refuseUnknownOptions('getLeaderElection', options, OPTIONS);
-    if (options.replicas !== undefined) readReplicas('replicas', options.replicas);
-    readPattern('pattern', options.pattern);
-    const { finishTimeout = FINISH } = options;
-    this.finishTimeout = finishTimeout === Infinity ? Infinity : readDuration('finishTimeout', finishTimeout);
-    const { onElected, onDeposed } = options;
+    refuseUnknownOptions('getLeaderElection', options, optionNames('election'));
+    const { onElected, onDeposed, finishTimeout = FINISH, ...asked } = readOptions('election', options);
+    this.finishTimeout = finishTimeout;
+    this.asked = asked;
     if (onElected !== undefined) this.onElected(onElected);
     if (onDeposed !== undefined) this.onDeposed(onDeposed);
   }
@@ -109,11 +105,11 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   onElected(listener: ElectedListener): () => void {
-    return addTo(this.electedListeners, readListener('onElected', listener));
+    return addTo(this.electedListeners, readListener('onElected', listener) as ElectedListener);
   }
 
   onDeposed(listener: DeposedListener): () => void {
-    return addTo(this.deposedListeners, readListener('onDeposed', listener));
+    return addTo(this.deposedListeners, readListener('onDeposed', listener) as DeposedListener);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -166,7 +162,6 @@ export class DefaultLeaderElection implements LeaderElection {
   private async campaign(stopped: AbortSignal): Promise<LockHandle | undefined> {
     const { parts, key } = this;
     const { clock } = parts.context;
-    const { replicas, pattern } = this.options;
     const since = clock.now();
     try {
       const handle = await parts.acquire(key, {
@@ -175,8 +170,7 @@ export class DefaultLeaderElection implements LeaderElection {
         waitTimeout: Infinity,
         reentrant: false,
         signal: stopped,
-        ...(replicas && { replicas }),
-        pattern,
+        ...this.asked,
       });
       this.failures = 0;
       return handle;

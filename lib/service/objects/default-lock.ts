@@ -2,6 +2,7 @@ import type { Duration } from '../../common/duration.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { refuseUnknownOptions } from '../../options/option-readers.js';
+import { optionNames } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import type { LockHolderInfo, LockInfo } from '../lock-info.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
@@ -29,17 +30,6 @@ export interface LockObjectTerms {
   readonly owner: string | undefined;
   readonly pattern: string | undefined;
 }
-
-const CALL_OPTIONS = [
-  'expire',
-  'maxRenewTimes',
-  'waitTimeout',
-  'signal',
-  'reentrant',
-  'holdAtLeast',
-  'replicas',
-  'onLost',
-] satisfies Array<keyof LockCallOptions>;
 
 /** Why a lock is not renewed any more: its `unlock()` may be that of another call. Follows the key in the log. */
 const OVERLAPPED =
@@ -75,7 +65,7 @@ export class DefaultLock implements Lock {
   }
 
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
-    refuseUnknownOptions('lock', options, CALL_OPTIONS);
+    refuseUnknownOptions('lock', options, optionNames('lock'));
     return this.take(true, options.reentrant !== false, () =>
       this.service.acquire(this.keys, { ...options, ...this.asked }),
     );

@@ -4,17 +4,8 @@ import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
+import { optionNames } from '../../options/option-table.js';
 import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
-
-const CALL_OPTIONS = [
-  'expire',
-  'maxRenewTimes',
-  'waitTimeout',
-  'signal',
-  'holdAtLeast',
-  'replicas',
-  'onLost',
-] satisfies Array<keyof SemaphoreCallOptions>;
 
 /** What a `Semaphore` object needs of the service. */
 export interface SemaphoreService {
@@ -37,7 +28,7 @@ export class DefaultSemaphore implements Semaphore {
   ) {}
 
   async acquire(permits = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
-    refuseUnknownOptions('semaphore.acquire', options, CALL_OPTIONS);
+    refuseUnknownOptions('semaphore.acquire', options, optionNames('semaphore'));
     return this.service.acquire(this.key, { ...options, ...(await this.asked(permits)) }, permits);
   }
 
@@ -52,7 +43,7 @@ export class DefaultSemaphore implements Semaphore {
         'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
       );
     }
-    refuseUnknownOptions('semaphore.run', options, [...CALL_OPTIONS, 'units']);
+    refuseUnknownOptions('semaphore.run', options, [...optionNames('semaphore'), 'units']);
     const { units = 1, ...rest } = options;
     return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) }, units);
   }

@@ -1,6 +1,7 @@
 import type { Duration } from '../../common/duration.js';
 import type { LockLostError } from '../../errors/index.js';
-import type { ReplicaOptions } from '../../options/acquire-options.js';
+import type { AcquireOptions } from '../../options/acquire-options.js';
+import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /**
@@ -17,26 +18,28 @@ export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unkno
  */
 export type DeposedListener = (error: LockLostError | undefined) => unknown;
 
-/** How a candidate stands. */
-export interface LeaderElectionOptions {
+/** How a candidate takes part in an election. */
+export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
+  /** Called with the handle and a signal that aborts at the end of the term. It may take as long as the term. */
   onElected?: ElectedListener;
+  /**
+   * Called at the end of each term: with the error if the lock was lost, otherwise with `undefined`. A leader that resigns or
+   * stops waits for it, at most 5 s.
+   */
   onDeposed?: DeposedListener;
   /**
    * How long after the end of a term the candidate waits for `onElected` and `onDeposed` of that term to finish before
    * it stands again. Then it stands with a warning, and two terms may overlap in this process. `0` does not wait;
-   * `Infinity` waits without limit. Default: 30 s.
+   * `Infinity` waits without limit.
+   * @defaultValue 30 s
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
   finishTimeout?: Duration;
-  /** Believe in the election only once replicas have it. Default: the module's `defaults`, else not. */
-  replicas?: ReplicaOptions;
-  /** What stands for the key in metrics, such as `'mailer:*'`, the same text for all keys of one kind. Default: nothing. */
-  pattern?: string;
 }
 
 /**
  * One leader among all processes that stand for the same key: the holder of its exclusive lock. The other candidates wait in
- * its queue. If a leader crashes, the next one follows within its lease (`lockWatchdogTimeout` of the module); if it stops or
+ * its queue. If a leader crashes, the next one follows within its lease (`lockWatchdogTimeout`, 30 s by default); if it stops or
  * resigns, at once.
  *
  * ```ts

@@ -1,20 +1,21 @@
 import type { Duration } from '../../common/duration.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
+import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
-/** Whose lock a `Lock` object is, and under what it is seen. */
+/** The owner of a `Lock` object, and its name in metrics. */
 export interface LockObjectOptions {
   /**
-   * Re-enters as a thread of Redisson does: whoever names this owner, in any context and process, holds the key
-   * together. Default: `unlock()` means what was taken through this object in the same context.
+   * An identity of your own: all callers with the same owner hold the key together, in any context and process, like a
+   * thread of Redisson. Without it, `unlock()` releases what was taken through this object in the same context.
    */
   owner?: string;
-  /** What stands for the key in metrics, such as `'stock:*'`, the same text for all keys of one kind. Default: nothing. */
+  /** What stands for the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. */
   pattern?: string;
 }
 
-/** Options of one call through a `Lock` object, except those that the object itself sets. */
-export type LockCallOptions = Omit<AcquireOptions, 'owner' | 'type' | 'fair' | 'permits' | 'pattern'>;
+/** Options of one call through a `Lock` object, except the options that the object itself sets. */
+export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 /** The two locks of one key: many callers may read at a time, or one may write. */
 export interface ReadWriteLock {

@@ -1,20 +1,22 @@
 import type { Duration } from '../../common/duration.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
+import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /** Options of a semaphore. */
 export interface SemaphoreOptions {
-  /** How many permits there are; at least 1. */
+  /**
+   * How many permits there are, at least 1; write the same number everywhere. A number that `setPermits` has set takes
+   * precedence. A call that asks for more permits than there are fails with `LockConfigError`, also if their number is lowered
+   * while it waits.
+   */
   permits: number;
-  /** What stands for the key in metrics, such as `'imports:*'`, the same text for all keys of one kind. Default: nothing. */
+  /** What stands for the key in metrics, such as `'imports:*'`: the same text for all keys of one kind. */
   pattern?: string;
 }
 
 /** Options of a call that acquires permits. */
-export type SemaphoreCallOptions = Pick<
-  AcquireOptions,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'
->;
+export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 
 /**
  * A limit on concurrent holders, on all machines. Permits are leases that are renewed while they are held, so the permits of
@@ -61,6 +63,9 @@ export interface Semaphore {
 
 /** Options of `Semaphore.run`. */
 export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'>, Pick<RunOptions, 'onLost'> {
-  /** How many permits; default 1. */
+  /**
+   * How many permits `run` takes. `acquire(permits, options)` takes the number first.
+   * @defaultValue 1
+   */
   units?: number;
 }

@@ -63,7 +63,7 @@ describe('a lock that cannot be used stops the application when its class is def
     [
       'holdAtLeast longer than expire',
       { key: 'a', expire: 100, holdAtLeast: 200 },
-      ['holdAtLeast is longer than expire'],
+      ['holdAtLeast (200 ms) is longer than expire (100 ms)'],
     ],
     [
       'onContended',
@@ -90,7 +90,7 @@ describe.each([
   ['@DistributedLock', DistributedLock as any],
   ['@UseLock', UseLock as any],
 ])('%s without parentheses', (name, lock) => {
-  const said = `${name} was put there without parentheses: write ${name}({ key: … })`;
+  const said = `${name} was written without parentheses: write ${name}({ key: … })`;
 
   it('on a method', () => {
     expect(() => {

@@ -92,7 +92,7 @@ describe('LockExceptionFilter on other transports', () => {
   const ANSWER = {
     status: 'error',
     code: 'LOCK_TIMEOUT',
-    message: 'Somebody else is at it. Try again.',
+    message: 'Another request holds the lock. Try again.',
     retryAfter: 3,
   };
 

@@ -9,7 +9,7 @@ const bench = new NestBench();
 
 const NO_HANDLER = {
   code: 'LOCK_CONFIG',
-  message: expect.stringMatching(/^@UseLock on Jobs\.work: this is no request handler.*write @DistributedLock/),
+  message: expect.stringMatching(/^@UseLock on Jobs\.work: this method is no request handler.*write @DistributedLock/),
 };
 
 /** A class with one method, below what others put on it. */

@@ -8,7 +8,7 @@ import { FaultLocks } from '../../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-const GUIDE = read('docs/operations.md');
+const GUIDE = read('docs/troubleshooting.md');
 
 /** The rows of the table with this head, cell by cell, without the backticks around a cell. */
 function tableOf(head: string): string[][] {
@@ -18,7 +18,7 @@ function tableOf(head: string): string[][] {
 }
 const words = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
 
-describe('docs/operations.md', () => {
+describe('docs/troubleshooting.md', () => {
   it('tells of every error code, and of no other', () => {
     const classes = Object.values(errors).filter(
       (value) => (value as { prototype?: unknown }).prototype instanceof Error,
@@ -28,7 +28,7 @@ describe('docs/operations.md', () => {
       .map((type) => new (type as typeof errors.LockKeyError)('').code as string);
     expect(codes).toHaveLength(7);
     expect(
-      tableOf('code | status | means | what to do')
+      tableOf('code | class | status | means | what to do')
         .flatMap(([code]) => words(code!))
         .sort(),
     ).toEqual(codes.sort());
@@ -48,7 +48,7 @@ describe('docs/operations.md', () => {
       read(`lib/engine/${file}`),
     );
     const reasons = sources.flatMap((source) =>
-      [...source.matchAll(/\.lose\('([^']+)'\)/g)].map(([, reason]) => reason!),
+      [...source.matchAll(/\.(?:lose|endAll)\('([^']+)'\)/g)].map(([, reason]) => reason!),
     );
     expect(
       tableOf('`reason` of a loss | why | what to do')
@@ -57,9 +57,9 @@ describe('docs/operations.md', () => {
     ).toEqual(reasons.sort());
   });
 
-  it('says of what Redis says whether it passes, and of all that the library has a word about', () => {
-    const rows = tableOf('Redis says | passes | what to do');
-    const said = rows.flatMap(([says, passes]) => words(says!).map((word) => [word, passes === 'yes']));
+  it('says which errors of Redis are transient, and covers all that have advice of their own', () => {
+    const rows = tableOf('Redis says | transient | what to do');
+    const said = rows.flatMap(([says, transient]) => words(says!).map((word) => [word, transient === 'yes']));
     expect(said).toEqual(said.map(([word]) => [word, storeFailure(new Error(`${word!} of the server`)).transient]));
     const advised = [...read('lib/store/redis/store-failure.ts').matchAll(/^ {2}\[\/(.*?)\/,/gm)].flatMap(
       ([, pattern]) => pattern!.match(/[A-Z]{3,}/g)!,
@@ -85,7 +85,7 @@ describe('a lock, by hand', () => {
   );
   const call = ([name, ...args]: string[]) => redis.admin.call(name!, ...args);
 
-  it('is read and freed with the commands of docs/operations.md', async () => {
+  it('is read and freed with the commands of docs/troubleshooting.md', async () => {
     expect(commands.map(([name]) => name)).toEqual(['HGETALL', 'PTTL', 'ZRANGE', 'HGETALL', 'GET', 'PUBSUB', 'DEL']);
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const since = Date.now();

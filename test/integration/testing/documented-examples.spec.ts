@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, RedisLockModule } from 'nestjs-redis-locks';
+import { currentLock, DistributedLock, getLockServiceToken, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 
 @Injectable()
@@ -75,6 +75,28 @@ describe('docs/testing.md', () => {
     expect(lock.isHeld).toBe(false);
   });
 
+  it('shows mocks of the service, with the module and without it', async () => {
+    const locks = { run: async (_key: string, task: () => unknown) => task() };
+
+    Test.createTestingModule({ imports: [AppModule] })
+      .overrideProvider(LockService)
+      .useValue(locks);
+    Test.createTestingModule({ providers: [StockService, { provide: getLockServiceToken(), useValue: locks }] });
+
+    const withModule = Test.createTestingModule({ imports: [AppModule] })
+      .overrideProvider(LockService)
+      .useValue(locks);
+    const withoutModule = Test.createTestingModule({
+      providers: [StockService, { provide: getLockServiceToken(), useValue: locks }],
+    });
+    for (const builder of [withModule, withoutModule]) {
+      const module = await builder.compile();
+      await module.init();
+      expect(await module.get(StockService).reserve('a-1')).toBe('a-1');
+      await module.close();
+    }
+  });
+
   it('shows nothing else', () => {
     const lines = (text: string): string => text.replace(/^\s+/gm, '').trim();
     const tests = lines(
@@ -83,7 +105,7 @@ describe('docs/testing.md', () => {
         .join('\n'),
     );
     const examples = [...readFileSync('docs/testing.md', 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)];
-    expect(examples).toHaveLength(8);
+    expect(examples).toHaveLength(9);
     for (const [, example] of examples) expect(tests).toContain(lines(example!));
   });
 });

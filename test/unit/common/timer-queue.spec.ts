@@ -12,7 +12,7 @@ function setUp() {
   return { clock, timers, kept, add };
 }
 
-describe('Agenda', () => {
+describe('the timer queue', () => {
   it('keeps appointments in their order, each at its time', () => {
     const { clock, kept, add } = setUp();
     for (const delay of [30, 10, 20, 5]) add(`${delay}`, delay);

@@ -3,10 +3,10 @@ import { isLockConfigError, LockConfigError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
 
 /**
- * Options are what their caller wrote down: data of their own. What a getter or a prototype would add is refused, and neither
- * used nor passed over: copies lose it, and a polluted `Object.prototype` would give all callers one owner.
- * @param known the names that are read; without them everything counts that is inherited
- * @throws LockConfigError that names the first
+ * Refuses options that a getter or a prototype adds. A copy of the options would lose them, and a polluted `Object.prototype`
+ * would give all callers the same owner.
+ * @param known the names that are read; without them every inherited property is refused
+ * @throws LockConfigError that names the first such option
  */
 export function refuseHiddenOptions(label: string, written: object, known?: readonly string[]): void {
   for (const name of Object.getOwnPropertyNames(written)) {
@@ -20,7 +20,7 @@ export function refuseHiddenOptions(label: string, written: object, known?: read
 }
 
 /**
- * What keeps its content elsewhere than in properties has no options, though it is an object.
+ * Refuses an object that has no options in its properties: a promise, a Map, a Set, a Date.
  * @throws LockConfigError
  */
 export function refuseOtherKinds(label: string, written: object): void {
@@ -30,8 +30,8 @@ export function refuseOtherKinds(label: string, written: object): void {
 }
 
 /**
- * @param look looks at options, which may be a proxy
- * @throws LockConfigError for what does not let itself be looked at
+ * Runs code that looks at options, which may be a proxy that throws.
+ * @throws LockConfigError instead of what the proxy throws
  */
 export function refuseUnreadable(label: string, look: () => void): void {
   try {
@@ -44,7 +44,7 @@ export function refuseUnreadable(label: string, look: () => void): void {
   }
 }
 
-/** Of what has no list of names, such as ioredis' options: whatever a class of the user's gives it, but methods. */
+/** Finds an inherited property, other than a method, of options without a list of names, such as those of ioredis. */
 function inheritedName(written: object, known: readonly string[] | undefined): string | undefined {
   if (known !== undefined) return undefined;
   for (let from: unknown = Object.getPrototypeOf(written); isClassLike(from); from = Object.getPrototypeOf(from)) {
@@ -56,21 +56,21 @@ function inheritedName(written: object, known: readonly string[] | undefined): s
   return undefined;
 }
 
-/** Of another realm, too: what has no prototype is everybody's. */
+/** Whether a prototype is that of a class. `Object.prototype`, also that of another realm, has no prototype itself. */
 const isClassLike = (prototype: unknown): prototype is object =>
   typeof prototype === 'object' && prototype !== null && Object.getPrototypeOf(prototype) !== null;
 
 function hidden(label: string, name: string, how: string, written: object): LockConfigError {
   const option = oneLine(name);
   return new LockConfigError(
-    `${label}: ${option} is ${how} in ${describe(written)}, and options are data of their own: ` +
+    `${label}: ${option} is ${how} in ${describe(written)}, but an option must be an own, enumerable property: ` +
       `write { ${option}: … } with its value.`,
   );
 }
 
 /**
- * A list as it is, each place filled.
- * @throws LockConfigError for a hole, which `map` and `every` pass over
+ * Refuses a list with a hole, which `map` and `every` would skip.
+ * @throws LockConfigError
  */
 export function refuseHoles(label: string, list: readonly unknown[]): void {
   const hole = holeIn(list);
@@ -78,7 +78,7 @@ export function refuseHoles(label: string, list: readonly unknown[]): void {
     throw new LockConfigError(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
 }
 
-/** The place of the first hole, if there is one. */
+/** The index of the first hole, if there is one. */
 export function holeIn(list: readonly unknown[]): number | undefined {
   for (let i = 0; i < list.length; i++) if (!Object.hasOwn(list, i)) return i;
   return undefined;

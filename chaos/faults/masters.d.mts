@@ -1,0 +1,1 @@
+export declare const AMONG_MASTERS: ReadonlyArray<{ readonly name: string; readonly breaks?: string }>;

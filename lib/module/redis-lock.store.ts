@@ -1,0 +1,31 @@
+import type { Clock } from '../common/clock.js';
+import { describe, quote } from '../common/describe.js';
+import type { LockLogger } from '../common/logger.js';
+import { LockConfigError } from '../errors/index.js';
+import type { LockStore } from '../store/lock-store.js';
+
+/** What keeps the locks: Redis, the memory of this process, or a store that a function makes. */
+export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
+
+/** Makes a store of your own, once for each `LockService`. */
+export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
+
+/** What a store is made of. */
+export interface LockStoreParts {
+  /** Where time comes from; a manual clock in tests. */
+  readonly clock: Clock;
+  /** Where messages go. */
+  readonly logger: LockLogger;
+  /** The module's `keyPrefix`. */
+  readonly keyPrefix: string;
+  /** The module's `commandTimeout`, in milliseconds. */
+  readonly commandTimeout: number;
+}
+
+/** @throws LockConfigError */
+export function readStore(label: string, store: unknown): LockStoreChoice {
+  if (store === 'redis' || store === 'memory') return store;
+  if (typeof store === 'function') return store as LockStoreFactory;
+  const given = typeof store === 'string' ? quote(store) : describe(store);
+  throw new LockConfigError(`${label} is ${given}; write 'redis', 'memory', or a function that makes a store.`);
+}

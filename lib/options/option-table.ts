@@ -1,0 +1,133 @@
+import {
+  asWritten,
+  readCondition,
+  readConnectionName,
+  readLossListener,
+  readOnContended,
+  readOnLost,
+  readOwner,
+  readPattern,
+  readPermits,
+  readReplicas,
+  readSignal,
+  readType,
+  readWholeDuration,
+} from './lock-option-readers.js';
+import { readExpire, readFlag, readLease, readListener, readTimes, readWaitTimeout } from './option-readers.js';
+
+/*
+ * The one table of the options of locks: where each option is allowed, and how it is read there. The list of names in the
+ * message about an unknown option, the checks and the public types (`OptionIn`) come from it. What an option means, its unit
+ * and its default stand in the doc comment of its interface (`acquire-options.ts` for the options of a call), from which
+ * `npm run generate:options` writes docs/options.md.
+ */
+
+/** Reads an option in every place that acquires a lock for one call. */
+const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, lock: read, semaphore: read });
+
+export const OPTIONS = {
+  key: { decorator: asWritten },
+  expire: { defaults: readExpire, ...inCalls(readExpire), trySetCount: readLease },
+  lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
+  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
+  waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
+  signal: { acquire: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
+  owner: { acquire: readOwner, getLock: readOwner },
+  reentrant: { acquire: readFlag, lock: readFlag },
+  holdAtLeast: inCalls(readWholeDuration),
+  type: { decorator: readType, acquire: readType },
+  permits: { decorator: readPermits, acquire: readPermits, getSemaphore: readPermits },
+  fair: { decorator: readFlag, acquire: readFlag },
+  replicas: {
+    defaults: readReplicas,
+    ...inCalls(readReplicas),
+    election: readReplicas,
+    trySetCount: readReplicas,
+    countDown: readReplicas,
+  },
+  onContended: { defaults: readOnContended, decorator: readOnContended },
+  onLost: {
+    defaults: readOnLost,
+    decorator: readOnLost,
+    acquire: readLossListener,
+    lock: readLossListener,
+    semaphore: readLossListener,
+  },
+  pattern: {
+    decorator: readPattern,
+    acquire: readPattern,
+    getLock: readPattern,
+    getSemaphore: readPattern,
+    election: readPattern,
+  },
+  condition: { decorator: readCondition },
+  connection: { decorator: readConnectionName },
+  onElected: { election: readListener },
+  onDeposed: { election: readListener },
+  finishTimeout: { election: readWaitTimeout },
+} as const satisfies Record<string, Partial<Record<OptionPlace, OptionReader>>>;
+
+/**
+ * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire`,
+ * `tryAcquire` and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
+ * objects; an `election`; the methods of a latch.
+ */
+export type OptionPlace =
+  | 'defaults'
+  | 'decorator'
+  | 'acquire'
+  | 'lock'
+  | 'semaphore'
+  | 'getLock'
+  | 'getSemaphore'
+  | 'election'
+  | 'trySetCount'
+  | 'countDown'
+  | 'await';
+
+/** Turns what was written into what is used, or throws a LockConfigError that begins with the label. */
+export type OptionReader = (label: string, written: unknown) => unknown;
+
+type OptionTable = typeof OPTIONS;
+
+/** The names of the options that a place takes. */
+export type OptionIn<Place extends OptionPlace> = {
+  [Name in keyof OptionTable]: Place extends keyof OptionTable[Name] ? Name : never;
+}[keyof OptionTable];
+
+/** The options of a place as they were read; an option that was left out is missing. */
+export type ReadOptions<Place extends OptionPlace> = {
+  readonly [Name in OptionIn<Place>]?: OptionTable[Name] extends {
+    readonly [P in Place]: (...args: any[]) => infer Value;
+  }
+    ? Value
+    : never;
+};
+
+/** The readers by place and name, in the order of the table. */
+const READERS = new Map<OptionPlace, Map<string, OptionReader>>();
+for (const [name, places] of Object.entries(OPTIONS)) {
+  for (const [place, read] of Object.entries(places) as Array<[OptionPlace, OptionReader]>) {
+    const readers = READERS.get(place) ?? new Map<string, OptionReader>();
+    READERS.set(place, readers.set(name, read));
+  }
+}
+const NAMES = new Map([...READERS].map(([place, readers]) => [place, Object.freeze([...readers.keys()])]));
+
+/** The names of the options that a place takes. */
+export const optionNames = (place: OptionPlace): readonly string[] => NAMES.get(place)!;
+
+/**
+ * Reads the options that were written in a place; unknown names are refused before.
+ * @param prefix stands before the name of an option in messages, such as `defaults.`
+ * @throws LockConfigError for the first option that cannot be used
+ */
+export function readOptions<Place extends OptionPlace>(place: Place, written: object, prefix = ''): ReadOptions<Place> {
+  // Without a prototype: an option that was left out must not be found in a polluted Object.prototype.
+  const options = Object.create(null) as Record<string, unknown>;
+  for (const [name, read] of READERS.get(place)!) {
+    const value = (written as Record<string, unknown>)[name];
+    if (value !== undefined) options[name] = read(prefix + name, value);
+  }
+  return options as ReadOptions<Place>;
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from '@jest/globals';
+import { buildMutant } from '../../chaos/mutant.mjs';
+import { MUTATIONS } from '../../chaos/mutations.mjs';
+
+it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
+  "the library with the mutation '%s' is another one, and says so when it is loaded",
+  async (name, mutation) => {
+    const mutant = await buildMutant(mutation);
+    try {
+      const file = mutation.file.endsWith('.lua')
+        ? 'store/redis/scripts.generated.js'
+        : mutation.file.slice(4, -2) + 'js';
+      expect(readFileSync(new URL(file, mutant.url), 'utf8')).toContain(`globalThis.locksMutation = '${name}'`);
+    } finally {
+      mutant.remove();
+    }
+  },
+);
+
+it('a mutation that changes nothing is refused', async () => {
+  const [mutation] = MUTATIONS;
+  await expect(buildMutant({ ...mutation!, to: mutation!.from })).rejects.toThrow('changes nothing');
+  await expect(buildMutant({ ...mutation!, from: 'what stands nowhere' })).rejects.toThrow('stands there 0 times');
+});

@@ -1,0 +1,185 @@
+import { describe, expect, it } from '@jest/globals';
+import { currentLock, DistributedLock, getLockServiceToken, UseLock, type LockHandle } from 'nestjs-redis-locks';
+import type { LockService } from '../../../lib/service/lock.service.js';
+import { deferred } from '../../support/deferred.js';
+import { eventually } from '../../support/eventually.js';
+import { now } from '../../support/history.js';
+import { between, LockBench, record } from '../../support/locks.js';
+
+const bench = new LockBench();
+const LEASE = 300;
+
+class Stock {
+  readonly end = deferred();
+
+  @DistributedLock({ key: 'a', lockWatchdogTimeout: LEASE })
+  async reserve(held: (lock: LockHandle) => void): Promise<void> {
+    held(currentLock()!);
+    await this.end;
+  }
+}
+
+function throughDecorator(service: LockService): Promise<LockHandle> {
+  const stock = new Stock();
+  Reflect.set(stock, getLockServiceToken(), service);
+  return new Promise((resolve, reject) => {
+    stock
+      .reserve((lock) => {
+        lock.signal.addEventListener('abort', () => stock.end.resolve(), { once: true });
+        resolve(lock);
+      })
+      .catch(reject);
+  });
+}
+
+/** Gives the handle of what `run` runs; the task goes on until the handle is released. */
+function throughRun(run: (task: (lock: LockHandle) => Promise<void>) => Promise<unknown>): Promise<LockHandle> {
+  return new Promise((resolve, reject) => {
+    run((lock) => {
+      resolve(lock);
+      return new Promise((end) => lock.signal.addEventListener('abort', () => end(), { once: true }));
+    }).catch(reject);
+  });
+}
+
+async function throughElection(service: LockService): Promise<LockHandle> {
+  const election = service.getLeaderElection('a', { lockWatchdogTimeout: LEASE }).start();
+  await eventually(() => election.isLeader);
+  return election.handle!;
+}
+
+const options = { lockWatchdogTimeout: LEASE };
+
+const ways: Array<[string, (service: LockService) => Promise<LockHandle | null>]> = [
+  ['acquire', (service) => service.acquire('a', options)],
+  ['acquire of several keys', (service) => service.acquire(['a', 'b'], options)],
+  ['tryAcquire', (service) => service.tryAcquire('a', options)],
+  ['run', (service) => throughRun((task) => service.run('a', task, options))],
+  ['a decorated method', throughDecorator],
+  ['lock() of a Lock object', (service) => service.getLock('a').lock(options)],
+  ['lock() of a read lock', (service) => service.getReadWriteLock('a').readLock().lock(options)],
+  ['acquire of a semaphore', (service) => service.getSemaphore('a', { permits: 2 }).acquire(1, options)],
+  [
+    'run of a semaphore',
+    (service) => throughRun((task) => service.getSemaphore('a', { permits: 2 }).run(task, options)),
+  ],
+  ['an election', throughElection],
+];
+
+const ttlOf = async (service: LockService): Promise<number> => (await service.inspect('a'))!.holders[0]!.ttl;
+
+describe('lockWatchdogTimeout of one call', () => {
+  it.each(ways)('%s: the lease has this length and is renewed for as long as it is held', async (_name, take) => {
+    const service = await bench.service({ lockWatchdogTimeout: '30s' });
+    const events = record(service);
+    const lock = await take(service);
+    expect(await ttlOf(service)).toBeLessThanOrEqual(LEASE);
+    await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 4);
+    expect(lock!.isHeld).toBe(true);
+    expect(await ttlOf(service)).toBeLessThanOrEqual(LEASE);
+  });
+
+  it('is renewed at every third of it, and leaves the leases of other calls as they are', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: '30s' });
+    await service.acquire('other');
+    const renewed: Array<{ key: string; at: bigint }> = [];
+    service.events.subscribe((event) => {
+      if (event.type === 'renewed') renewed.push({ key: event.key, at: now() });
+    });
+    const since = now();
+    const lock = await service.acquire('a', { lockWatchdogTimeout: 900 });
+    await eventually(() => renewed.length >= 3);
+    expect(renewed.map(({ key }) => key)).toEqual(['a', 'a', 'a']);
+    // Three thirds of 900 ms; the watchdog may renew a little early, with others in one command.
+    expect(between(since, renewed[2]!.at)).toBeGreaterThan(600);
+    expect(between(since, renewed[2]!.at)).toBeLessThan(1_500);
+    expect(lock.remainingTime()).toBeLessThanOrEqual(900);
+    expect((await service.inspect('other'))!.holders[0]!.ttl).toBeGreaterThan(20_000);
+  });
+
+  it('ends after it, when the process is frozen', async () => {
+    const [process, here] = [await bench.worker({ lockWatchdogTimeout: '30s' }), await bench.service()];
+    const lock = await process.acquire('a', { lockWatchdogTimeout: 400 });
+    expect(await here.tryAcquire('a', { waitTimeout: 800 })).toBeNull();
+    process.process.pause();
+    const frozen = now();
+    await here.acquire('a');
+    expect(between(frozen)).toBeLessThan(700);
+    process.process.resume();
+    expect(await process.look(lock)).toMatchObject({ isHeld: false });
+  });
+
+  it('applies to a waiter that takes the key over from another caller of its process', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: '30s' });
+    const first = await service.acquire('a');
+    const second = service.acquire('a', { lockWatchdogTimeout: LEASE });
+    const events = record(service);
+    await first.release();
+    const lock = await second;
+    await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 3);
+    expect(lock.isHeld).toBe(true);
+    expect(await ttlOf(service)).toBeLessThanOrEqual(LEASE);
+  });
+
+  it('is a renewed lease, also where the module has a fixed one as its default', async () => {
+    const service = await bench.service({ defaults: { expire: '1s' } });
+    const events = record(service);
+    const lock = await service.acquire('a', { lockWatchdogTimeout: LEASE });
+    await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 4);
+    expect(lock.isHeld).toBe(true);
+  });
+});
+
+describe('lockWatchdogTimeout that cannot be used', () => {
+  const both = { expire: '2s', lockWatchdogTimeout: '5s' };
+  const explained =
+    'expire (2000 ms) and lockWatchdogTimeout (5000 ms) exclude each other: expire above 0 is a fixed lease, which ends ' +
+    'even if the holder still works; lockWatchdogTimeout is a lease that is renewed until the lock is released. Leave one ' +
+    'of them out.';
+
+  it.each<[string, (service: LockService) => Promise<unknown>]>([
+    ['acquire', (service) => service.acquire('a', both)],
+    ['tryAcquire', (service) => service.tryAcquire('a', both)],
+    ['run', (service) => service.run('a', () => 'ran', both)],
+    ['lock', (service) => service.getLock('a').lock(both)],
+    ['semaphore.acquire', (service) => service.getSemaphore('a', { permits: 2 }).acquire(1, both)],
+    ['semaphore.run', (service) => service.getSemaphore('a', { permits: 2 }).run(async () => 'ran', both)],
+  ])('%s: beside a fixed lease', async (_name, call) => {
+    await expect(call(await bench.service())).rejects.toMatchObject({ code: 'LOCK_CONFIG', message: explained });
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+  });
+
+  it.each([
+    ['@DistributedLock', DistributedLock],
+    ['@UseLock', UseLock],
+  ])('%s: beside a fixed lease, when the class is defined', (name, decorator) => {
+    const define = () => {
+      class Orders {
+        @((decorator as typeof DistributedLock)({ key: 'a', ...both }))
+        async pay(): Promise<void> {}
+      }
+      return Orders;
+    };
+    expect(define).toThrow(`${name} on Orders.pay: ${explained}`);
+  });
+
+  it.each<[unknown, RegExp]>([
+    [10, /lockWatchdogTimeout is in milliseconds: write '10s'. It must be at least 50 ms/],
+    ['20ms', /lockWatchdogTimeout is too short/],
+    [0, /lockWatchdogTimeout is too short/],
+    [Infinity, /lockWatchdogTimeout is Infinity/],
+    ['soon', /lockWatchdogTimeout is "soon"/],
+  ])('%p', async (lockWatchdogTimeout, message) => {
+    const service = await bench.service();
+    const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(message) };
+    const written = { lockWatchdogTimeout } as { lockWatchdogTimeout: number };
+    await expect(service.acquire('a', written)).rejects.toMatchObject(refused);
+    expect(() => service.getLeaderElection('a', written)).toThrow(expect.objectContaining(refused));
+  });
+
+  it('is taken beside expire: 0, which is a renewed lease, too', async () => {
+    const lock = await (await bench.service()).acquire('a', { expire: 0, lockWatchdogTimeout: '5s' });
+    expect(lock.remainingTime()).toBeGreaterThan(4_000);
+    expect(lock.remainingTime()).toBeLessThanOrEqual(5_000);
+  });
+});

@@ -1,0 +1,44 @@
+/*
+ * The table of options and the public interfaces have the same names: checked by tsc with everything else, and never run.
+ */
+import type {
+  AcquireOptions,
+  LatchCountOptions,
+  LatchOptions,
+  LatchWaitOptions,
+  LeaderElectionOptions,
+  LockCallOptions,
+  LockDefaults,
+  LockMethodOptions,
+  LockObjectOptions,
+  RedisLockRootOptions,
+  RunOptions,
+  SemaphoreCallOptions,
+  SemaphoreOptions,
+} from 'nestjs-redis-locks';
+import type { ModuleOption } from '../../lib/module/redis-lock.option-table.js';
+import type { OptionIn } from '../../lib/options/option-table.js';
+
+/** Names on one side only; `never` is what compiles. */
+type Different<Left, Right> = Exclude<Left, Right> | Exclude<Right, Left>;
+
+const same = <_Difference extends never>(): void => {};
+
+same<Different<keyof AcquireOptions, OptionIn<'acquire'>>>();
+same<Different<keyof RunOptions, OptionIn<'acquire'>>>();
+same<Different<keyof LockDefaults, OptionIn<'defaults'>>>();
+same<Different<keyof RedisLockRootOptions, ModuleOption>>();
+same<Different<keyof LockMethodOptions, OptionIn<'decorator'>>>();
+same<Different<keyof LockCallOptions, OptionIn<'lock'>>>();
+same<Different<keyof SemaphoreCallOptions, OptionIn<'semaphore'>>>();
+same<Different<keyof LockObjectOptions, OptionIn<'getLock'>>>();
+same<Different<keyof SemaphoreOptions, OptionIn<'getSemaphore'>>>();
+same<Different<keyof LeaderElectionOptions, OptionIn<'election'>>>();
+same<Different<keyof LatchOptions, OptionIn<'trySetCount'>>>();
+same<Different<keyof LatchCountOptions, OptionIn<'countDown'>>>();
+same<Different<keyof LatchWaitOptions, OptionIn<'await'>>>();
+
+// @ts-expect-error -- a name that only the table has
+same<Different<keyof LatchWaitOptions, OptionIn<'await'> | 'another'>>();
+// @ts-expect-error -- a name that only the interface has
+same<Different<keyof LatchWaitOptions | 'another', OptionIn<'await'>>>();
