@@ -9,7 +9,7 @@ const PATIENT_COMMANDS = 3;
  * Last fencing tokens, notes of acquisitions that left before they came, and of latches that have been counted down: they
  * stay for a while, and end by themselves.
  */
-const MAY_STAY = /^[^{]*:(fence|gone|counted):/;
+const MAY_STAY = /^[^{]*:(fence|tombstones|counted):/;
 
 /** Nothing, where a server is away for long. */
 const inTime = (work) => Promise.race([work, sleep(EVERY * 5, undefined, { ref: false })]).catch(() => undefined);

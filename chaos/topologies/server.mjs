@@ -131,7 +131,7 @@ export class Server {
     const ended = [];
     while (ended.length < holds.length && performance.now() < end) {
       for (const hold of holds.filter((each) => !ended.includes(each))) {
-        const noted = await this.#admin.zscore(`lock:gone:{${key}}`, `revoked:${hold[1]}`);
+        const noted = await this.#admin.zscore(`lock:tombstones:{${key}}`, `revoked:${hold[1]}`);
         if (noted !== null) ended.push(hold);
       }
       await sleep(LOOK);
