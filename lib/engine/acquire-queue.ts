@@ -139,6 +139,8 @@ export class AcquireQueue implements TicketListener {
   private serve(waiter: Waiter, hold: Hold): void {
     hold.observeLoss(this.holderLost);
     this.waiters.remove(waiter);
+    // Its promise keeps the async context of its caller.
+    if (this.newcomer === waiter) this.newcomer = undefined;
     this.holder = hold;
     this.seenHeld();
     waiter.served(hold);

@@ -242,7 +242,10 @@ export class Hold {
   /** Ends the hold as released; returns whether it was held until now. */
   end(): boolean {
     const held = this.isHeld;
-    if (held) this.currentState = 'released';
+    if (held) {
+      this.currentState = 'released';
+      this.observers = undefined;
+    }
     return held;
   }
 
