@@ -6,7 +6,6 @@ import { KEYS } from '../schedule/schedule.js';
 import { copyOf } from './copy.js';
 import { type Machine, MachineClock, WALL } from './machine.js';
 
-
 /** A message that a server pushes. */
 export type Push = (listener: LockStoreListener) => void;
 
