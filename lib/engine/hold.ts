@@ -242,10 +242,7 @@ export class Hold {
   /** Ends the hold as released; returns whether it was held until now. */
   end(): boolean {
     const held = this.isHeld;
-    if (held) {
-      this.currentState = 'released';
-      this.observers = undefined;
-    }
+    if (held) this.currentState = 'released';
     return held;
   }
 

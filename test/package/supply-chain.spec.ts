@@ -78,7 +78,7 @@ describe('the sources of the library', () => {
 
   it('start no process, and open no connection but to the Redis that Sentinels or a Cluster name', () => {
     // Where the master is, by the word of the Sentinels; and the addresses of the nodes of a Cluster.
-    const connecting = ['store/redis/sentinel-connector.ts', 'store/redis/cluster-connection.ts'];
+    const connecting = ['store/redis/sentinel-connector.ts', 'store/redis/cluster-client.ts'];
     const connections = ['node:net', 'node:tls', 'node:dns'];
     const imported = sources.flatMap((source) =>
       source.statements.flatMap((statement) =>
