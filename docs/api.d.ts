@@ -510,17 +510,17 @@ export interface AcquireRequest {
     readonly period: number;
     readonly patience: number;
     readonly grantTimeout: number;
-    readonly turns: number;
-    readonly turnsAlone: number;
+    readonly batchSize: number;
+    readonly uncontendedBatchSize: number;
     readonly fair: boolean;
     readonly age?: number;
-    readonly younger?: boolean;
+    readonly backedOff?: boolean;
 }
 
 export interface ContendedReply {
     readonly outcome: 'queued' | 'busy';
     readonly time: number;
-    readonly askIn: number;
+    readonly retryAfter: number;
     readonly lastToken: number;
     readonly holders: readonly string[];
 }
@@ -535,7 +535,7 @@ export interface HeldReply {
     readonly time: number;
     readonly token: number;
     readonly lease: number;
-    readonly turns: number;
+    readonly batchSize: number;
 }
 
 export type LockMode = {
@@ -575,7 +575,7 @@ export interface LockStore {
 
 export interface LockStoreListener {
     granted(grant: PushedGrant): void;
-    askIn(id: string, delay: number): void;
+    retryAfter(id: string, delay: number): void;
     yield(id: string): void;
     revoked(id: string, token?: number): void;
     opened(key: string, latch: string): void;
@@ -588,7 +588,7 @@ export interface PushedGrant {
     readonly token: number;
     readonly lease: number;
     readonly time: number;
-    readonly turns: number;
+    readonly batchSize: number;
 }
 
 export interface ReleaseReply {
@@ -599,7 +599,7 @@ export interface ReleaseReply {
 export interface ReleaseRequest {
     readonly key: string;
     readonly id: string;
-    readonly remember: number;
+    readonly tombstoneFor: number;
     readonly keep: number;
     readonly next: AcquireRequest | undefined;
 }

@@ -3,7 +3,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
-import { structuredLogs } from '../../dist/esm/observation/metrics/index.js';
+import { structuredLogs } from '../../dist/esm/metrics/index.js';
 import { serve } from './worker-kit.mjs';
 
 const escaped = [];
