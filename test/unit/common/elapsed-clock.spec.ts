@@ -152,8 +152,12 @@ describe('the system clock', () => {
         let [last, suspensions, wholeSeconds] = [0, 0, 0];
         for (const { what, ms } of happenings) {
           if (what === 'pass') machine.pass(ms);
-          else if (what === 'set') machine.wallShift += ms;
-          else machine.suspend(ms);
+          else if (what === 'suspend') machine.suspend(ms);
+          else {
+            machine.wallShift += ms;
+            // The clock is read in between: a step that equals a suspension would hide it until the next look of a timer.
+            machine.pass(0.03);
+          }
           if (what === 'suspend') suspensions += 1;
           const now = clock.now();
           expect(now).toBeGreaterThanOrEqual(last);
@@ -164,6 +168,8 @@ describe('the system clock', () => {
           expect(ahead()).toBeLessThanOrEqual(20.001 * suspensions + 1_000 * wholeSeconds);
         }
       }),
+      // Shrinking can take minutes.
+      { endOnFailure: true, numRuns: 500 },
     );
   });
 
