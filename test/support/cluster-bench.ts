@@ -6,9 +6,7 @@ import { eventually, eventuallyPasses } from './eventually.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from './leaks.js';
 import { startLockWorker, type LockWorker } from './locks.js';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from './redis-cluster.js';
-
-/** It takes as long as its nodes need to find each other. */
-const START_TIMEOUT = 40_000;
+import { started } from './started.js';
 
 /** A Cluster for the tests of a file; services and processes on it end after each test, and all its nodes run again. */
 export class ClusterBench {
@@ -20,7 +18,7 @@ export class ClusterBench {
   constructor(options?: RedisClusterOptions) {
     beforeAll(async () => {
       this.cluster = await startRedisCluster(options);
-    }, START_TIMEOUT);
+    });
     afterEach(async () => {
       await Promise.all(this.services.splice(0).map((service) => service.close()));
       await Promise.all(this.workers.splice(0).map(({ process }) => process.kill()));
@@ -30,7 +28,7 @@ export class ClusterBench {
       await expectAllKeysHaveTtl(this.cluster.admin);
       await this.cluster.flush();
       this.lines.length = 0;
-    }, START_TIMEOUT);
+    });
     afterAll(() => this.cluster.stop());
   }
 
@@ -41,8 +39,7 @@ export class ClusterBench {
     const connection = { cluster: this.cluster.addresses };
     const service = createLockService(resolveModuleOptions({ connection, shutdownTimeout: 0, ...options }), logger);
     this.services.push(service);
-    await service.start();
-    return service;
+    return started(service);
   }
 
   serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {

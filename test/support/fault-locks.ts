@@ -8,6 +8,7 @@ import { eventuallyPasses } from './eventually.js';
 import { startWorker, type WorkerProcess } from './processes.js';
 import { RunningTime } from './running-time.mjs';
 import type { RedisServer } from './redis-server.js';
+import { started } from './started.js';
 
 export interface LogLine {
   readonly level: 'debug' | 'log' | 'warn' | 'error';
@@ -34,9 +35,7 @@ export class FaultLocks {
     connection: LockConnectionOption,
     options: Omit<RedisLockModuleOptions, 'connection'> = {},
   ): Promise<LockService> {
-    const service = this.make(connection, options);
-    await service.start();
-    return service;
+    return started(this.make(connection, options));
   }
 
   /** Events of one type so far. */
