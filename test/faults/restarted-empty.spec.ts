@@ -4,7 +4,7 @@ import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../support/fau
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { KINDS } from '../integration/kinds/support.js';
 
-const LEASE = 1_500;
+const LEASE = 2_500;
 
 let redis: RedisServer;
 const locks = new FaultLocks();
