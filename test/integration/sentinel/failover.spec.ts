@@ -7,7 +7,7 @@ import { startRedisSentinels, type RedisSentinels } from '../../support/redis-se
 import { RespProxy } from '../../support/resp-proxy.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 2_000;
+const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s' };
 

@@ -4,7 +4,7 @@ import { abortOf, FaultLocks, redisKey } from '../../support/fault-locks.js';
 import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 2_000;
+const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s', lockWatchdogTimeout: 3_000 };
 
