@@ -14,9 +14,9 @@ import { RunningTime } from '../support/running-time.mjs';
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */
 const NORMAL_WITHIN = 15_000;
-/** What a client that is served in turn does many times over in `WINDOW` ms, and one that is not does not. */
-const SECTIONS = 5;
-const WINDOW = 500;
+/** What a client that is served in turn does in `WINDOW` ms also on a busy machine; one that has to ask does it once in 3 s. */
+const SECTIONS = 3;
+const WINDOW = 1_500;
 
 /** One way to Redis, past proxies or through proxies of its own. */
 interface Topology {
@@ -132,14 +132,14 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     const [near, far] = [await locks.start(topology.near), await locks.start(connection)];
     const takers = [new Taker(near, key), new Taker(far, key)];
     try {
-      await untilServed(takers, 5_000);
+      await untilServed(takers, 30_000);
       for (const proxy of proxies) proxy.goDeaf(LISTENING, { serverNotices });
       const time = new RunningTime();
       // What was served just before must not count.
       await sleep(WINDOW);
       await untilServed(takers, NORMAL_WITHIN);
       const { ran } = time.stop();
-      await eventually(async () => (await far.health()).subscribed, { within: NORMAL_WITHIN - ran });
+      await eventually(async () => (await far.health()).subscribed, { within: NORMAL_WITHIN });
       return ran;
     } finally {
       await Promise.all(takers.map((taker) => taker.stop()));
