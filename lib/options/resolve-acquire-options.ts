@@ -2,8 +2,12 @@ import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import { isPlainly } from './plain-options.js';
 import { readCount, refuseUnknownOptions } from './option-readers.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
+
+const ACQUIRE = optionNames('acquire');
+const RUN = optionNames('run');
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -41,14 +45,14 @@ export function readAcquireCall(
   defaults: AcquireDefaults,
   units: number,
 ): AcquireCall {
-  refuseUnknownOptions(label, written, optionNames('acquire'));
+  if (!isPlainly(written, ACQUIRE)) refuseUnknownOptions(label, written, ACQUIRE);
   const options = readOptions('acquire', written);
   return { terms: termsOf(options, defaults, units), reentrant: options.reentrant ?? true, onLost: options.onLost };
 }
 
 /** Like `readAcquireCall`, for `run`. */
 export function readRunCall(written: RunOptions, defaults: AcquireDefaults, units: number): RunCall {
-  refuseUnknownOptions('run', written, optionNames('run'));
+  if (!isPlainly(written, RUN)) refuseUnknownOptions('run', written, RUN);
   const options = readOptions('run', written);
   return { terms: termsOf(options, defaults, units), reentrant: options.reentrant ?? true, onLost: options.onLost };
 }
