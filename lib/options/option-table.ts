@@ -139,7 +139,7 @@ export function readOptions<Place extends OptionPlace, Unwritten extends object 
   unwritten?: Unwritten,
 ): ReadOptions<Place> & Unwritten {
   const { readers, nothing } = PLACES.get(place)!;
-  // Names every option: one that was left out must not be found in a polluted Object.prototype.
+  // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
   const options: Record<string, unknown> = { ...nothing, ...unwritten };
   for (const name of Object.keys(written)) {
     const read = readers.get(name);
