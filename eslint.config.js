@@ -90,7 +90,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**/*.ts'],
+    files: ['test/**/*.ts', 'testbed/**/*.ts'],
     rules: {
       // `expect(mock.method)` and methods handed to helpers do not lose a `this` that they use.
       '@typescript-eslint/unbound-method': 'off',

@@ -1,4 +1,4 @@
-import { askForFailover } from '../../test/support/sentinel-nodes.mjs';
+import { askForFailover } from '../../testbed/servers/sentinel-nodes.mjs';
 import { failoversBy } from './failovers.mjs';
 
 const planned =

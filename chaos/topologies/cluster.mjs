@@ -1,5 +1,11 @@
-import { clusterArgs, formCluster, moveKeys, endMove, untilClusterIsWhole } from '../../test/support/cluster-nodes.mjs';
-import { eventually } from '../../test/support/eventually.mjs';
+import {
+  clusterArgs,
+  formCluster,
+  moveKeys,
+  endMove,
+  untilClusterIsWhole,
+} from '../../testbed/servers/cluster-nodes.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 import { IN_CLUSTERS } from '../faults/cluster.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { FailoverNotes } from './failovers.mjs';

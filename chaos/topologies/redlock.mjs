@@ -1,4 +1,4 @@
-import { SkewedMaster } from '../../testbed/skewed-master.mjs';
+import { SkewedMaster } from '../../testbed/clocks/skewed-master.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { AMONG_MASTERS, FORGETFUL } from '../faults/masters.mjs';
 import { Random } from '../schedule/random.mjs';

@@ -4,7 +4,7 @@ import {
   sentinelConfig,
   untilFollowing,
   untilSentinelSeesAll,
-} from '../../test/support/sentinel-nodes.mjs';
+} from '../../testbed/servers/sentinel-nodes.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { BEHIND_SENTINELS } from '../faults/sentinel.mjs';
 import { FailoverNotes } from './failovers.mjs';

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { RedisProcess } from '../../scripts/lib/redis-process.mjs';
+import { RedisProcess } from '../../testbed/servers/redis-process.mjs';
 
 /** Whatever was acknowledged outlives the process. */
 const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always'];

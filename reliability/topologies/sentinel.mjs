@@ -1,4 +1,4 @@
-import { startSentinelTrio } from '../../testbed/sentinel-trio.mjs';
+import { startSentinelTrio } from '../../testbed/servers/sentinel-trio.mjs';
 import { Server } from './server.mjs';
 
 /** After how many ms without an answer a Sentinel takes a server for dead. */

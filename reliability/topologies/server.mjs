@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { RedisProcess } from '../../scripts/lib/redis-process.mjs';
+import { RedisProcess } from '../../testbed/servers/redis-process.mjs';
 
 /** Whatever was acknowledged outlives the process. */
 const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always', '--repl-diskless-sync-delay', '0'];

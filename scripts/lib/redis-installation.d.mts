@@ -1,4 +1,4 @@
-import type { RedisInstallation } from './redis-process.mjs';
+import type { RedisInstallation } from '../../testbed/servers/redis-process.mjs';
 
 export declare const REDIS_VARIABLE: string;
 export declare function findRedis(): Promise<RedisInstallation | undefined>;

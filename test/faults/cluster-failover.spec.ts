@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { eventually } from '../support/eventually.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;

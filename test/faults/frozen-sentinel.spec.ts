@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { startSentinelTrio, type SentinelTrio } from '../../testbed/sentinel-trio.mjs';
-import { SilentPort } from '../../testbed/silent-port.mjs';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, redisKey, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { RunningTime } from '../support/running-time.mjs';
+import { startSentinelTrio, type SentinelTrio } from '../../testbed/servers/sentinel-trio.mjs';
+import { SilentPort } from '../../testbed/proxies/silent-port.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;

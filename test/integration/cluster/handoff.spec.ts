@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../support/cluster-bench.js';
-import { eventually } from '../../support/eventually.js';
-import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
-import { between } from '../../support/locks.js';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/history.js';
+import { between } from '../../../testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 
