@@ -52,7 +52,7 @@ export const failoversBy = (force) => [
     breaks: LOST,
     plan: planned(0, 500),
     strike: (pair) => pair.kill(),
-    heal: (pair) => pair.startAgain(),
+    heal: (pair) => pair.start(),
   }),
   failover({
     name: 'master stopped for long',

@@ -5,9 +5,9 @@ import type { LockConnectionOption } from '../../lib/module/redis-lock.connectio
 import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { blockEventLoop, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedisCluster } from '../../testbed/servers/redis-cluster.js';
-import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 

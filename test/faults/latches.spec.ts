@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../testbed/locks/locks.js';
 import type { RespProxy } from '../../testbed/proxies/resp-proxy.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';

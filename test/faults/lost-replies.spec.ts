@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
 import { leaveBeforeComing, playLockScenario } from '../../testbed/locks/lock-scenario.js';
 import { RespProxy, type Fault } from '../../testbed/proxies/resp-proxy.js';

@@ -5,7 +5,7 @@ import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey } from '../../test
 import { assertNoOverlap, assertTokensGrow } from '../../testbed/history/history.js';
 import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
 import { random, startRandomSections, type SectionsReport } from '../../testbed/workers/random-sections.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy, type ProxiedConnection } from '../../testbed/proxies/resp-proxy.js';
 
 /** Seconds of faults; more by the environment: FAULT_SECONDS=600 FAULT_SEED=42 npx jest test/faults/random */

@@ -4,7 +4,7 @@ import { SkewedMaster } from '../../testbed/clocks/skewed-master.mjs';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { redisKey } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const bench = new RedlockBench(3);
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
 import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.js';

@@ -9,7 +9,7 @@ import {
   type HolderView,
 } from '../../testbed/locks/fault-locks.js';
 import type { WorkerProcess } from '../../testbed/workers/processes.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 300;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { blockEventLoop, FaultLocks } from '../../testbed/locks/fault-locks.js';
 import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 300;
 const WORKER = new URL('../../testbed/workers/throwing-worker.mjs', import.meta.url);

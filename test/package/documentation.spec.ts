@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { register } from 'prom-client';
 import { complaintsAbout, examplesOf, PAGES, QUOTED, read, ROOT, runExample } from './documentation.js';
 import { enterWorld } from './documentation-world.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const EXAMPLES = PAGES.flatMap(examplesOf);
 

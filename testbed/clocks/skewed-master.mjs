@@ -1,3 +1,4 @@
+// @ts-check
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -83,10 +84,12 @@ export class SkewedMaster {
       }
     });
     server.pipe(client);
-    for (const [one, other] of [
+    /** @type {Array<[import('node:net').Socket, import('node:net').Socket]>} */
+    const ways = [
       [client, server],
       [server, client],
-    ]) {
+    ];
+    for (const [one, other] of ways) {
       this.#sockets.add(one);
       one.on('error', () => undefined);
       one.on('close', () => {

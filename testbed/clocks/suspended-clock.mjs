@@ -1,3 +1,4 @@
+// @ts-check
 // Preloaded (`node --import`) into a process that stands for one on a machine that is suspended: the monotonic clock and
 // the timers do not count the time for which a `SuspendedMachine` has suspended it, as on Linux. The wall clock and the
 // boot time go on. Does nothing unless a `SuspendedMachine` has started the process.
@@ -46,10 +47,15 @@ function suspendTimers() {
   class SuspendedTimeout {
     #work;
     #delay;
-    #due;
+    #due = 0;
+    /** @type {NodeJS.Timeout | undefined} */
     #timer;
     #isReferenced = true;
 
+    /**
+     * @param {() => void} work
+     * @param {number} delay
+     */
     constructor(work, delay) {
       this.#work = work;
       this.#delay = Math.max(1, Number(delay) || 1);
@@ -79,13 +85,15 @@ function suspendTimers() {
       return this;
     }
 
+    /** @param {boolean} isReferenced */
     #reference(isReferenced) {
       this.#isReferenced = isReferenced;
-      if (isReferenced) this.#timer.ref();
-      else this.#timer.unref();
+      if (isReferenced) this.#timer?.ref();
+      else this.#timer?.unref();
       return this;
     }
 
+    /** @param {number} delay */
     #wait(delay) {
       clear(this.#timer);
       this.#timer = set(() => this.#fired(), delay);
@@ -100,10 +108,11 @@ function suspendTimers() {
     }
   }
 
-  globalThis.setTimeout = Object.assign(
-    (work, delay, ...args) => new SuspendedTimeout(() => work(...args), delay),
+  globalThis.setTimeout = /** @type {any} */ (Object.assign)(
+    (/** @type {(...args: unknown[]) => void} */ work, /** @type {number} */ delay, /** @type {unknown[]} */ ...args) =>
+      new SuspendedTimeout(() => work(...args), delay),
     // Keeps `promisify(setTimeout)` what it was.
-    { [promisify.custom]: set[promisify.custom] },
+    { [promisify.custom]: Reflect.get(set, promisify.custom) },
   );
   globalThis.clearTimeout = (timer) => (timer instanceof SuspendedTimeout ? timer.close() : clear(timer));
 }

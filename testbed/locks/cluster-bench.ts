@@ -4,8 +4,9 @@ import { createLockService } from '../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
+import { redisKey } from './redis-key.mjs';
 import { startLockWorker, type LockWorker } from './locks.js';
-import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../servers/redis-cluster.js';
+import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../servers/redis-cluster.mjs';
 
 /** It takes as long as its nodes need to find each other. */
 const START_TIMEOUT = 40_000;
@@ -63,7 +64,7 @@ export class ClusterBench {
 
   /** Resolves when so many wait for a key. */
   async untilWaiting(key: string, count: number): Promise<void> {
-    const queue = this.cluster.name('queue', key);
+    const queue = redisKey('queue', key);
     await eventually(async () => (await this.cluster.admin.zcard(queue)) === count, {
       what: `${count} waiters of '${key}'`,
       within: 15_000,

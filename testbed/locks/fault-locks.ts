@@ -7,7 +7,10 @@ import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/mod
 import { eventuallyPasses } from '../wait/eventually.mjs';
 import { startWorker, type WorkerProcess } from '../workers/processes.js';
 import { RunningTime } from '../wait/running-time.mjs';
-import type { RedisServer } from '../servers/redis-server.js';
+import { redisKey } from './redis-key.mjs';
+import type { RedisServer } from '../servers/redis-server.mjs';
+
+export { redisKey };
 
 export interface LogLine {
   readonly level: 'debug' | 'log' | 'warn' | 'error';
@@ -112,10 +115,6 @@ export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<
     { within, every: 20 },
   );
 }
-
-/** The names under which Redis keeps a lock of the default prefix. */
-export const redisKey = (role: 'state' | 'queue' | 'waiters' | 'fence' | 'tombstones', key: string): string =>
-  `lock:${role}:{${key}}`;
 
 /** The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed. */
 export async function leaseEnd(redis: RedisServer, key: string): Promise<number> {

@@ -8,7 +8,7 @@ import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { now, type BelievedHold } from '../history/history.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
 import { startWorker, type WorkerProcess } from '../workers/processes.js';
-import { startRedis, type RedisServer } from '../servers/redis-server.js';
+import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.js';
 import { RunningTime } from '../wait/running-time.mjs';
 

@@ -1,6 +1,6 @@
 import type { ClusterAddress } from '../../lib/store/redis/cluster-connection.js';
-import type { RedisCluster } from '../servers/redis-cluster.js';
-import type { RedisServer } from '../servers/redis-server.js';
+import type { RedisCluster } from '../servers/redis-cluster.mjs';
+import type { RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from './resp-proxy.js';
 
 /** A proxy before each node of a Cluster, for clients that know of no other addresses. */

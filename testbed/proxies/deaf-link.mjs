@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Makes a connection that a proxy passes on go deaf, as where a NAT, a load balancer or a sidecar has forgotten it: what
  * either end sends gets lost, and the client does not hear of an end. The proxy keeps both sockets, and ends them when it

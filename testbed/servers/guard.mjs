@@ -1,3 +1,4 @@
+// @ts-check
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -15,14 +16,19 @@ $end >/dev/null 2>&1
 export class Guard {
   #shell;
 
+  /** @param {string} [directory] */
   constructor(directory = '') {
     this.#shell = spawn('sh', ['-c', SCRIPT, 'sh', directory], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
     this.#shell.unref();
-    this.#shell.stdin.unref();
+    // A pipe to a child is a socket.
+    /** @type {import('node:net').Socket} */ (this.#shell.stdin).unref();
     this.#shell.stdin.on('error', () => {});
   }
 
-  /** From now on `command` is what ends the process. */
+  /**
+   * From now on `command` is what ends the process.
+   * @param {string} command
+   */
   watch(command) {
     this.#shell.stdin.write(`${command}\n`);
   }

@@ -1,3 +1,4 @@
+// @ts-check
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
@@ -21,6 +22,7 @@ export async function findFreePort() {
   throw new Error(`no free port between ${FIRST_PORT} and ${LAST_PORT} on ${HOST}`);
 }
 
+/** @param {number} port */
 async function isFree(port) {
   const server = createServer();
   try {

@@ -1,3 +1,4 @@
+// @ts-check
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
@@ -10,20 +11,43 @@ import { findFreePort, HOST } from './ports.mjs';
 const START_TIMEOUT = 10_000;
 const PORT_ATTEMPTS = 20;
 
+/**
+ * A Redis that can be started: a program on this machine, or an image run by Docker.
+ * @typedef {object} RedisInstallation
+ * @property {'binary' | 'docker'} kind
+ * @property {string} command the program to start: the server itself, or `docker`
+ * @property {string} version
+ * @property {string} [image] Docker only
+ *
+ * @typedef {object} RedisProcessOptions
+ * @property {readonly string[]} [args] further arguments of `redis-server`
+ * @property {string} [config] the text of a configuration file, for what cannot be said in arguments (Sentinel wants one
+ *   that it can write)
+ * @property {number} [port] default: a free one
+ */
+
 /** A Redis or Valkey server of our own on 127.0.0.1, in a temporary directory of its own. */
 export class RedisProcess {
   #installation;
   #args;
   #directory = mkdtempSync(join(tmpdir(), 'locks-redis-'));
   #guard = new Guard(this.#directory);
+  /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
+  /** @type {string | undefined} */
   #container;
+  /** @type {Promise<void>} */
   #exited = Promise.resolve();
 
+  /**
+   * @param {RedisInstallation} installation
+   * @param {RedisProcessOptions} [options]
+   */
   constructor(installation, { args = [], config, port } = {}) {
     this.#installation = installation;
     this.#args = args;
-    this.port = port;
+    /** Known once started; the same after every restart. */
+    this.port = /** @type {number} */ (port);
     if (config !== undefined) writeFileSync(join(this.#directory, 'redis.conf'), config);
     this.hasConfig = config !== undefined;
   }
@@ -75,6 +99,7 @@ export class RedisProcess {
   #spawn() {
     const log = openSync(join(this.#directory, 'server.log'), 'w');
     const { command, args, end } = this.#commandLine();
+    /** @type {import('node:child_process').ChildProcess} */
     const child = spawn(command, args, { stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     child.unref();
@@ -91,6 +116,7 @@ export class RedisProcess {
     this.#guard.watch(end ?? `kill -9 ${child.pid}`);
   }
 
+  /** @returns {{ command: string, args: string[], end?: string }} */
   #commandLine() {
     const { kind, command, image } = this.#installation;
     const settings = ['--save', '', '--appendonly', 'no', ...this.#args];
@@ -110,12 +136,12 @@ export class RedisProcess {
       '--name',
       this.#container,
       '--user',
-      `${process.getuid()}:${process.getgid()}`,
+      `${process.getuid?.()}:${process.getgid?.()}`,
       ...publish,
     ];
     return {
       command,
-      args: [...run, image, 'redis-server', ...config, ...own, ...settings],
+      args: [...run, String(image), 'redis-server', ...config, ...own, ...settings],
       end: `${command} rm -f ${this.#container}`,
     };
   }
@@ -134,27 +160,38 @@ export class RedisProcess {
     return false;
   }
 
-  /** The answer could come from a stranger who took the port first, while our server is still failing to bind it. */
+  /**
+   * The answer could come from a stranger who took the port first, while our server is still failing to bind it.
+   * @param {string | undefined} info
+   */
   #isAnswerOfOurs(info) {
     if (info === undefined || info.startsWith('-LOADING')) return false;
     if (this.#container || info.startsWith('-NOAUTH')) return this.#child !== undefined;
     return Number(/process_id:(\d+)/.exec(info)?.[1]) === this.#child?.pid;
   }
 
-  /** Sends a signal to the server. SIGSTOP and SIGCONT stall it and let it go on. */
+  /**
+   * Sends a signal to the server. SIGSTOP and SIGCONT stall it and let it go on.
+   * @param {NodeJS.Signals} signal
+   */
   async signal(signal) {
     if (this.#child === undefined) return;
     if (this.#container === undefined) {
       this.#child.kill(signal);
       // Until a signal has been taken the server may still answer.
-      if (signal === 'SIGSTOP') await stateIs(this.#child.pid, 'T');
+      if (signal === 'SIGSTOP') await stateIs(/** @type {number} */ (this.#child.pid), 'T');
       return;
     }
-    const verb = { SIGSTOP: ['pause'], SIGCONT: ['unpause'] }[signal] ?? ['kill', '--signal', signal];
+    /** @type {Partial<Record<NodeJS.Signals, string[]>>} */
+    const verbs = { SIGSTOP: ['pause'], SIGCONT: ['unpause'] };
+    const verb = verbs[signal] ?? ['kill', '--signal', signal];
     spawnSync(this.#installation.command, [...verb, this.#container], { stdio: 'ignore' });
   }
 
-  /** Ends the server at once, stalled or not, and keeps its directory: `start()` may follow. */
+  /**
+   * Ends the server at once, stalled or not, and keeps its directory: `start()` may follow.
+   * @param {NodeJS.Signals} [signal]
+   */
   async kill(signal = 'SIGKILL') {
     // A stalled server takes no other signal before it goes on.
     if (signal !== 'SIGKILL' || this.#container) await this.signal('SIGCONT');
@@ -170,6 +207,10 @@ export class RedisProcess {
   }
 }
 
+/**
+ * @param {number} pid
+ * @param {string} state
+ */
 async function stateIs(pid, state) {
   if (process.platform !== 'linux') return sleep(20);
   for (let attempt = 0; attempt < 200; attempt++) {
@@ -180,12 +221,17 @@ async function stateIs(pid, state) {
   return undefined;
 }
 
-/** The answer to one inline command on a connection of its own; `undefined` when there is none. */
+/**
+ * The answer to one inline command on a connection of its own; `undefined` when there is none.
+ * @param {number} port
+ * @param {string} command
+ * @returns {Promise<string | undefined>}
+ */
 function ask(port, command) {
   return new Promise((resolve) => {
     const socket = createConnection({ host: HOST, port });
     let answer = '';
-    const finish = (value) => {
+    const finish = (/** @type {string | undefined} */ value) => {
       socket.destroy();
       resolve(value);
     };

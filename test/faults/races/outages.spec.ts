@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { startWorker } from '../../../testbed/workers/processes.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 /** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */

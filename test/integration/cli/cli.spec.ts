@@ -3,7 +3,7 @@ import type { LockInfo } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest } from './cli.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, LockBench } from '../../../testbed/locks/locks.js';
-import { startRedis } from '../../../testbed/servers/redis-server.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cli, type CliResult } from './cli.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const ENCODED = encodeURIComponent(PASSWORD);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 import { readReport } from './support.js';
 
 let sentinels: RedisSentinels;

@@ -101,7 +101,7 @@ describe('the way from one holder to the next in a Cluster', () => {
       'empty{}tag',
       'open{brace',
     ];
-    expect(bench.cluster.slotOf(keys[0]!)).toBe(bench.cluster.slotOf(keys[1]!));
+    expect(await bench.cluster.slotOf(keys[0]!)).toBe(await bench.cluster.slotOf(keys[1]!));
     const locks = await Promise.all(keys.map((key) => one!.acquire(key)));
     const waiting = keys.map((key) => other!.acquire(key));
     for (const key of keys) await bench.untilWaiting(key, 1);

@@ -7,7 +7,7 @@ import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { assertNoOverlap, assertTokensGrow, now } from '../../../testbed/history/history.js';
 import { AT_ONCE, between, LockBench } from '../../../testbed/locks/locks.js';
 import { random } from '../../../testbed/workers/random-sections.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 /** Short, so that a lease ends within a test. */

@@ -3,7 +3,7 @@ import type { LockService } from '../../../lib/service/lock.service.js';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const masters: RedisServer[] = [];
 const services: LockService[] = [];

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { currentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis } from '../../../testbed/servers/redis-server.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench, Work } from './support.js';
 
 const bench = new NestBench();

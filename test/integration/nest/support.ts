@@ -3,7 +3,7 @@ import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { LockService, RedisLockModule, type RedisLockRootOptions } from 'nestjs-redis-locks';
 import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 /** A Redis for the tests of a file, and applications on it that are closed after each test. */
 export class NestBench {

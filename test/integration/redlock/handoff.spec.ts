@@ -3,7 +3,7 @@ import { redisKey } from '../../../testbed/locks/fault-locks.js';
 import { between } from '../../../testbed/locks/locks.js';
 import { now } from '../../../testbed/history/history.js';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
-import type { RedisServer } from '../../../testbed/servers/redis-server.js';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';
 

@@ -4,7 +4,7 @@ import { createLockService } from '../../../lib/module/redis-lock.composition.js
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../testbed/history/leaks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 /** Independent masters for the tests of a file; all run again after each test, and services on them end. */
 export class RedlockBench {

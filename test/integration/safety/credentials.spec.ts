@@ -11,9 +11,9 @@ import { INSTANCE_OPTIONS } from '../../../lib/module/redis-lock.tokens.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, timed } from '../../../testbed/locks/fault-locks.js';
 import { leaks } from './renderings.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
-import { startRedisCluster } from '../../../testbed/servers/redis-cluster.js';
-import { startRedisSentinels } from '../../../testbed/servers/redis-sentinels.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const OTHER = 'another-Secret-77';

@@ -3,7 +3,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const LONGEST = 2 ** 31 - 1;
 /** No length of time at all. */

@@ -6,7 +6,7 @@ import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const OTHER = LAYOUT + 1;

@@ -8,7 +8,7 @@ import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
 import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
 import { leaveBeforeComing, playLockScenario } from '../../../testbed/locks/lock-scenario.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const RULES = [
   'reset',

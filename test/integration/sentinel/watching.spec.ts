@@ -4,7 +4,7 @@ import type { LockService } from '../../../lib/service/lock.service.js';
 import { Proxy } from '../../../chaos/harness/proxy.mjs';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 /** Until a Sentinel makes a replica of an old master it takes eight seconds and more: what comes sooner was told. */
 const TOLD = { within: 4_000 };
