@@ -4,8 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { LockService, type LockHandle } from 'nestjs-redis-locks';
 import { NestBench } from '../integration/nest/support.js';
 import { serve, type DashboardServer } from '../integration/dashboard/support.js';
-import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { aborted } from '../support/locks.js';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { aborted } from '../../testbed/locks/locks.js';
 import { accessibilityFaults } from './accessibility.js';
 import { Browser, type Look } from './page.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
-import { aborted, LockBench } from '../support/locks.js';
+import { aborted, LockBench } from '../../testbed/locks/locks.js';
 import { RedlockBench } from '../integration/redlock/support.js';
 
 const bench = new LockBench();

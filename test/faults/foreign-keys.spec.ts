@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 

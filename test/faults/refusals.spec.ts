@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LATE = 400;
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
-import { cli, CliProcess, manifest } from '../../support/cli.js';
-import { eventually } from '../../support/eventually.js';
-import { aborted, LockBench } from '../../support/locks.js';
-import { startRedis } from '../../support/redis-server.js';
+import { cli, CliProcess, manifest } from './cli.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../../testbed/locks/locks.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);

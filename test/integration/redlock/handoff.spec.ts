@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisKey } from '../../support/fault-locks.js';
-import { between } from '../../support/locks.js';
-import { now } from '../../support/history.js';
-import { RespProxy } from '../../support/resp-proxy.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { RunningTime } from '../../support/running-time.mjs';
+import { redisKey } from '../../../testbed/locks/fault-locks.js';
+import { between } from '../../../testbed/locks/locks.js';
+import { now } from '../../../testbed/history/history.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { timed } from '../../support/locks.js';
+import { timed } from '../../../testbed/locks/locks.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);

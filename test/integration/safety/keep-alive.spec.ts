@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
-import { FaultLocks } from '../../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 const locks = new FaultLocks();

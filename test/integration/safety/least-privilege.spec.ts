@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findFreePort, HOST } from '../../../scripts/lib/ports.mjs';
+import { findFreePort, HOST } from '../../../testbed/servers/ports.mjs';
 import { findRedis } from '../../../scripts/lib/redis-installation.mjs';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, timed } from '../../support/fault-locks.js';
-import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
-import { leaveBeforeComing, playLockScenario } from '../../support/lock-scenario.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
+import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
+import { leaveBeforeComing, playLockScenario } from '../../../testbed/locks/lock-scenario.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const RULES = [
   'reset',
@@ -22,8 +22,8 @@ const RULES = [
 /** Everything that could end a host or a path in a URL is percent-encoded. */
 const LOGIN = `locks:${encodeURIComponent('pass:word/with@all{that}')}@`;
 
-const CERTIFICATE = fileURLToPath(new URL('../../support/tls/cert.pem', import.meta.url));
-const KEY = fileURLToPath(new URL('../../support/tls/key.pem', import.meta.url));
+const CERTIFICATE = fileURLToPath(new URL('../../../testbed/servers/tls/cert.pem', import.meta.url));
+const KEY = fileURLToPath(new URL('../../../testbed/servers/tls/key.pem', import.meta.url));
 const withoutTls = await whyWithoutTls();
 
 let redis: RedisServer;
