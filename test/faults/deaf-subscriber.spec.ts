@@ -120,7 +120,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   const open: RespProxy[] = [];
   beforeAll(async () => {
     topology = await start();
-  }, 40_000);
+  });
   afterEach(async () => {
     await locks.closeAll();
     await Promise.all(open.splice(0).map((proxy) => proxy.close()));
@@ -254,7 +254,7 @@ describe('on one server', () => {
     expect(await clients()).toEqual(before);
     expect(reasons()).toEqual([]);
     for (const service of services) expect(await isSubscribed(service)).toBe(true);
-  }, 60_000);
+  });
 
   it('does not subscribe to a replica, and follows its address to the master', async () => {
     await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });

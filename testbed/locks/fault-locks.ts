@@ -9,6 +9,7 @@ import { startWorker, type WorkerProcess } from '../workers/processes.js';
 import { RunningTime } from '../wait/running-time.mjs';
 import { redisKey } from './redis-key.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
+import { started } from '../workers/started.js';
 
 export { redisKey };
 
@@ -37,9 +38,7 @@ export class FaultLocks {
     connection: LockConnectionOption,
     options: Omit<RedisLockModuleOptions, 'connection'> = {},
   ): Promise<LockService> {
-    const service = this.make(connection, options);
-    await service.start();
-    return service;
+    return started(this.make(connection, options));
   }
 
   /** Events of one type so far. */

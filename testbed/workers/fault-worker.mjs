@@ -2,7 +2,7 @@
 // end any other process, is told with `escaped`.
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
-import { serve } from './worker-kit.mjs';
+import { serve, started } from './worker-kit.mjs';
 
 const escaped = [];
 process.on('unhandledRejection', (reason) => escaped.push(`unhandled rejection: ${String(reason)}`));
@@ -58,7 +58,7 @@ const view = (handle) => ({
 serve({
   async start(options) {
     service = createLockService(resolveModuleOptions(options), logger);
-    await service.start();
+    await started(service);
   },
   async acquire(name, key, options) {
     const handle = await service.acquire(key, options);

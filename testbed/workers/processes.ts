@@ -25,7 +25,7 @@ interface PlainError {
   [property: string]: unknown;
 }
 
-const PATIENCE = 15_000;
+const PATIENCE = 60_000;
 
 /**
  * Starts `file` (a script that uses `worker-kit.mjs`) as a process of its own and resolves when it is ready. It ends

@@ -3,7 +3,7 @@
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { startRandomSections } from './random-sections.mjs';
-import { serve } from './worker-kit.mjs';
+import { serve, started } from './worker-kit.mjs';
 
 const escaped = [];
 process.on('unhandledRejection', (reason) => escaped.push(`unhandled rejection: ${reason?.stack ?? reason}`));
@@ -16,7 +16,7 @@ let sections;
 serve({
   async start(options, sectionOptions) {
     service = createLockService(resolveModuleOptions(options), silent);
-    await service.start();
+    await started(service);
     sections = startRandomSections(service, sectionOptions);
   },
   async block(ms) {

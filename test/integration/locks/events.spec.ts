@@ -67,7 +67,7 @@ describe('events', () => {
   });
 
   it('tell of renewals, counted', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const service = await bench.service({ lockWatchdogTimeout: 900 });
     const events = record(service);
     const lock = await service.acquire('a', { owner: 'me' });
     await eventually(() => events.length >= 4);

@@ -293,7 +293,7 @@ describe('options that are not written where they are read', () => {
       }
     }
     expect(overlaps).toEqual([]);
-  }, 120_000);
+  });
 
   it('a polluted Object.prototype neither shares a lock nor changes how it is taken', async () => {
     const service = await bench.service();

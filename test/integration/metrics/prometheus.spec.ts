@@ -46,7 +46,7 @@ describe('prometheusMetrics', () => {
   });
 
   it('measures timeouts, failures, aborts, renewals and losses', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const service = await bench.service({ lockWatchdogTimeout: 1_200 });
     const lock = await service.acquire('a');
     expect(await service.tryAcquire('a')).toBeNull();
     await service.acquire('a', { signal: AbortSignal.timeout(10) }).catch(() => undefined);
