@@ -1,9 +1,9 @@
 import type { LockLogger } from '../../common/logger.js';
 import { foreignError } from './foreign-error.js';
 
-/** Tells of outages: one line for each, however long it takes, and one when it is over. */
+/** Logs outages: one line at the beginning, however long it takes, and one when it is over. */
 export class ConnectionLog {
-  /** The last error, if it is not over. */
+  /** The last error of the current outage. */
   lastError: Error | undefined;
 
   constructor(private readonly logger: LockLogger) {}
