@@ -8,12 +8,12 @@ import type { WrittenConnection } from './deployment/deployment.js';
 
 export type CommandName = 'ls' | 'inspect' | 'watch' | 'release' | 'doctor';
 
-/** A command line, read. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly command: CommandName;
   /** The key of `inspect` and `release`, the pattern of `ls` and `watch`. */
   readonly subject: string | undefined;
-  /** One; with Redlock several. */
+  /** One connection; several for Redlock. */
   readonly connections: readonly WrittenConnection[];
   readonly prefix: string | undefined;
   /** ms */
@@ -25,10 +25,10 @@ export interface CommandLine {
   readonly color: boolean;
 }
 
-/** A command line that cannot be used; the message says what to write instead. */
+/** A command line that cannot be used. The message says what to write instead. */
 export class UsageError extends Error {}
 
-/** What each command takes beside options for all. */
+/** The arguments of each command, besides the options of all commands. */
 const COMMANDS: Readonly<Record<CommandName, { subject: 'key' | 'pattern' | 'none'; options?: readonly string[] }>> = {
   ls: { subject: 'pattern' },
   inspect: { subject: 'key' },
@@ -52,7 +52,7 @@ const OPTIONS = {
 const OF_SOME_COMMANDS = ['interval', 'force'] as const;
 
 /**
- * Reads a command line.
+ * Parses a command line.
  * @throws UsageError
  */
 export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | 'help' | 'version' {
@@ -91,7 +91,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** What Node says of arguments, without those that may hold a password. It shows them as they are, and as JSON. */
+/** Removes arguments that may hold a password from a message of Node. It quotes them as they are or as JSON. */
 function messageWithout(args: readonly string[], message: string): string {
   const secret = args.filter((arg) => {
     const text = arg.replace(/^-*/, '');
@@ -101,7 +101,7 @@ function messageWithout(args: readonly string[], message: string): string {
   return withoutSecret(forms.reduce((text, form) => text.replaceAll(form, '***'), message));
 }
 
-/** Where Redis is, in a wrong place: it may hold a password, so it is not repeated. */
+/** Refuses an address of Redis among the arguments. It may hold a password, so the message does not repeat it. */
 function refuseConnections(text: string | undefined): void {
   if (text === undefined || !mayBeConnection(text)) return;
   throw new UsageError('where Redis is stands behind --connection, or in the variable REDIS_URL');
@@ -120,14 +120,14 @@ function readSubject(command: CommandName, rest: readonly string[]): string | un
   return refusing(() => assertKey(first));
 }
 
-/** URLs, or what the module takes as JSON. */
+/** Reads URLs, and the module's connections as JSON. */
 function readConnections(written: readonly string[]): WrittenConnection[] {
   return written.map((text) => {
     if (!text.trimStart().startsWith('{')) return text;
     try {
       return JSON.parse(text) as WrittenConnection;
     } catch {
-      // What was written may hold a password, and JSON.parse would repeat it.
+      // The text may hold a password, and JSON.parse would repeat it.
       throw new UsageError('--connection begins with { and is no JSON: write \'{"host":"redis","port":6379}\'');
     }
   });
@@ -139,7 +139,7 @@ function readTime(label: string, written: string): number {
   throw new UsageError(`${label} must be longer than 0: write 500ms or 5s`);
 }
 
-/** What the library refuses is a wrong command line here. */
+/** Reports an option that the library refuses as a wrong command line. */
 export function refusing<T>(read: () => T): T {
   try {
     return read();

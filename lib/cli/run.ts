@@ -17,7 +17,7 @@ type Command = (session: Session, line: CommandLine, terminal: Terminal) => Prom
 
 const COMMANDS: Readonly<Record<CommandName, Command>> = { ls, inspect, watch, release, doctor };
 
-/** One run of the program. */
+/** Runs the program once. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv, version: string): Promise<ExitCode> {
   const { stdout, stderr } = process;
   try {

@@ -1,4 +1,4 @@
-/** What `--help` says. */
+/** The output of `--help`. */
 export const USAGE = `Who holds which lock, and who waits for it.
 
 Usage: nestjs-redis-locks <command> [options]

@@ -11,7 +11,7 @@ import { clientName, kindName, ownerName, safe, safeJson } from '../output/texts
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
-/** Shows one lock: who holds it, with which fencing token, and who waits, in their order. */
+/** Shows one lock: its holders with their fencing tokens, and its waiters in order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const key = subject!;
   const [lock = null] = await inspectSeveral(session.locks, [key]);
@@ -40,7 +40,7 @@ function describeLock(style: Style, { key, holders, waiters, permits }: LockInfo
       ownerName(waiter),
       clientName(waiter.client),
     ]);
-    // A client's callers wait behind one ticket.
+    // The waiting calls of a client share one ticket.
     parts.push(table(style, ['NEXT', 'WANTED', 'BY', 'CLIENT'], rows));
   }
   return parts.join('\n');

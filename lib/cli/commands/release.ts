@@ -6,7 +6,7 @@ import { clientName, ownerName, safe, safeJson, time } from '../output/texts.js'
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
-/** Frees a lock; while somebody holds it only with --force. */
+/** Releases a lock. A lock that is held is released only with --force. */
 export async function release(
   session: Session,
   { subject, force, json }: CommandLine,
@@ -15,7 +15,7 @@ export async function release(
   const key = subject!;
   const lock = await session.locks.inspect(key);
   const held = lock !== null && lock.holders.length > 0;
-  // Even where nobody seems to hold it: somebody may have come meanwhile, and with --force that is meant.
+  // Also if the lock looked free: with --force, a lock acquired in the meantime has to be released, too.
   const released = force && (await session.locks.forceRelease(key));
   const refused = held && !force;
   if (json) terminal.write(`${safeJson({ key, held, released, refused })}\n`);

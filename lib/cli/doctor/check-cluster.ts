@@ -5,7 +5,7 @@ import { readFacts, type ServerInfo } from './server-info.js';
 
 const SLOTS = 16_384;
 
-/** Locks whose slot nobody serves can neither be taken nor given back. */
+/** A lock can be neither acquired nor released if no master serves its slot. */
 export function checkSlots(clusterInfo: ServerInfo): Finding {
   const state = clusterInfo.get('cluster_state') ?? 'unknown';
   const served = Number(clusterInfo.get('cluster_slots_ok'));
@@ -17,7 +17,7 @@ export function checkSlots(clusterInfo: ServerInfo): Finding {
   );
 }
 
-/** `undefined`: the user may not ask. */
+/** `undefined`: the user may not call the command. */
 export async function readClusterInfo({ client }: Server): Promise<ServerInfo | undefined> {
   try {
     return readFacts(await client.cluster('INFO'));
@@ -27,7 +27,7 @@ export async function readClusterInfo({ client }: Server): Promise<ServerInfo | 
   }
 }
 
-/** A node by itself has a part of the locks, and sends everybody away who asks for others. */
+/** A single node of a Cluster serves only a part of the locks, and redirects requests for others. */
 export function checkIsNoNode(info: ServerInfo): Finding[] {
   if (info.get('cluster_enabled') !== '1') return [];
   return [

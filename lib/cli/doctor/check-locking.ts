@@ -1,10 +1,10 @@
 import type { Session } from '../session.js';
 import { ok, problem, type Finding } from './finding.js';
 
-/** How long the trial lock would stay, should this process end. */
+/** The lease of the trial lock, in case this process ends before the release. */
 const LEASE = 5_000;
 
-/** Takes a lock of its own and gives it back, as a service does. */
+/** Acquires and releases a lock of its own, as a service does. */
 export async function checkLocking({ locks }: Session, id: string): Promise<Finding> {
   const since = performance.now();
   try {

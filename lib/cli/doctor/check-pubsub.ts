@@ -4,11 +4,11 @@ import { isRefusal } from '../deployment/answers.js';
 import { ok, problem, type Finding } from './finding.js';
 import type { Trial } from './trial.js';
 
-/** One of the two kinds of channels that Redis has. */
+/** One of the two kinds of channels in Redis. */
 interface Kind {
   readonly check: string;
   readonly event: 'message' | 'smessage';
-  /** What tells who listens. */
+  /** The subcommand of PUBSUB that counts subscribers. */
   readonly census: 'NUMSUB' | 'SHARDNUMSUB';
   readonly rules: string;
   subscribe(listener: Redis, channel: string): Promise<unknown>;
@@ -20,7 +20,7 @@ const PLAIN: Kind = {
   ...{ check: 'pub/sub', event: 'message', census: 'NUMSUB' },
   rules: '+subscribe +publish +pubsub|numsub',
   subscribe: (listener, channel) => listener.subscribe(channel),
-  // Locks never do, and need not be allowed to.
+  // Locks never unsubscribe, and need no permission for it.
   unsubscribe: async () => undefined,
   publish: (client, channel) => client.publish(channel, 'doctor'),
 };
@@ -33,15 +33,15 @@ const SHARDED: Kind = {
   publish: (client, channel) => client.spublish(channel, 'doctor'),
 };
 
-/** What a server says that knows no sharded pub/sub: Redis before 7. */
+/** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
-/** Tries whether a message comes across, and whether the server sees who listens: without either nobody is woken. */
+/** Checks that a message arrives, and that the server sees the subscriber. Waiters need both. */
 export async function checkPubSub(trial: Trial): Promise<Finding> {
   return withListener(trial, (listener) => tryOut(PLAIN, trial, listener, trial.channel));
 }
 
-/** The same in a slot of a Cluster. */
+/** The same for sharded pub/sub, in a slot of a Cluster. */
 export async function checkShardedPubSub(trial: Trial): Promise<Finding> {
   return withListener(trial, (listener) => tryOut(SHARDED, trial, listener, trial.slotChannel));
 }

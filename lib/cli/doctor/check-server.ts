@@ -1,7 +1,7 @@
 import { ok, problem, warning, type Finding } from './finding.js';
 import type { ServerInfo } from './server-info.js';
 
-/** Redis from this on has all that the scripts use. */
+/** The oldest version of Redis that has all commands of the scripts. */
 const OLDEST = [6, 2] as const;
 
 export function checkVersion(info: ServerInfo): Finding {
@@ -20,7 +20,7 @@ export function checkRole(info: ServerInfo): Finding {
   return problem('role', `a replica of ${master}, which refuses writes`, 'connect to the master');
 }
 
-/** All keys of locks have a TTL, so every policy but noeviction may throw away a lock that somebody holds. */
+/** All keys of locks have a TTL, so every policy but noeviction may evict a lock that is held. */
 export function checkEviction(info: ServerInfo): Finding {
   const check = 'eviction policy';
   const policy = info.get('maxmemory_policy') ?? 'unknown';
@@ -33,7 +33,7 @@ export function checkEviction(info: ServerInfo): Finding {
   return problem(check, `${policy}: when its memory is full Redis throws away locks that are held`, advice);
 }
 
-/** From this part of maxmemory on it is nearly full. */
+/** Memory counts as nearly full from this share of maxmemory on. */
 const NEARLY_FULL = 0.9;
 
 export function checkMemory(info: ServerInfo): Finding {
@@ -49,7 +49,7 @@ export function checkSaving(info: ServerInfo): Finding {
   return problem('saving', 'the last save to disk failed, and Redis may refuse writes', 'see its log; free some disk');
 }
 
-/** A master that comes back empty votes again for locks that others hold. */
+/** A master that restarts without its data could vote for a second holder. */
 export function checkVoteIsKept(info: ServerInfo): Finding {
   if (info.get('aof_enabled') === '1') return ok('persistence', 'append-only file');
   return warning(

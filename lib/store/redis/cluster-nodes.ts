@@ -31,7 +31,7 @@ export class ClusterNodes {
   /** Sends a PING to a node on its connection for commands. Rejects if there is none. */
   async ping(address: string): Promise<void> {
     const node = this.find(address);
-    if (node === undefined) throw new Error(`${address} is no master any more`);
+    if (node === undefined) throw new Error(`${address} is no longer a master`);
     await node.client.ping();
   }
 

@@ -31,7 +31,7 @@ export class ClusterReplicas implements ReplicaConfirmation {
       if (!isFirst) await this.cluster.refresh();
       isFirst = false;
       const owner = this.cluster.ownerOf(key);
-      if (owner === undefined) throw storeFailure(new Error('CLUSTERDOWN nobody is known to have the slot'));
+      if (owner === undefined) throw storeFailure(new Error('CLUSTERDOWN no node is known to serve the slot'));
       return this.of(owner).confirm(key, id, min, left, script);
     });
   }

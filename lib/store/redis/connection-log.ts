@@ -11,7 +11,7 @@ export class ConnectionLog {
   failed(error: Error): void {
     const first = this.lastError === undefined;
     this.lastError = foreignError(error);
-    if (first) this.logger.error(`Redis connection failed, trying again: ${this.lastError.message}`);
+    if (first) this.logger.error(`Redis connection failed, retrying: ${this.lastError.message}`);
   }
 
   recovered(): void {

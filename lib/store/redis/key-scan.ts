@@ -70,7 +70,7 @@ export class KeyScan {
     const { client } = this;
     if (!isCluster(client)) return [{ address: '', client }];
     const masters = client.nodes('master');
-    if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known by now', { transient: true });
+    if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known yet', { transient: true });
     return masters
       .map((node) => ({ address: `${node.options.host}:${node.options.port}`, client: node }))
       .sort((a, b) => (a.address < b.address ? -1 : 1));

@@ -82,7 +82,7 @@ export class RedisConnection implements Connection {
     this.heartbeat = new Heartbeat(
       this.subscriber,
       () => this.commands.ping(),
-      () => this.resubscribe(new Error('the connection that listens has gone silent, while commands are answered')),
+      () => this.resubscribe(new Error('the subscriber connection has gone silent, while commands are answered')),
     );
     this.acknowledgement = new ReplicaAcknowledgement(
       () => this.commands.duplicate({ ...REPLICATION_OPTIONS, keepAlive }),
@@ -205,9 +205,8 @@ export class RedisConnection implements Connection {
   }
 
   /**
-   * The master may be another server now, named by Sentinels or behind the same address. The old master may still run:
-   * as a replica, frozen or cut off. Then it has not closed the subscriber connection, on which no message will arrive
-   * any more.
+   * The master may be another server now, named by Sentinels or behind the same address. The old one may still run: as
+   * a replica, frozen or cut off. Then it has not closed the subscriber connection, which stays silent.
    */
   private followMaster(): void {
     const { sentinels } = this.commands.options;
@@ -251,7 +250,7 @@ export class RedisConnection implements Connection {
       }, ms).unref();
     try {
       if (await isReplica(subscriber)) {
-        this.log.failed(new Error(`the connection that listens leads to a replica: ${peerOf(subscriber)}`));
+        this.log.failed(new Error(`the subscriber connection leads to a replica: ${peerOf(subscriber)}`));
         // The address may lead to another server by then.
         later(retryDelay(++this.refusals), () => subscriber.disconnect(true));
         return;

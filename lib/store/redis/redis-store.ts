@@ -37,7 +37,7 @@ import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
 
-/** How many ms the reply to a waiter may be delayed until the client can receive its grant. */
+/** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
@@ -53,13 +53,12 @@ export interface RedisStoreOptions {
   readonly clientId?: string;
 }
 
-/** The store for one Redis server or a Cluster. It sends scripts, and receives messages on the client's channels. */
+/** The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
-  // Private, also towards the engine, because it knows the password: code that prints a lock or a service must not
-  // reach it.
+  // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
   readonly #options: RedisStoreOptions;
   readonly #connection: Connection;
   readonly #scripts: ScriptRunner;
@@ -108,7 +107,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const { downFor, commandError: cause } = this.#connection;
     if (downFor < this.#options.commandTimeout) return undefined;
     const why = cause === undefined ? '' : `: ${cause.message}`;
-    return new LockStoreError(`Redis has been out of reach for ${Math.round(downFor)} ms${why}`, {
+    return new LockStoreError(`Redis has been unreachable for ${Math.round(downFor)} ms${why}`, {
       cause,
       transient: true,
     });
@@ -123,10 +122,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener = listener;
   }
 
-  /**
-   * @throws LockStoreError if the store is closed, or connecting takes longer than `commandTimeout`. Connecting goes on
-   * then.
-   */
+  /** @throws LockStoreError if the store is closed or `commandTimeout` is over; it goes on connecting */
   start(): Promise<void> {
     const { commandTimeout } = this.#options;
     if (this.listening) return Promise.resolve();
@@ -149,7 +145,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async close(): Promise<void> {
-    this.started?.(new LockStoreError('the locks were closed before Redis was reached'));
+    this.started?.(new LockStoreError('the locks were closed before they reached Redis'));
     this.#connection.close();
   }
 
@@ -166,8 +162,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { next } = request;
     if (next === undefined || this.waitingIfSubscribed(next) === next) return this.#commands.release(request);
-    // Without a subscription the next waiter would get no place, though it has waited long, and its client would lose
-    // its turn.
+    // Without a subscription, the next waiter would get no place, and its client would lose its turn.
     return this.subscribe(next).then(() =>
       this.#commands.release({ ...request, next: this.waitingIfSubscribed(next) }),
     );

@@ -86,7 +86,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   private async bounded(asked: readonly Confirmation[]): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<never>((_resolve, reject) => {
-      const message = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) whether its replicas follow`;
+      const message = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
       const late = (): void => reject(new LockStoreError(message, { transient: true }));
       timer = setTimeout(late, LONGEST_WAIT + this.commandTimeout).unref();
     });

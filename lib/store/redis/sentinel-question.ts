@@ -63,7 +63,7 @@ export async function askSentinel(
       [Error | null, unknown],
     ];
     if (error) throw error;
-    if (!Array.isArray(address)) throw new Error(`a Sentinel knows no master '${name}'`);
+    if (!Array.isArray(address)) throw new Error(`a Sentinel does not know the master '${name}'`);
     return {
       address: { host: String(address[0]), port: Number(address[1]) },
       epoch: Number(read(master)['config-epoch'] ?? -1),

@@ -16,7 +16,7 @@ export async function readServerIdentity(
 ): Promise<ServerIdentity | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_resolve, reject) => {
-    const message = `Redis did not answer within ${timeout} ms (commandTimeout) which server it is`;
+    const message = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
     timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), timeout).unref();
   });
   try {

@@ -54,7 +54,7 @@ export class ShardSubscriber {
     this.client.on('error', (error: Error) => this.end(MOVED.test(error.message) ? undefined : error));
     this.client.on('end', () => this.end());
     this.heartbeat = new Heartbeat(this.client, tryCommands, () => {
-      this.end(new Error(`a connection that listens to ${node} has gone silent, while commands are answered`));
+      this.end(new Error(`the subscriber connection to ${node} has gone silent, while commands are answered`));
     });
     this.opened = this.open();
     this.opened.catch((error: Error) => this.end(error));

@@ -7,13 +7,13 @@ const TRANSIENT =
 
 /** What to do about errors that an operator has to fix. */
 const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\bOOM\b/, 'Redis is out of memory: raise maxmemory, or free some'],
+  [/\bOOM\b/, 'Redis is out of memory: raise maxmemory or delete data'],
   [/\b(NOAUTH|WRONGPASS)\b/, 'the user or password in `connection` is missing or wrong'],
   // For a script, Redis 7.0 gives this text without a code.
   [/\bNOPERM\b|user executing the script can't/, 'the Redis user lacks a permission that locks need'],
-  [/\bWRONGTYPE\b/, 'the key holds something else: choose another keyPrefix'],
+  [/\bWRONGTYPE\b/, 'the key belongs to another application: choose another keyPrefix'],
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
-  [/\bNOREPLICAS\b/, 'fewer replicas follow than its min-replicas-to-write'],
+  [/\bNOREPLICAS\b/, 'Redis has fewer replicas than its min-replicas-to-write demands'],
   [/\bREADONLY\b/, 'this server is a replica'],
 ];
 

@@ -45,14 +45,14 @@ export class SubscriptionEvidence {
   /** `leaseLeft`: what is left of the lease of a `found` hold, in ms. */
   weigh(sign: SubscriptionSign, { id, lease, sent, subscription }: Question, leaseLeft = 0): void {
     if (sign === 'unheard') {
-      subscription.doubt('the server does not see that this client is subscribed to it');
+      subscription.doubt('the server sees no subscriber on the channel of this client');
       return;
     }
     // A grant that is older than this subscription may have been sent to the one before.
     const grantedAt = sent - (lease - leaseLeft);
     if (subscription.since > grantedAt || this.told.has(id)) return;
     const judge = (): void => {
-      if (!this.told.has(id)) subscription.doubt('a message that a lock was granted did not come');
+      if (!this.told.has(id)) subscription.doubt('the message about a granted lock did not arrive');
     };
     // Messages that have arrived by then are read first.
     setReadingTimer(ON_ITS_WAY, judge);
