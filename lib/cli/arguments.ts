@@ -63,12 +63,12 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
   const [name, ...rest] = positionals;
   if (name === undefined) return 'help';
   if (!Object.hasOwn(COMMANDS, name)) {
-    throw new UsageError(`there is no command '${oneLine(name)}': write one of ${Object.keys(COMMANDS).join(', ')}`);
+    throw new UsageError(`unknown command '${oneLine(name)}': write one of ${Object.keys(COMMANDS).join(', ')}`);
   }
   const command = name as CommandName;
   for (const option of OF_SOME_COMMANDS) {
     if (values[option] === undefined || COMMANDS[command].options?.includes(option) === true) continue;
-    throw new UsageError(`--${option} is not for ${command}`);
+    throw new UsageError(`--${option} is not an option of ${command}`);
   }
   return {
     command,
@@ -104,7 +104,7 @@ function messageWithout(args: readonly string[], message: string): string {
 /** Refuses an address of Redis among the arguments. It may hold a password, so the message does not repeat it. */
 function refuseConnections(text: string | undefined): void {
   if (text === undefined || !mayBeConnection(text)) return;
-  throw new UsageError('where Redis is stands behind --connection, or in the variable REDIS_URL');
+  throw new UsageError('an address of Redis belongs after --connection, or in the environment variable REDIS_URL');
 }
 
 function readSubject(command: CommandName, rest: readonly string[]): string | undefined {
@@ -112,11 +112,11 @@ function readSubject(command: CommandName, rest: readonly string[]): string | un
   const [first] = rest;
   if (rest.length > (subject === 'none' ? 0 : 1)) {
     throw new UsageError(
-      `${command} takes ${subject === 'none' ? 'nothing' : `one ${subject}`}: quote what has spaces`,
+      `${command} takes ${subject === 'none' ? 'no argument' : `one ${subject}`}: quote a ${subject === 'none' ? 'value' : subject} that has spaces`,
     );
   }
   if (subject !== 'key') return first;
-  if (first === undefined) throw new UsageError(`${command} takes a key: ${command} stock:42`);
+  if (first === undefined) throw new UsageError(`${command} needs a key: ${command} stock:42`);
   return refusing(() => assertKey(first));
 }
 
@@ -128,7 +128,7 @@ function readConnections(written: readonly string[]): WrittenConnection[] {
       return JSON.parse(text) as WrittenConnection;
     } catch {
       // The text may hold a password, and JSON.parse would repeat it.
-      throw new UsageError('--connection begins with { and is no JSON: write \'{"host":"redis","port":6379}\'');
+      throw new UsageError('--connection begins with { but is not valid JSON: write \'{"host":"redis","port":6379}\'');
     }
   });
 }

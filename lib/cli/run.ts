@@ -36,7 +36,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv, versi
     return await COMMANDS[line.command](session, line, terminal);
   } catch (error) {
     stderr.write(`nestjs-redis-locks: ${safe(foreignError(error).message)}\n`);
-    if (error instanceof UsageError) stderr.write('nestjs-redis-locks --help says more.\n');
+    if (error instanceof UsageError) stderr.write('See nestjs-redis-locks --help.\n');
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
 }

@@ -15,9 +15,9 @@ import type { Session } from '../session.js';
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const key = subject!;
   const [lock = null] = await inspectSeveral(session.locks, [key]);
-  if (isForeign(lock)) throw new Error(`${quote(key)} is no lock: ${lock.reason}`);
+  if (isForeign(lock)) throw new Error(`${quote(key)} is not a lock: ${lock.reason}`);
   if (json) terminal.write(`${safeJson(lock, 2)}\n`);
-  else if (lock === null) terminal.write(`${safe(key)} is free, and nobody waits for it.\n`);
+  else if (lock === null) terminal.write(`${safe(key)} is free and has no waiters.\n`);
   else terminal.write(describeLock(terminal.style, lock, await serverTime(session)));
   return lock === null ? EXIT.no : EXIT.ok;
 }

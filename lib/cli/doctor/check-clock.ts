@@ -31,7 +31,11 @@ export async function readClock(client: Redis): Promise<ClockReading> {
 export function checkLatency({ took }: ClockReading): Finding {
   const found = `${took.toFixed(1)} ms`;
   if (took < SLOW) return ok('round trip', found);
-  return warning('round trip', found, 'run the service near its Redis: taking a lock and giving it back is one each');
+  return warning(
+    'round trip',
+    found,
+    'run the service near its Redis: acquiring and releasing a lock take one round trip each',
+  );
 }
 
 /** Leases use monotonic clocks. Only fencing tokens and displayed times depend on the wall clock. */
@@ -42,6 +46,6 @@ export function checkClock({ ahead, took }: ClockReading): Finding {
   return warning(
     'clock',
     `${found} (within ${(took / 2).toFixed(0)} ms)`,
-    'let NTP set both: leases do not depend on it, but after a failover fencing tokens grow only if the clocks of the servers agree',
+    'synchronize both clocks (NTP): leases do not depend on them, but after a failover fencing tokens grow only if the servers agree',
   );
 }

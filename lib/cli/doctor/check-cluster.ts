@@ -12,8 +12,8 @@ export function checkSlots(clusterInfo: ServerInfo): Finding {
   if (state === 'ok' && served === SLOTS) return ok('slots', `all ${SLOTS} are served`);
   return problem(
     'slots',
-    `${served} of ${SLOTS} are served, as this master sees it (cluster_state:${state})`,
-    'redis-cli --cluster check names what is wrong: start the masters that failed, or fail over to their replicas',
+    `${served} of ${SLOTS} are served, as far as this master knows (cluster_state:${state})`,
+    'run redis-cli --cluster check to find the cause; restart the failed masters, or fail over to their replicas',
   );
 }
 
@@ -33,7 +33,7 @@ export function checkIsNoNode(info: ServerInfo): Finding[] {
   return [
     problem(
       'Cluster',
-      'this server is a node of a Cluster, and has a part of the locks',
+      'this server is a node of a Cluster, and serves only a part of the locks',
       'connect to the Cluster, here and in the module: {"cluster":[{"host":"…","port":6379}]}',
     ),
   ];

@@ -11,10 +11,11 @@ export async function checkLocking({ locks }: Session, id: string): Promise<Find
     const lock = await locks.acquire(`doctor:${id}`, { expire: LEASE, waitTimeout: 0 });
     const taken = performance.now();
     const held = await lock.release();
-    if (!held) return problem('a lock', 'a lock that was just taken was gone', 'see what deletes or evicts keys');
+    if (!held)
+      return problem('a lock', 'the lock disappeared before its release', 'find out what deletes or evicts keys');
     const [taking, giving] = [taken - since, performance.now() - taken];
-    return ok('a lock', `taken in ${taking.toFixed(1)} ms, given back in ${giving.toFixed(1)} ms`);
+    return ok('a lock', `acquired in ${taking.toFixed(1)} ms, released in ${giving.toFixed(1)} ms`);
   } catch (error) {
-    return problem('a lock', `could not be taken: ${(error as Error).message}`, 'see the other findings');
+    return problem('a lock', `could not be acquired: ${(error as Error).message}`, 'see the other findings');
   }
 }

@@ -52,14 +52,14 @@ const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER'];
 
 /** Commands that only some features need. */
 const OPTIONAL = [
-  { command: ['WAIT', '0', '1'], without: 'replicas cannot be waited for' },
-  { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find what is locked' },
+  { command: ['WAIT', '0', '1'], without: 'the option `replicas` fails' },
+  { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find the locks' },
   {
     command: ['INFO'],
     without:
-      'a subscription that leads to a replica is found out late, several masters cannot be told apart, and this doctor sees less',
+      'a subscription at a replica is noticed late, Redlock cannot check its masters, and this doctor checks less',
   },
-  { command: ['PING'], without: 'each heartbeat of a subscription is refused, and noted in the ACL log' },
+  { command: ['PING'], without: 'each heartbeat of a subscription is refused, and recorded in the ACL log' },
 ] as const;
 
 /** Checks that the Redis user may run all commands that locks need. */
@@ -108,7 +108,7 @@ function summary(
   prefix: string,
   refusals: ReadonlyArray<{ readonly command: string; readonly what: Refusal }>,
 ): Finding {
-  if (refusals.length === 0) return ok('permissions', `${user} may do all that locks need`);
+  if (refusals.length === 0) return ok('permissions', `${user} has all permissions that locks need`);
   const commands = refusals.filter(({ what }) => what === 'command').map(({ command }) => `+${command}`);
   const rules = [
     ...commands,
@@ -117,10 +117,10 @@ function summary(
   ];
   return problem(
     'permissions',
-    `${user} may not do ${refusals.length} of the things that locks need: ${refusals.map(({ command }) => command).join(', ')}`,
+    `${user} lacks the permission for ${refusals.length} of the commands that locks need: ${refusals.map(({ command }) => command).join(', ')}`,
     `ACL SETUSER ${user} ${rules.join(' ')}`,
   );
 }
 
 const optionalMissing = (command: string, without: string): Finding =>
-  warning('permissions', `${command} is refused, so ${without}`, `allow +${command}, if that matters`);
+  warning('permissions', `${command} is refused, so ${without}`, `allow +${command} if you need this`);

@@ -69,8 +69,8 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     if (Number(listeners) === 0) {
       return problem(
         check,
-        'the server does not see who is subscribed to it',
-        'connect commands and subscriptions to the same server, without a proxy that parts them',
+        'the server does not count its subscribers',
+        'connect commands and subscriptions to the same server, without a proxy that separates them',
       );
     }
     const sent = performance.now();
@@ -78,13 +78,13 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     const took = await Promise.race([heard.then((at) => at - sent), within(timeout)]);
     await kind.unsubscribe(listener, channel);
     if (took !== undefined) return ok(check, `a message took ${took.toFixed(1)} ms`);
-    return problem(check, `no message came across within ${timeout} ms`, 'look for a proxy that holds messages back');
+    return problem(check, `no message arrived within ${timeout} ms`, 'look for a proxy that delays messages');
   } catch (error) {
     const { message } = error as Error;
-    if (UNKNOWN.test(message)) return ok(check, 'none before Redis 7: messages go over the bus of the Cluster');
+    if (UNKNOWN.test(message)) return ok(check, 'not supported before Redis 7: messages go over the cluster bus');
     const advice = isRefusal(error)
-      ? `let the user subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
-      : 'see whether a further connection can be made';
+      ? `permit the user to subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
+      : 'check whether the server accepts another connection';
     return problem(check, message, advice);
   }
 }

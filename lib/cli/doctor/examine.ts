@@ -41,7 +41,13 @@ async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Fi
       ...(await clockFindings(client)),
     ];
   } catch (error) {
-    return [problem('connection', foreignError(error).message, 'see whether the server runs, and who may reach it')];
+    return [
+      problem(
+        'connection',
+        foreignError(error).message,
+        'check whether the server runs, and whether this machine can reach it',
+      ),
+    ];
   }
 }
 

@@ -22,7 +22,7 @@ export function locksTable(style: Style, locks: readonly LockInfo[], now: number
 function rowsOf({ key, holders, waiters }: LockInfo, now: number): Cell[][] {
   const name: Cell = { text: safe(key), style: 'strong' };
   const waiting: Cell = waiters.length === 0 ? '0' : { text: String(waiters.length), style: 'warning' };
-  if (holders.length === 0) return [[name, { text: 'by nobody', style: 'dim' }, '-', '-', '-', '-', waiting]];
+  if (holders.length === 0) return [[name, { text: 'not held', style: 'dim' }, '-', '-', '-', '-', waiting]];
   return holders.map((holder, i) => [i === 0 ? name : '', ...holderCells(holder, now), i === 0 ? waiting : '']);
 }
 
