@@ -122,7 +122,7 @@ it('says so to whoever asks first: a typed error for a foreign state or fence ke
     await redis.admin.set(redisKey(role, role), 'of somebody else');
     const { error } = await timed(service.acquire(role));
     expect(error).toMatchObject({ code: 'LOCK_STORE', transient: false, cause: expect.any(Error) });
-    expect(error.message).toContain('the key holds something else: choose another keyPrefix');
+    expect(error.message).toContain('the key belongs to another application: choose another keyPrefix');
   }
 });
 
