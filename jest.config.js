@@ -13,7 +13,7 @@ export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
-  resolver: '<rootDir>/test/support/jest-resolver.cjs',
+  resolver: '<rootDir>/scripts/lib/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
     '^nestjs-redis-locks/(testing|dashboard)$': '<rootDir>/lib/$1/index.ts',

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { eventually } from '../support/eventually.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { redisKey } from '../../testbed/locks/redis-key.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;
@@ -54,7 +55,7 @@ describe('a master that is killed', () => {
     );
     const master = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(master);
-    const until = performance.now() + (await master.admin.pttl(bench.cluster.name('state', 'a')));
+    const until = performance.now() + (await master.admin.pttl(redisKey('state', 'a')));
     await Promise.all([master.kill(), replica.kill()]);
     expect(await lost).toBeLessThan(until + 1_600);
     expect(lock.isHeld).toBe(false);

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { isMaster } from '../support/cluster-nodes.mjs';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, timed } from '../support/fault-locks.js';
-import type { RedisServer } from '../support/redis-server.js';
-import { RunningTime } from '../support/running-time.mjs';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
@@ -24,7 +23,7 @@ async function freeze(key: string): Promise<RedisServer> {
   const master = await bench.cluster.masterOf(key);
   const replica = await bench.cluster.replicaOf(master);
   await master.pause();
-  await eventually(() => isMaster(replica), { within: 60_000, every: 20, what: 'a replica that takes over' });
+  await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
   return master;
 }
 
@@ -41,7 +40,7 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
     const replica = await bench.cluster.replicaOf(master);
     await master.pause();
     const call = timed(useOf(service, 'a'));
-    await eventually(() => isMaster(replica), { within: 60_000, every: 20, what: 'a replica that takes over' });
+    await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
     const time = new RunningTime();
     const { error } = await call;
     expect(error).toBeUndefined();
@@ -76,11 +75,11 @@ describe('a master of a Cluster that dies', () => {
     await (await service.acquire('a', { replicas: { min: 1, timeout: '30s' } })).release();
     await replica.pause();
     const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
-    await eventually(() => old.admin.exists(bench.cluster.name('state', 'a')));
+    await eventually(() => old.admin.exists(redisKey('state', 'a')));
     // The replica has been sent it, and reads it when it goes on.
     await old.kill();
     await replica.resume();
-    await eventually(() => isMaster(replica), { within: 60_000, every: 20, what: 'a replica that takes over' });
+    await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
     await old.start();
     const { value: lock, error } = await taking;
     expect(error).toBeUndefined();

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { FaultLocks, timed } from '../support/fault-locks.js';
-import { RunningTime } from '../support/running-time.mjs';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });

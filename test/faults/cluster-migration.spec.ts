@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../support/cluster-bench.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 
 const bench = new ClusterBench();
 const OPTIONS = { lockWatchdogTimeout: 1_500 };

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { RespProxy, type ConnectionFilter } from '../support/resp-proxy.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */
@@ -33,7 +33,7 @@ const untilWaiting = (key: string): Promise<unknown> =>
 const listening = (): number[] => proxy.openConnections.filter(LISTENING).map(({ id }) => id);
 /** Why subscriptions were left. */
 const reasons = (): string[] =>
-  locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*trying again: /, ''));
+  locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*retrying: /, ''));
 const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
 
 it('a waiter learns from the answer that grants it a place that nobody listens for it', async () => {
@@ -51,7 +51,7 @@ it('a waiter learns from the answer that grants it a place that nobody listens f
   await proxy.accept();
   await eventually(() => isSubscribed(far), { within: 5_000 });
   expect(listening().at(-1)).toBeGreaterThan(before!);
-  expect(reasons()[0]).toBe('the server does not see that this client is subscribed to it');
+  expect(reasons()[0]).toBe('the server sees no subscriber on the channel of this client');
   expect(await lock.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
   await nothingLeftBehind(redis);
@@ -70,7 +70,7 @@ it('a waiter learns from a grant that it finds by asking that its messages do no
   const next = await waiting;
   await eventually(() => reasons().length > 0, { what: 'a doubt' });
   await eventually(() => isSubscribed(far), { within: 5_000 });
-  expect(reasons()).toEqual(['a message that a lock was granted did not come']);
+  expect(reasons()).toEqual(['the message about a granted lock did not arrive']);
   expect(await next.release()).toBe(true);
   await nothingLeftBehind(redis);
 });

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
-import { ClusterProxies } from '../support/cluster-proxies.js';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks } from '../support/fault-locks.js';
-import { startRedisCluster } from '../support/redis-cluster.js';
-import { startRedisSentinels } from '../support/redis-sentinels.js';
-import { startRedis } from '../support/redis-server.js';
-import { RespProxy, type ConnectionFilter } from '../support/resp-proxy.js';
-import { RunningTime } from '../support/running-time.mjs';
+import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../testbed/locks/fault-locks.js';
+import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { startRedis } from '../../testbed/servers/redis-server.mjs';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */

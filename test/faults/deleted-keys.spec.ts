@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 1_500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

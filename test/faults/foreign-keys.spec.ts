@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
@@ -122,7 +122,7 @@ it('says so to whoever asks first: a typed error for a foreign state or fence ke
     await redis.admin.set(redisKey(role, role), 'of somebody else');
     const { error } = await timed(service.acquire(role));
     expect(error).toMatchObject({ code: 'LOCK_STORE', transient: false, cause: expect.any(Error) });
-    expect(error.message).toContain('the key holds something else: choose another keyPrefix');
+    expect(error.message).toContain('the key belongs to another application: choose another keyPrefix');
   }
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../support/fault-locks.js';
-import { eventually } from '../support/eventually.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** By how much a wait may end late, on a machine that has other things to do. */
 const LATE = 1_000;

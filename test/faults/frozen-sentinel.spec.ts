@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { startSentinelTrio, type SentinelTrio } from '../../testbed/sentinel-trio.mjs';
-import { SilentPort } from '../../testbed/silent-port.mjs';
-import { FaultLocks, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { RunningTime } from '../support/running-time.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { SilentPort } from '../../testbed/proxies/silent-port.mjs';
+import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
+import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
@@ -12,10 +12,10 @@ const DOWN_AFTER = 2_000;
 const SOON = 4_000;
 
 const locks = new FaultLocks();
-let trio: SentinelTrio<RedisServer>;
+let trio: RedisSentinels;
 
 beforeEach(async () => {
-  trio = await startSentinelTrio(startRedis, { downAfter: DOWN_AFTER });
+  trio = await startRedisSentinels({ sentinels: 3, downAfter: DOWN_AFTER, failoverTimeout: 3_000 });
 });
 afterEach(async () => {
   await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));

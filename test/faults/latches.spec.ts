@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { LockBench, timed } from '../support/locks.js';
-import type { RespProxy } from '../support/resp-proxy.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../testbed/locks/locks.js';
+import type { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';

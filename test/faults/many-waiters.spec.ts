@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { LockBench } from '../support/locks.js';
+import { LockBench } from '../../testbed/locks/locks.js';
 
 const WAITERS = 10_000;
 const bench = new LockBench();

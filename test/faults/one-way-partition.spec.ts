@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { RespProxy } from '../support/resp-proxy.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
 
 const BOUND = 600;
 const LATE = 1_500;

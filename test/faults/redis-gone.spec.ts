@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { abortOf, FaultLocks, nothingLeftBehind, startFaultWorker, timed } from '../support/fault-locks.js';
-import { eventually } from '../support/eventually.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { abortOf, FaultLocks, nothingLeftBehind, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const BOUND = 500;
 const LATE = 1_500;

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LATE = 1_500;
 
@@ -161,7 +161,7 @@ describe('a Redis that refuses for a while', () => {
     const held = await service.acquire('held');
     await redis.admin.config('SET', 'min-replicas-to-write', '1');
     const { error } = await timed(service.tryAcquire('a'));
-    expect(error).toEqual(advice('fewer replicas follow than its min-replicas-to-write'));
+    expect(error).toEqual(advice('Redis has fewer replicas than its min-replicas-to-write demands'));
     expect(error).toMatchObject({ transient: true });
     expect((await timed(held.release())).error).toMatchObject({ code: 'LOCK_STORE' });
     const waiting = service.acquire('a');

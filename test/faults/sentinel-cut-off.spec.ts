@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { startSentinelTrio, type SentinelTrio } from '../../testbed/sentinel-trio.mjs';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, redisKey, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { startRedisSentinels, type RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
@@ -11,10 +11,10 @@ const DOWN_AFTER = 2_000;
 const NORMAL = 5_000;
 
 const locks = new FaultLocks();
-let trio: SentinelTrio<RedisServer>;
+let trio: RedisSentinels;
 
 beforeEach(async () => {
-  trio = await startSentinelTrio(startRedis, { downAfter: DOWN_AFTER });
+  trio = await startRedisSentinels({ sentinels: 3, downAfter: DOWN_AFTER, failoverTimeout: 3_000 });
 });
 afterEach(async () => {
   await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));

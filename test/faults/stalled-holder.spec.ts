@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 import {
   blockEventLoop,
   FaultLocks,
@@ -7,9 +7,9 @@ import {
   startFaultWorker,
   timed,
   type HolderView,
-} from '../support/fault-locks.js';
-import type { WorkerProcess } from '../support/processes.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+} from '../../testbed/locks/fault-locks.js';
+import type { WorkerProcess } from '../../testbed/workers/processes.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { RespProxy } from '../support/resp-proxy.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_500;

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, type HolderView } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { SuspendedWorker } from '../support/suspended-worker.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, type HolderView } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
 /** What a holder sees that knows that it has lost its lock. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { FaultLocks, nothingLeftBehind } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const HOUR = 3_600_000;
 

@@ -5,7 +5,7 @@ import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { parseDuration } from '../../lib/common/duration.js';
 import { LOCK_DEFAULTS, MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
-import { read, ROOT } from '../support/documentation.js';
+import { read, ROOT } from './documentation.js';
 
 const ENTRY_POINTS = ['index', 'testing/index', 'observation/metrics/index', 'observation/health/index'].map((name) =>
   join(ROOT, 'lib', `${name}.ts`),

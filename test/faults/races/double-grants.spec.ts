@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../support/deferred.js';
-import { eventually } from '../../support/eventually.js';
-import { redisKey } from '../../support/fault-locks.js';
-import { LockBench, timed } from '../../support/locks.js';
-import type { ConnectionFilter, RespProxy } from '../../support/resp-proxy.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { redisKey } from '../../../testbed/locks/fault-locks.js';
+import { LockBench, timed } from '../../../testbed/locks/locks.js';
+import type { ConnectionFilter, RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 const bench = new LockBench();
 

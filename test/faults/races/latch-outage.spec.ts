@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../../support/eventually.js';
-import { LockBench } from '../../support/locks.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../../testbed/locks/locks.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 const bench = new LockBench();
 const commandTimeout = 400;

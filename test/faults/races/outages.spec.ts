@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
-import { eventually } from '../../support/eventually.js';
-import { startWorker } from '../../support/processes.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startWorker } from '../../../testbed/workers/processes.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 /** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 1_500;
@@ -44,7 +44,7 @@ it('does not ask Redis, once it is back, everything that was asked in vain in a 
   // Once it has been away for so long, nobody is kept waiting.
   const last = outcomes.slice(-TRIES);
   expect(Math.max(...last.map(({ ran }) => ran))).toBeLessThan(TIMEOUT);
-  expect(last[0]!.error.message).toMatch(/out of reach/);
+  expect(last[0]!.error.message).toMatch(/unreachable for/);
 
   await redis.start();
   const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { what: 'a lock after the outage' });
@@ -111,7 +111,9 @@ describe('a process whose service has been closed ends at once by itself', () =>
       },
     ],
   ])('%s, whoever holds and waits', async (_, prepare) => {
-    await using worker = await startWorker(new URL('../../support/closing-worker.mjs', import.meta.url), [redis.url]);
+    await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), [
+      redis.url,
+    ]);
     await prepare(async () => {
       worker.send({ ask: 'connected' });
       return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;

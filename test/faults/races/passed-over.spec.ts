@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { unawaited } from '../../integration/kinds/support.js';
-import { eventually } from '../../support/eventually.js';
-import { redisKey } from '../../support/fault-locks.js';
-import { now } from '../../support/history.js';
-import { AT_ONCE, between, inTurn, LockBench, type RemoteHandle } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { redisKey } from '../../../testbed/locks/fault-locks.js';
+import { now } from '../../../testbed/history/history.js';
+import { AT_ONCE, between, inTurn, LockBench, type RemoteHandle } from '../../../testbed/locks/locks.js';
 
 const KEY = 'a';
 const FAIR = { fair: true } as const;

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
-import { cli, CliProcess } from '../../support/cli.js';
-import { ClusterBench } from '../../support/cluster-bench.js';
-import { eventually } from '../../support/eventually.js';
-import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
-import { aborted } from '../../support/locks.js';
+import { cli, CliProcess } from './cli.js';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
+import { aborted } from '../../../testbed/locks/locks.js';
 import { readReport } from './support.js';
 
 const bench = new ClusterBench();

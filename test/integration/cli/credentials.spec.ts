@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { cli, type CliResult } from '../../support/cli.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { cli, type CliResult } from './cli.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const ENCODED = encodeURIComponent(PASSWORD);
@@ -98,7 +98,7 @@ describe('the program prints no credential', () => {
 });
 
 describe("an application prints no credential with Nest's logger", () => {
-  const application = fileURLToPath(new URL('../../support/refused-application.mjs', import.meta.url));
+  const application = fileURLToPath(new URL('./refused-application.mjs', import.meta.url));
 
   async function run(connection: string): Promise<string> {
     const value = connection.startsWith('{') ? connection : JSON.stringify(connection);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../support/cluster-bench.js';
-import { eventually } from '../../support/eventually.js';
-import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
-import { between } from '../../support/locks.js';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/history.js';
+import { between } from '../../../testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 
@@ -102,7 +102,7 @@ describe('the way from one holder to the next in a Cluster', () => {
       'empty{}tag',
       'open{brace',
     ];
-    expect(bench.cluster.slotOf(keys[0]!)).toBe(bench.cluster.slotOf(keys[1]!));
+    expect(await bench.cluster.slotOf(keys[0]!)).toBe(await bench.cluster.slotOf(keys[1]!));
     const locks = await Promise.all(keys.map((key) => one!.acquire(key)));
     const waiting = keys.map((key) => other!.acquire(key));
     for (const key of keys) await bench.untilWaiting(key, 1);

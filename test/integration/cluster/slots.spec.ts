@@ -3,7 +3,7 @@ import { hashSlot } from '../../../lib/keys/index.js';
 import { latchKeys } from '../../../lib/keys/index.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { ClusterBench } from '../../support/cluster-bench.js';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
 
 const bench = new ClusterBench();
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };

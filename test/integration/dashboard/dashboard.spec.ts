@@ -11,8 +11,8 @@ import { describe, expect, it } from '@jest/globals';
 import { map, type Observable } from 'rxjs';
 import { getLockServiceToken, LockService } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { aborted } from '../../support/locks.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { aborted } from '../../../testbed/locks/locks.js';
 import { NestBench } from '../nest/support.js';
 import { ADAPTERS, OWN, serve, Stream } from './support.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { coordinationWorkers, type CoordinationWorker } from '../../support/coordination.js';
-import { assertNoOverlap, assertTokensGrow, now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench } from '../../support/locks.js';
-import { random } from '../../support/random-sections.mjs';
+import { coordinationWorkers, type CoordinationWorker } from '../../../testbed/workers/coordination.js';
+import { assertNoOverlap, assertTokensGrow, now } from '../../../testbed/history/history.js';
+import { AT_ONCE, between, LockBench } from '../../../testbed/locks/locks.js';
+import { random } from '../../../testbed/workers/random-sections.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;

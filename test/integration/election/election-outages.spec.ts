@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deferred } from '../../support/deferred.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks } from '../../support/fault-locks.js';
-import { AT_ONCE } from '../../support/locks.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
+import { AT_ONCE } from '../../../testbed/locks/locks.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;

@@ -7,7 +7,7 @@ import {
   type LockHealthCheckOptions,
   type LockHealthReport,
 } from '../../../lib/observation/health/index.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { NestBench } from '../nest/support.js';
 
 const bench = new NestBench();

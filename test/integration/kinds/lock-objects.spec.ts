@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lock, LockService } from 'nestjs-redis-locks';
-import { deferred } from '../../support/deferred.js';
-import { eventually } from '../../support/eventually.js';
-import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { now } from '../../../testbed/history/history.js';
+import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -3,9 +3,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { assertNoOverlap, assertTokensGrow, now, type BelievedHold } from '../../support/history.js';
-import { between, LockBench } from '../../support/locks.js';
-import { random } from '../../support/random-sections.mjs';
+import { assertNoOverlap, assertTokensGrow, now, type BelievedHold } from '../../../testbed/history/history.js';
+import { between, LockBench } from '../../../testbed/locks/locks.js';
+import { random } from '../../../testbed/workers/random-sections.mjs';
 
 const bench = new LockBench();
 const CLIENTS = 5;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../support/deferred.js';
-import { eventually } from '../../support/eventually.js';
-import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, record, timed } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { now } from '../../../testbed/history/history.js';
+import { AT_ONCE, between, LockBench, record, timed } from '../../../testbed/locks/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { coordinationWorkers } from '../../support/coordination.js';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { AT_ONCE, inTurn, LockBench, timed } from '../../support/locks.js';
+import { coordinationWorkers } from '../../../testbed/workers/coordination.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const start = coordinationWorkers(bench);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { aborted, AT_ONCE, LockBench, record } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, record } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLockNotHeldError, isLockTimeoutError } from 'nestjs-redis-locks';
-import { aborted, AT_ONCE, LockBench, timed } from '../../support/locks.js';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 

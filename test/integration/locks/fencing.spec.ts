@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertNoOverlap, assertTokensGrow } from '../../support/history.js';
-import { LockBench } from '../../support/locks.js';
+import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/history.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 /** What `TIME` says, in microseconds. */

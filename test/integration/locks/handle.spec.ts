@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLockLostError, type LockLostError } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { aborted, AT_ONCE, LockBench, timed } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { AT_ONCE, between, LockBench } from '../../support/locks.js';
-import { now } from '../../support/history.js';
+import { between, LockBench, AT_ONCE } from '../../../testbed/locks/locks.js';
+import { now } from '../../../testbed/history/history.js';
 
 const bench = new LockBench();
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../support/eventually.js';
-import { AT_ONCE, aborted, between, LockBench, record } from '../../support/locks.js';
-import { now } from '../../support/history.js';
-import { RunningTime } from '../../support/running-time.mjs';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, between, LockBench, record, AT_ONCE } from '../../../testbed/locks/locks.js';
+import { now } from '../../../testbed/history/history.js';
+import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 
 const bench = new LockBench();
 

@@ -8,7 +8,7 @@ import {
   structuredLogs,
 } from '../../../lib/observation/metrics/index.js';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
-import { LockBench } from '../../support/locks.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 

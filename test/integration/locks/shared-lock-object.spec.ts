@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lock, LockHandle, LockService } from 'nestjs-redis-locks';
 import { currentScope } from '../../../lib/service/lock-scope.js';
-import { deferred } from '../../support/deferred.js';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { aborted, LockBench, timed } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { aborted, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const LEASE = 600;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { isLockTimeoutError, type LockService } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
-import { now } from '../../support/history.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { now } from '../../../testbed/history/history.js';
 
 const bench = new LockBench();
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, getLockServiceToken, UseLock, type LockHandle } from 'nestjs-redis-locks';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { deferred } from '../../support/deferred.js';
-import { eventually } from '../../support/eventually.js';
-import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, record } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { now } from '../../../testbed/history/history.js';
+import { between, LockBench, record, AT_ONCE } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const LEASE = 300;

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { prometheusMetrics } from '../../../lib/observation/metrics/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
 import { prometheusName } from '../../../lib/observation/metrics/prometheus-metrics.js';
-import { eventually } from '../../support/eventually.js';
-import { LockBench } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 let registry: client.Registry;

@@ -1,7 +1,7 @@
 import { Injectable, SetMetadata, applyDecorators } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { currentLock, DistributedLock, lockKey, LockService } from 'nestjs-redis-locks';
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();

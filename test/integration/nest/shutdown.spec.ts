@@ -3,8 +3,8 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { currentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { startRedis } from '../../support/redis-server.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench, Work } from './support.js';
 
 const bench = new NestBench();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisKey } from '../../support/fault-locks.js';
-import { timed } from '../../support/locks.js';
-import { RespProxy } from '../../support/resp-proxy.js';
-import type { RedisServer } from '../../support/redis-server.js';
-import { RunningTime } from '../../support/running-time.mjs';
+import { redisKey } from '../../../testbed/locks/fault-locks.js';
+import { timed } from '../../../testbed/locks/locks.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

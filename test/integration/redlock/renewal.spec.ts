@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { eventually } from '../../support/eventually.js';
-import { redisKey } from '../../support/fault-locks.js';
-import { aborted, record, timed } from '../../support/locks.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { redisKey } from '../../../testbed/locks/fault-locks.js';
+import { aborted, record, timed } from '../../../testbed/locks/locks.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../../support/leaks.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { started } from '../../support/started.js';
+import { eventuallyPasses, eventually } from '../../../testbed/wait/eventually.mjs';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../testbed/history/leaks.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { started } from '../../../testbed/workers/started.js';
 
 /** Independent masters for the tests of a file; all run again after each test, and services on them end. */
 export class RedlockBench {

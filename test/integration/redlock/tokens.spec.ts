@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisKey } from '../../support/fault-locks.js';
-import { assertNoOverlap, assertTokensGrow, HoldHistory } from '../../support/history.js';
+import { redisKey } from '../../../testbed/locks/fault-locks.js';
+import { assertNoOverlap, assertTokensGrow, HoldHistory } from '../../../testbed/history/history.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
-import { eventually } from '../../support/eventually.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const LONGEST = 2 ** 31 - 1;
 /** No length of time at all. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
-import { eventually } from '../../support/eventually.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
 const HUGE = 'x'.repeat(100_000);

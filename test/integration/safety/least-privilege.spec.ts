@@ -4,12 +4,12 @@ import { connect, type AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { HOST } from '../../../scripts/lib/ports.mjs';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, timed } from '../../support/fault-locks.js';
-import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
-import { leaveBeforeComing, playLockScenario } from '../../support/lock-scenario.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { HOST } from '../../../testbed/servers/ports.mjs';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
+import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
+import { leaveBeforeComing, playLockScenario } from '../../../testbed/locks/lock-scenario.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const RULES = [
   'reset',
@@ -23,8 +23,8 @@ const RULES = [
 /** Everything that could end a host or a path in a URL is percent-encoded. */
 const LOGIN = `locks:${encodeURIComponent('pass:word/with@all{that}')}@`;
 
-const CERTIFICATE = fileURLToPath(new URL('../../support/tls/cert.pem', import.meta.url));
-const KEY = fileURLToPath(new URL('../../support/tls/key.pem', import.meta.url));
+const CERTIFICATE = fileURLToPath(new URL('../../../testbed/servers/tls/cert.pem', import.meta.url));
+const KEY = fileURLToPath(new URL('../../../testbed/servers/tls/key.pem', import.meta.url));
 
 let redis: RedisServer;
 const locks = new FaultLocks();

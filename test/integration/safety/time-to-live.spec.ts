@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../support/fault-locks.js';
-import { leaveBeforeComing } from '../../support/lock-scenario.js';
-import { startRandomSections } from '../../support/random-sections.mjs';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
+import { leaveBeforeComing } from '../../../testbed/locks/lock-scenario.js';
+import { startRandomSections } from '../../../testbed/workers/random-sections.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const SECONDS = 4;
 /** The longest that anything is kept: the fence, for ten minutes beyond the lease. */

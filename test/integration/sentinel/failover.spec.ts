@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_500;

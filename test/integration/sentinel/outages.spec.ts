@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { abortOf, FaultLocks, redisKey } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_500;
