@@ -86,7 +86,7 @@ export interface LockMethodOptions<Args extends readonly any[] = any[]> extends 
     key: LockKey<Args>;
     onContended?: OnContended;
     condition?: (...args: Args) => boolean;
-    connection?: string;
+    instance?: string;
 }
 
 export type Lockable = PromiseLike<any> | Subscribable;

@@ -179,6 +179,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   url: 'connection',
   redis: 'connection',
   prefix: 'keyPrefix',
+  connection: 'instance',
 };
 
 function suggestion(unknown: string, known: readonly string[]): string | undefined {

@@ -1,7 +1,7 @@
 import {
   asWritten,
   readCondition,
-  readConnectionName,
+  readInstanceName,
   readLossListener,
   readOnContended,
   readOnLost,
@@ -61,7 +61,7 @@ export const OPTIONS = {
     election: readPattern,
   },
   condition: { decorator: readCondition },
-  connection: { decorator: readConnectionName },
+  instance: { decorator: readInstanceName },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },

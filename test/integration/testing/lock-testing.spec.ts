@@ -28,7 +28,7 @@ class StockService {
 
 @Injectable()
 class JobService {
-  @DistributedLock({ key: 'job', connection: 'jobs' })
+  @DistributedLock({ key: 'job', instance: 'jobs' })
   async run(): Promise<void> {}
 }
 
