@@ -1,5 +1,5 @@
 import { parseDuration } from '../common/duration.js';
-import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
+import { isPlainly, refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 
@@ -144,7 +144,7 @@ export function refuseAllButObjects(label: string, written: unknown): asserts wr
 
 /** Refuses an unknown option by name, with the one that was probably meant, and an option that is not an own property. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
-  refuseUnreadable(label, () => refuseOptions(label, written, known));
+  if (!isPlainly(written, known)) refuseUnreadable(label, () => refuseOptions(label, written, known));
 }
 
 function refuseOptions(label: string, written: unknown, known: readonly string[]): void {

@@ -23,7 +23,7 @@ import { readExpire, readFlag, readLease, readListener, readTimes, readWaitTimeo
  */
 
 /** Reads an option in every place that acquires a lock for one call. */
-const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, lock: read, semaphore: read });
+const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: read, lock: read, semaphore: read });
 
 export const OPTIONS = {
   key: { decorator: asWritten },
@@ -31,13 +31,13 @@ export const OPTIONS = {
   lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
   maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
-  signal: { acquire: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
-  owner: { acquire: readOwner, getLock: readOwner },
-  reentrant: { acquire: readFlag, lock: readFlag },
+  signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
+  owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
+  reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
   holdAtLeast: inCalls(readWholeDuration),
-  type: { decorator: readType, acquire: readType },
-  permits: { decorator: readPermits, acquire: readPermits, getSemaphore: readPermits },
-  fair: { decorator: readFlag, acquire: readFlag },
+  type: { decorator: readType, acquire: readType, run: readType },
+  permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
+  fair: { decorator: readFlag, acquire: readFlag, run: readFlag },
   replicas: {
     defaults: readReplicas,
     ...inCalls(readReplicas),
@@ -50,12 +50,14 @@ export const OPTIONS = {
     defaults: readOnLost,
     decorator: readOnLost,
     acquire: readLossListener,
+    run: readOnLost,
     lock: readLossListener,
     semaphore: readLossListener,
   },
   pattern: {
     decorator: readPattern,
     acquire: readPattern,
+    run: readPattern,
     getLock: readPattern,
     getSemaphore: readPattern,
     election: readPattern,
@@ -68,14 +70,15 @@ export const OPTIONS = {
 } as const satisfies Record<string, Partial<Record<OptionPlace, OptionReader>>>;
 
 /**
- * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire`,
- * `tryAcquire` and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
+ * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
+ * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
  * objects; an `election`; the methods of a latch.
  */
 export type OptionPlace =
   | 'defaults'
   | 'decorator'
   | 'acquire'
+  | 'run'
   | 'lock'
   | 'semaphore'
   | 'getLock'
@@ -118,16 +121,17 @@ const NAMES = new Map([...READERS].map(([place, readers]) => [place, Object.free
 export const optionNames = (place: OptionPlace): readonly string[] => NAMES.get(place)!;
 
 /**
- * Reads the options that were written in a place; unknown names are refused before.
+ * Reads the options that were written in a place, which have passed `refuseUnknownOptions`. Other names are skipped.
  * @param prefix stands before the name of an option in messages, such as `defaults.`
  * @throws LockConfigError for the first option that cannot be used
  */
 export function readOptions<Place extends OptionPlace>(place: Place, written: object, prefix = ''): ReadOptions<Place> {
   // Without a prototype: an option that was left out must not be found in a polluted Object.prototype.
   const options = Object.create(null) as Record<string, unknown>;
-  for (const [name, read] of READERS.get(place)!) {
+  const readers = READERS.get(place)!;
+  for (const name of Object.keys(written)) {
     const value = (written as Record<string, unknown>)[name];
-    if (value !== undefined) options[name] = read(prefix + name, value);
+    if (value !== undefined) options[name] = readers.get(name)?.(prefix + name, value);
   }
   return options as ReadOptions<Place>;
 }

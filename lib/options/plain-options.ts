@@ -3,6 +3,23 @@ import { isLockConfigError, LockConfigError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
 
 /**
+ * Whether an object certainly passes every check below: a plain object with nothing but known options in its own properties.
+ * Most calls are written that way, and this costs a tenth of the checks.
+ */
+export function isPlainly(written: unknown, known: readonly string[]): written is object {
+  if (typeof written !== 'object' || written === null || types.isProxy(written)) return false;
+  const prototype: unknown = Object.getPrototypeOf(written);
+  if (prototype !== null && prototype !== Object.prototype) return false;
+  if (prototype !== null) for (const name of known) if (name in Object.prototype) return false;
+  for (const name of Object.getOwnPropertyNames(written)) {
+    if (!known.includes(name)) return false;
+    const property = Object.getOwnPropertyDescriptor(written, name)!;
+    if (property.enumerable !== true || property.get !== undefined || property.set !== undefined) return false;
+  }
+  return Object.getOwnPropertySymbols(written).length === 0;
+}
+
+/**
  * Refuses options that a getter or a prototype adds. A copy of the options would lose them, and a polluted `Object.prototype`
  * would give all callers the same owner.
  * @param known the names that are read; without them every inherited property is refused

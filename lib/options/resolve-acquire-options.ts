@@ -1,7 +1,7 @@
 import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, RunOptions } from './acquire-options.js';
+import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
 import { readCount, refuseUnknownOptions } from './option-readers.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
 
@@ -18,17 +18,42 @@ export interface AcquireDefaults {
 /** What an acquisition asks for, without its key. */
 export type AcquireTerms = Omit<HoldTerms, 'key'> & WaitTerms;
 
+/** The options of a call that acquires a lock, completed with the defaults. */
+export interface AcquireCall {
+  readonly terms: AcquireTerms;
+  readonly reentrant: boolean;
+  readonly onLost: LockLostListener | undefined;
+}
+
+/** The options of a call of `run`. */
+export interface RunCall extends Omit<AcquireCall, 'onLost'> {
+  readonly onLost: OnLost | undefined;
+}
+
 /**
- * Checks the options of a call and completes them with the defaults.
+ * Checks the options of `acquire` or `tryAcquire` and completes them with the defaults. The caller uses only the result:
+ * what was written may change meanwhile.
  * @throws LockConfigError for the first option that cannot be used
  */
-export function resolveAcquireOptions(
-  written: AcquireOptions | RunOptions,
+export function readAcquireCall(
+  label: string,
+  written: AcquireOptions,
   defaults: AcquireDefaults,
-  units = 1,
-): AcquireTerms {
-  refuseUnknownOptions('acquire', written, optionNames('acquire'));
+  units: number,
+): AcquireCall {
+  refuseUnknownOptions(label, written, optionNames('acquire'));
   const options = readOptions('acquire', written);
+  return { terms: termsOf(options, defaults, units), reentrant: options.reentrant ?? true, onLost: options.onLost };
+}
+
+/** Like `readAcquireCall`, for `run`. */
+export function readRunCall(written: RunOptions, defaults: AcquireDefaults, units: number): RunCall {
+  refuseUnknownOptions('run', written, optionNames('run'));
+  const options = readOptions('run', written);
+  return { terms: termsOf(options, defaults, units), reentrant: options.reentrant ?? true, onLost: options.onLost };
+}
+
+function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults, units: number): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
   refuseContradictions(options, expire);
   return {
@@ -79,7 +104,7 @@ export function refuseContradictions(
   }
 }
 
-function modeOf({ type, permits }: ReadOptions<'acquire'>, units: number): LockMode {
+function modeOf({ type, permits }: Pick<ReadOptions<'run'>, 'type' | 'permits'>, units: number): LockMode {
   if (permits === undefined) return { kind: type === 'read' ? 'read' : 'exclusive' };
   if (readCount('the number of permits asked for', units, 1) > permits) {
     throw new LockConfigError(`${units} permits of ${permits} can never be had: ask for at most ${permits}.`);

@@ -1,0 +1,35 @@
+import type { AcquireOptions } from './acquire-options.js';
+import type { OptionWarnings } from './option-warnings.js';
+import type { AcquireCall, AcquireDefaults, RunCall } from './resolve-acquire-options.js';
+
+/**
+ * Reads the options of one kind of call: checked, completed with the defaults, and warned about. Options that cannot change,
+ * such as those of decorated methods and of calls without options, are read once.
+ */
+export class CallReader<Options extends object, Call extends AcquireCall | RunCall> {
+  private readonly calls = new WeakMap<Options, Call>();
+
+  constructor(
+    private readonly resolve: (written: Options, defaults: AcquireDefaults, units: number) => Call,
+    private readonly defaults: AcquireDefaults,
+    private readonly warnings: OptionWarnings,
+  ) {}
+
+  /**
+   * @param units how many permits, if the options give their number
+   * @throws LockConfigError for the first option that cannot be used
+   */
+  read(written: Options, units: number): Call {
+    const known = this.calls.get(written);
+    if (known !== undefined) return known;
+    const call = this.resolve(written, this.defaults, units);
+    this.warn(call, written);
+    // The number of units may differ the next time.
+    if (call.terms.mode.kind !== 'permits' && Object.isFrozen(written)) this.calls.set(written, call);
+    return call;
+  }
+
+  private warn({ terms }: Call, { expire = this.defaults.expire, maxRenewTimes, waitTimeout }: AcquireOptions): void {
+    this.warnings.about(terms.pattern ?? 'options of a lock', { expire, maxRenewTimes, waitTimeout });
+  }
+}
