@@ -364,7 +364,7 @@ export interface LockContendedEvent extends EventOfKey {
     readonly type: 'contended';
 }
 
-export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
+export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockSkippedEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
 
 export interface LockLostEvent extends EventOfKey {
     readonly type: 'lost';
@@ -385,6 +385,11 @@ export interface LockRenewedEvent extends EventOfKey {
     readonly renewals: number;
 }
 
+export interface LockSkippedEvent extends EventOfKey {
+    readonly type: 'skipped';
+    readonly waited: number;
+}
+
 export interface LockTimeoutEvent extends EventOfKey {
     readonly type: 'timeout';
     readonly waited: number;
@@ -401,6 +406,7 @@ export declare const LOCK_CHANNELS: Readonly<{
     contended: string;
     acquired: string;
     timeout: string;
+    skipped: string;
     renewed: string;
     released: string;
     unreleased: string;
@@ -420,6 +426,7 @@ export interface LockAcquisition {
     readonly lockType: 'exclusive' | 'read' | 'permits';
     readonly owner: string | undefined;
     readonly waitTimeout: number;
+    readonly optional: boolean;
     result?: AcquiredLock;
     error?: unknown;
 }

@@ -3,6 +3,7 @@ import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
 import { readCount, refuseUnknownOptions } from './option-readers.js';
+import { isOptional } from './optional-calls.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
 
 /** What applies if a call does not say otherwise, in ms. */
@@ -13,6 +14,8 @@ export interface AcquireDefaults {
   /** The lease of a lock that is renewed. */
   readonly lockWatchdogTimeout: number;
   readonly replicas?: ReplicaTerms | undefined;
+  /** Whether the caller does without the lock if others hold it. */
+  readonly optional?: boolean;
 }
 
 /** What an acquisition asks for, without its key. */
@@ -50,7 +53,12 @@ export function readAcquireCall(
 export function readRunCall(written: RunOptions, defaults: AcquireDefaults, units: number): RunCall {
   refuseUnknownOptions('run', written, optionNames('run'));
   const options = readOptions('run', written);
-  return { terms: termsOf(options, defaults, units), reentrant: options.reentrant ?? true, onLost: options.onLost };
+  const optional = isOptional(written);
+  return {
+    terms: termsOf(options, optional ? { ...defaults, optional } : defaults, units),
+    reentrant: options.reentrant ?? true,
+    onLost: options.onLost,
+  };
 }
 
 function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults, units: number): AcquireTerms {
@@ -68,6 +76,7 @@ function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireD
     holdAtLeast: options.holdAtLeast ?? 0,
     waitTimeout: options.waitTimeout ?? defaults.waitTimeout,
     signal: options.signal,
+    optional: defaults.optional ?? false,
   };
 }
 

@@ -55,7 +55,7 @@ export class Acquirer {
     const reader = (label: string, itsDefaults: AcquireDefaults) =>
       new CallReader(readAcquireCall.bind(undefined, label), itsDefaults, this.warnings);
     this.acquireCalls = reader('acquire', defaults);
-    this.tryCalls = reader('tryAcquire', { ...defaults, waitTimeout: 0 });
+    this.tryCalls = reader('tryAcquire', { ...defaults, waitTimeout: 0, optional: true });
     this.runCalls = new CallReader(readRunCall, defaults, this.warnings);
   }
 
@@ -189,12 +189,12 @@ export class Acquirer {
 
   private observed(
     steps: readonly Step[],
-    { pattern, mode, owner, waitTimeout }: AcquireTerms,
+    { pattern, mode, owner, waitTimeout, optional = false }: AcquireTerms,
     go: () => Promise<OwnHandle>,
   ): Promise<OwnHandle> {
     return traceAcquisition(
       () => ({
-        ...{ instance: this.instance, pattern, owner, waitTimeout, lockType: mode.kind },
+        ...{ instance: this.instance, pattern, owner, waitTimeout, optional, lockType: mode.kind },
         keys: steps.map(({ key }) => key),
       }),
       go,
@@ -250,6 +250,7 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
   holdAtLeast: terms.holdAtLeast,
   replicas: terms.replicas,
   pattern: terms.pattern,
+  optional: terms.optional,
 });
 
 /**

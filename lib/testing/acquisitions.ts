@@ -8,13 +8,14 @@ export interface RecordedAcquisition {
   /** The owner that the caller named, if it named one. */
   readonly owner: string | undefined;
   /**
-   * `'acquired'`; `'timeout'`: others held it for the whole wait; `'aborted'`: the caller's `signal` ended the wait;
+   * `'acquired'`; `'timeout'`: others held it for the whole wait, and the caller got a `LockTimeoutError`; `'skipped'`: the
+   * same, and the caller does without the lock (`tryAcquire`, `onContended: 'skip'` or a function); `'aborted'`: the caller's `signal` ended the wait;
    * `'failed'`: it could not be had at all (the application shuts down, a reader that wants to write).
    */
   readonly outcome: AcquisitionOutcome;
 }
 
-export type AcquisitionOutcome = 'acquired' | 'timeout' | 'aborted' | 'failed';
+export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' | 'failed';
 
 /**
  * What was locked, in the order in which it was decided. Re-entry is not told: it takes nothing. Of several keys that are

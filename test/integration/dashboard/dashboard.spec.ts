@@ -138,6 +138,17 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     });
   });
 
+  it('counts a timeout as an incident, and a caller that does without the lock as none', async () => {
+    const server = await serve(bench, {}, { adapter });
+    const locks = server.app.get(LockService);
+    await using _held = await locks.acquire('a');
+    expect(await locks.tryAcquire('a')).toBeNull();
+    await expect(locks.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const { activity } = await server.state();
+    expect(activity.incidents).toMatchObject([{ type: 'timeout', key: 'a' }]);
+    expect(activity.timeouts.reduce((sum, each) => sum + each)).toBe(1);
+  });
+
   it.each([
     ['without its own header', { 'content-type': 'application/json' }],
     ['as a form', { ...OWN, 'content-type': 'application/x-www-form-urlencoded' }],
