@@ -130,8 +130,9 @@ export function readOptions<Place extends OptionPlace>(place: Place, written: ob
   const options = Object.create(null) as Record<string, unknown>;
   const readers = READERS.get(place)!;
   for (const name of Object.keys(written)) {
+    const read = readers.get(name);
     const value = (written as Record<string, unknown>)[name];
-    if (value !== undefined) options[name] = readers.get(name)?.(prefix + name, value);
+    if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
   }
   return options as ReadOptions<Place>;
 }
