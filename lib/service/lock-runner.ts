@@ -39,7 +39,7 @@ export class LockRunner {
     }
     scope.end();
     if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
-    if (onLost === 'throw' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
     return result;
   }
 }

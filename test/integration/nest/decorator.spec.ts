@@ -429,11 +429,11 @@ describe('@DistributedLock', () => {
       expect(await result).toBe('value');
     });
 
-    it('function: called while the method runs, and the caller gets the value', async () => {
+    it('function: called while the method runs, and the caller gets the error all the same', async () => {
       const { jobs, result, told } = await losing('telling');
       expect(await told).toBe('LOCK_LOST job');
       jobs.work.end.resolve('value');
-      expect(await result).toBe('value');
+      await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     });
   });
 

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockLostError } from 'nestjs-redis-locks';
 import { eventually } from '../../support/eventually.js';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
@@ -135,7 +136,8 @@ describe('the holder is told that its lock is gone', () => {
     expect(error).toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     expect(await service.run('a', task, { onLost: 'ignore' })).toBe('value');
     const heard: unknown[] = [];
-    expect(await service.run('a', task, { onLost: (lost) => heard.push(lost) })).toBe('value');
+    const heardBy = { onLost: (lost: LockLostError) => heard.push(lost) };
+    await expect(service.run('a', task, heardBy)).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     expect(heard).toEqual([expect.objectContaining({ code: 'LOCK_LOST' })]);
   });
 
