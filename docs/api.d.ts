@@ -178,6 +178,7 @@ export interface AcquireOptions {
     holdAtLeast?: Duration;
     type?: LockType;
     permits?: number;
+    units?: number;
     fair?: boolean;
     replicas?: ReplicaOptions;
     onLost?: LockLostListener;
@@ -245,8 +246,8 @@ export interface ReadWriteLock {
 
 export interface Semaphore {
     readonly key: string;
-    acquire(permits?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-    tryAcquire(permits?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
+    tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
     release(handle: LockHandle): Promise<void>;
     availablePermits(): Promise<number>;
@@ -326,7 +327,7 @@ export interface LockHolderInfo {
     readonly id: string;
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
-    readonly permits: number;
+    readonly units: number;
     readonly client: string;
     readonly fencingToken: number;
     readonly ttl: number;
@@ -349,7 +350,7 @@ export interface LockWaiterInfo {
     readonly id: string;
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
-    readonly permits: number;
+    readonly units: number;
     readonly client: string;
 }
 

@@ -81,10 +81,15 @@ export interface AcquireOptions {
    */
   type?: LockType;
   /**
-   * Makes the lock a semaphore: at most this many callers hold the key at a time, each with one permit. Does not re-enter. Not
-   * together with `type`.
+   * Makes the lock a semaphore with this many permits in total, of which each holder has one, or as many as `units` says. Does
+   * not re-enter. Not together with `type`.
    */
   permits?: number;
+  /**
+   * How many of the `permits` this call takes: at least 1, at most all of them.
+   * @defaultValue 1
+   */
+  units?: number;
   /**
    * `true`: strictly in the order of arrival over all processes. `false`: the processes take turns in their order of arrival,
    * and each serves its own callers in their order.

@@ -37,6 +37,7 @@ export const OPTIONS = {
   holdAtLeast: inCalls(readWholeDuration),
   type: { decorator: readType, acquire: readType, run: readType },
   permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
+  units: { decorator: readPermits, acquire: readPermits, run: readPermits },
   fair: { decorator: readFlag, acquire: readFlag, run: readFlag },
   replicas: {
     defaults: readReplicas,

@@ -2,7 +2,7 @@ import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
-import { readCount, refuseUnknownOptions } from './option-readers.js';
+import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
 
@@ -42,32 +42,31 @@ export function readAcquireCall(
   label: string,
   written: AcquireOptions,
   defaults: AcquireDefaults,
-  units: number,
 ): AcquireCall {
   refuseUnknownOptions(label, written, optionNames('acquire'));
   const options = readOptions('acquire', written);
-  return { terms: termsOf(options, defaults, units), reentrant: options.reentrant ?? true, onLost: options.onLost };
+  return { terms: termsOf(options, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
 }
 
 /** Like `readAcquireCall`, for `run`. */
-export function readRunCall(written: RunOptions, defaults: AcquireDefaults, units: number): RunCall {
+export function readRunCall(written: RunOptions, defaults: AcquireDefaults): RunCall {
   refuseUnknownOptions('run', written, optionNames('run'));
   const options = readOptions('run', written);
   const optional = isOptional(written);
   return {
-    terms: termsOf(options, optional ? { ...defaults, optional } : defaults, units),
+    terms: termsOf(options, optional ? { ...defaults, optional } : defaults),
     reentrant: options.reentrant ?? true,
     onLost: options.onLost,
   };
 }
 
-function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults, units: number): AcquireTerms {
+function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
   refuseContradictions(options, expire);
   return {
     owner: options.owner,
     pattern: options.pattern,
-    mode: modeOf(options, units),
+    mode: modeOf(options),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
     lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),
@@ -91,7 +90,8 @@ export function refuseContradictions(
     holdAtLeast = 0,
     type,
     permits,
-  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits'>,
+    units,
+  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>,
   expire: number,
   prefix = '',
 ): void {
@@ -111,12 +111,17 @@ export function refuseContradictions(
   if (type !== undefined && permits !== undefined) {
     throw new LockConfigError(`${prefix}type and permits do not go together: leave one of them out.`);
   }
+  if (units !== undefined && permits === undefined) {
+    throw new LockConfigError(
+      `${prefix}units (${units}) says how many permits a call takes: write permits: 5 beside it, the number there are.`,
+    );
+  }
+  if (units !== undefined && permits !== undefined && units > permits) {
+    throw new LockConfigError(`${prefix}${units} permits of ${permits} can never be had: ask for at most ${permits}.`);
+  }
 }
 
-function modeOf({ type, permits }: Pick<ReadOptions<'run'>, 'type' | 'permits'>, units: number): LockMode {
+function modeOf({ type, permits, units = 1 }: Pick<ReadOptions<'run'>, 'type' | 'permits' | 'units'>): LockMode {
   if (permits === undefined) return { kind: type === 'read' ? 'read' : 'exclusive' };
-  if (readCount('the number of permits asked for', units, 1) > permits) {
-    throw new LockConfigError(`${units} permits of ${permits} can never be had: ask for at most ${permits}.`);
-  }
   return { kind: 'permits', units, limit: permits };
 }

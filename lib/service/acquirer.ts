@@ -61,24 +61,23 @@ export class Acquirer {
 
   /**
    * Acquires one key or several.
-   * @param units how many permits, if `options.permits` gives their number
    * @throws LockKeyError, LockConfigError, and what `LockEngine.acquire` throws
    */
-  acquire(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, this.acquireCalls, options, units);
+  acquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, this.acquireCalls, options);
   }
 
   /** Like `acquire`, with one try unless the options give a `waitTimeout`. */
-  tryAcquire(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, this.tryCalls, options, units);
+  tryAcquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, this.tryCalls, options);
   }
 
   /**
    * Reads the options of `run`.
    * @throws LockConfigError
    */
-  readRun(options: RunOptions, units: number): RunCall {
-    return this.runCalls.read(options, units);
+  readRun(options: RunOptions): RunCall {
+    return this.runCalls.read(options);
   }
 
   /**
@@ -117,10 +116,9 @@ export class Acquirer {
     keys: string | readonly string[],
     reader: CallReader<AcquireOptions, AcquireCall>,
     options: AcquireOptions,
-    units: number,
   ): Promise<OwnHandle> {
     try {
-      const call = reader.read(options, units);
+      const call = reader.read(options);
       const { onLost } = call;
       return this.acquireWith(keys, call, (lock) => {
         if (onLost !== undefined) lock.onLost(onLost);

@@ -26,7 +26,7 @@ const NAMES = [
     'holdAtLeast',
     'fair',
   ],
-  ...['replicas', 'onLost', 'onContended', 'pattern', 'key', 'condition', 'instance', 'min', 'timeout'],
+  ...['replicas', 'onLost', 'onContended', 'pattern', 'key', 'condition', 'instance', 'units', 'min', 'timeout'],
 ];
 
 /** The error of something that throws or rejects. */
