@@ -38,11 +38,7 @@ export interface RunCall extends Omit<AcquireCall, 'onLost'> {
  * what was written may change meanwhile.
  * @throws LockConfigError for the first option that cannot be used
  */
-export function readAcquireCall(
-  label: string,
-  written: AcquireOptions,
-  defaults: AcquireDefaults,
-): AcquireCall {
+export function readAcquireCall(label: string, written: AcquireOptions, defaults: AcquireDefaults): AcquireCall {
   refuseUnknownOptions(label, written, optionNames('acquire'));
   const options = readOptions('acquire', written);
   return { terms: termsOf(options, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
