@@ -62,7 +62,7 @@ it('a waiter that is told of the end of what it listens on is served soon all th
 
 it('a holder whose connection the server has forgotten renews by a new one before its lease ends', async () => {
   const LEASE = 4_000;
-  const service = await locks.start(proxy.url, { commandTimeout: 300, lockWatchdogTimeout: LEASE });
+  const service = await locks.start(proxy.url, { commandTimeout: 400, lockWatchdogTimeout: LEASE });
   const lock = await service.acquire('a');
   proxy.goDeaf(ASKING, { serverNotices: true });
   await sleep(LEASE + 500);

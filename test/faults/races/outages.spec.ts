@@ -32,7 +32,7 @@ it('release() of a lost lock answers false at once, though Redis does not answer
 
 it('does not ask Redis, once it is back, everything that was asked in vain in a long outage', async () => {
   const TIMEOUT = 500;
-  const [ROUNDS, TRIES] = [12, 100];
+  const [ROUNDS, TRIES] = [24, 100];
   const service = await locks.start(redis.url, { commandTimeout: TIMEOUT });
   await redis.kill();
   const outcomes: Array<Awaited<ReturnType<typeof timed>>> = [];

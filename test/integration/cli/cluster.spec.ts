@@ -59,10 +59,10 @@ describe('the program in a Cluster', () => {
         .split('\n')
         .slice(0, -1)
         .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks.map(({ key }) => key));
-    await eventually(() => looks().length >= 2, { within: 15_000 });
+    await eventually(() => looks().length >= 2, { within: 60_000 });
     expect(looks()[0]).toEqual([...keys].sort());
     await Promise.all(held.map((lock) => lock.release()));
-    await eventually(() => looks().at(-1)!.length === 0, { within: 15_000 });
+    await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
     watch.kill('SIGINT');
     expect(await watch.ended).toMatchObject({ code: 0, stderr: '' });
   });

@@ -283,7 +283,7 @@ describe('@DistributedLock', () => {
       await bench.occupy('stock:1');
       const before = performance.now();
       expect(await stock.reserve()).toBeUndefined();
-      expect(performance.now() - before).toBeLessThan(1_000);
+      expect(performance.now() - before).toBeLessThan(5_000);
       expect(ran).not.toHaveBeenCalled();
     });
 
