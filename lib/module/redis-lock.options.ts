@@ -15,7 +15,7 @@ import type { LockStoreChoice } from './redis-lock.store.js';
 /** The options of `RedisLockModule`, as they are written. */
 export interface RedisLockModuleOptions {
   /**
-   * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ connection: name })`.
+   * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ instance: name })`.
    * @defaultValue 'default'
    */
   name?: string;

@@ -11,22 +11,18 @@ export class CallReader<Options extends object, Call extends AcquireCall | RunCa
   private readonly calls = new WeakMap<Options, Call>();
 
   constructor(
-    private readonly resolve: (written: Options, defaults: AcquireDefaults, units: number) => Call,
+    private readonly resolve: (written: Options, defaults: AcquireDefaults) => Call,
     private readonly defaults: AcquireDefaults,
     private readonly warnings: OptionWarnings,
   ) {}
 
-  /**
-   * @param units how many permits, if the options give their number
-   * @throws LockConfigError for the first option that cannot be used
-   */
-  read(written: Options, units: number): Call {
+  /** @throws LockConfigError for the first option that cannot be used */
+  read(written: Options): Call {
     const known = this.calls.get(written);
     if (known !== undefined) return known;
-    const call = this.resolve(written, this.defaults, units);
+    const call = this.resolve(written, this.defaults);
     this.warn(call, written);
-    // The number of units may differ the next time.
-    if (call.terms.mode.kind !== 'permits' && Object.isFrozen(written)) this.calls.set(written, call);
+    if (Object.isFrozen(written)) this.calls.set(written, call);
     return call;
   }
 

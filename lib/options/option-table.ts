@@ -1,7 +1,7 @@
 import {
   asWritten,
   readCondition,
-  readConnectionName,
+  readInstanceName,
   readLossListener,
   readOnContended,
   readOnLost,
@@ -37,6 +37,7 @@ export const OPTIONS = {
   holdAtLeast: inCalls(readWholeDuration),
   type: { decorator: readType, acquire: readType, run: readType },
   permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
+  units: { decorator: readPermits, acquire: readPermits, run: readPermits },
   fair: { decorator: readFlag, acquire: readFlag, run: readFlag },
   replicas: {
     defaults: readReplicas,
@@ -63,7 +64,7 @@ export const OPTIONS = {
     election: readPattern,
   },
   condition: { decorator: readCondition },
-  connection: { decorator: readConnectionName },
+  instance: { decorator: readInstanceName },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },

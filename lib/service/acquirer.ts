@@ -55,30 +55,29 @@ export class Acquirer {
     const reader = (label: string, itsDefaults: AcquireDefaults) =>
       new CallReader(readAcquireCall.bind(undefined, label), itsDefaults, this.warnings);
     this.acquireCalls = reader('acquire', defaults);
-    this.tryCalls = reader('tryAcquire', { ...defaults, waitTimeout: 0 });
+    this.tryCalls = reader('tryAcquire', { ...defaults, waitTimeout: 0, optional: true });
     this.runCalls = new CallReader(readRunCall, defaults, this.warnings);
   }
 
   /**
    * Acquires one key or several.
-   * @param units how many permits, if `options.permits` gives their number
    * @throws LockKeyError, LockConfigError, and what `LockEngine.acquire` throws
    */
-  acquire(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, this.acquireCalls, options, units);
+  acquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, this.acquireCalls, options);
   }
 
   /** Like `acquire`, with one try unless the options give a `waitTimeout`. */
-  tryAcquire(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, this.tryCalls, options, units);
+  tryAcquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, this.tryCalls, options);
   }
 
   /**
    * Reads the options of `run`.
    * @throws LockConfigError
    */
-  readRun(options: RunOptions, units: number): RunCall {
-    return this.runCalls.read(options, units);
+  readRun(options: RunOptions): RunCall {
+    return this.runCalls.read(options);
   }
 
   /**
@@ -117,10 +116,9 @@ export class Acquirer {
     keys: string | readonly string[],
     reader: CallReader<AcquireOptions, AcquireCall>,
     options: AcquireOptions,
-    units: number,
   ): Promise<OwnHandle> {
     try {
-      const call = reader.read(options, units);
+      const call = reader.read(options);
       const { onLost } = call;
       return this.acquireWith(keys, call, (lock) => {
         if (onLost !== undefined) lock.onLost(onLost);
@@ -189,12 +187,12 @@ export class Acquirer {
 
   private observed(
     steps: readonly Step[],
-    { pattern, mode, owner, waitTimeout }: AcquireTerms,
+    { pattern, mode, owner, waitTimeout, optional = false }: AcquireTerms,
     go: () => Promise<OwnHandle>,
   ): Promise<OwnHandle> {
     return traceAcquisition(
       () => ({
-        ...{ instance: this.instance, pattern, owner, waitTimeout, lockType: mode.kind },
+        ...{ instance: this.instance, pattern, owner, waitTimeout, optional, lockType: mode.kind },
         keys: steps.map(({ key }) => key),
       }),
       go,
@@ -250,6 +248,7 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
   holdAtLeast: terms.holdAtLeast,
   replicas: terms.replicas,
   pattern: terms.pattern,
+  optional: terms.optional,
 });
 
 /**

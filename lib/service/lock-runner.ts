@@ -15,16 +15,14 @@ export class LockRunner {
   /**
    * Acquires the lock, runs `task` in its scope, and releases it. The caller gets what the task throws, whatever the
    * release does.
-   * @param units how many permits, if `options.permits` gives their number
    */
   async run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions,
-    units = 1,
   ): Promise<T> {
     refuseAllButTasks(task, options);
-    const call = this.acquirer.readRun(options, units);
+    const call = this.acquirer.readRun(options);
     const { onLost = this.defaults.onLost } = call;
     const lock = this.acquirer.reenter(key, call) ?? (await this.acquirer.acquireForRun(key, call));
     if (typeof onLost === 'function') lock.onLost(onLost);
@@ -39,7 +37,7 @@ export class LockRunner {
     }
     scope.end();
     if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
-    if (onLost === 'throw' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
     return result;
   }
 }

@@ -150,9 +150,9 @@ export class LockService {
     refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
-      acquire: (name, terms, units) => this.acquirer.acquire(name, terms, units),
-      tryAcquire: (name, terms, units) => nullOnTimeout(service.acquire(name, terms, units)),
-      run: (name, task, terms, units) => this.runner.run(name, task, terms, units),
+      acquire: (name, terms) => this.acquirer.acquire(name, terms),
+      tryAcquire: (name, terms) => nullOnTimeout(this.acquirer.tryAcquire(name, terms)),
+      run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
     };
@@ -271,7 +271,7 @@ export class LockService {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),
-      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.acquire(names, terms)),
+      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.tryAcquire(names, terms)),
       forceRelease: (key) => this.forceRelease(key),
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.acquirer.inScope(names, held),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isLockLostError, type LockLostError } from 'nestjs-redis-locks';
+import { isLockLostError, type LockLostError, type LockHandle } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 
@@ -192,16 +192,46 @@ describe('the end of a lock under its holder', () => {
     expect((error as LockLostError).result).toBe('what was done');
   });
 
-  it.each([
-    ['ignore', 'ignore' as const],
-    ['a function', () => undefined],
-  ])('is no error of run with onLost: %s', async (_, onLost) => {
+  it('is no error of run with onLost: ignore', async () => {
     const [service, other] = await bench.serviceList(2);
     const task = async () => {
       await other!.forceRelease('a');
       return 'value';
     };
-    expect(await service!.run('a', task, { onLost })).toBe('value');
+    expect(await service!.run('a', task, { onLost: 'ignore' })).toBe('value');
+  });
+
+  it.each<[string, (error: LockLostError) => unknown]>([
+    ['returns', () => 'another value'],
+    ['throws', () => { throw new Error('the listener failed'); }], // prettier-ignore
+    ['rejects', async () => { throw new Error('the listener failed'); }], // prettier-ignore
+  ])('is the error of run beside a listener that %s', async (_, listener) => {
+    const [service, other] = await bench.serviceList(2);
+    const told: unknown[] = [];
+    const onLost = (error: LockLostError): unknown => {
+      told.push(error);
+      return listener(error);
+    };
+    const task = async (lock: LockHandle) => {
+      await other!.forceRelease('a');
+      await aborted(lock.signal);
+      return 'value';
+    };
+    const { error } = await timed(() => service!.run('a', task, { onLost }));
+    expect(error).toEqual(LOST);
+    expect((error as LockLostError).result).toBe('value');
+    expect(told).toEqual([LOST]);
+  });
+
+  it('is an error of run beside a listener in the defaults', async () => {
+    const told: unknown[] = [];
+    const [service, other] = await bench.serviceList(2, { defaults: { onLost: (error) => told.push(error) } });
+    const task = async (lock: LockHandle) => {
+      await other!.forceRelease('a');
+      await aborted(lock.signal);
+    };
+    await expect(service!.run('a', task)).rejects.toEqual(LOST);
+    expect(told).toEqual([LOST]);
   });
 
   it('does not hide what the task throws', async () => {
