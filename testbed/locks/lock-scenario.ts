@@ -13,7 +13,7 @@ import { RespProxy } from '../proxies/resp-proxy.js';
 
 /** Long enough for a renewal to come through a new connection, short enough for a test to see one. */
 const LEASE = 1_500;
-const COMMAND_TIMEOUT = 2_000;
+const COMMAND_TIMEOUT = 5_000;
 /** Less than the time to the first renewal. */
 const SHORT_WAIT = 60;
 const KEPT = 120;
