@@ -8,7 +8,7 @@ import { blockEventLoop, FaultLocks, nothingLeftBehind, redisKey } from '../../t
 import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;

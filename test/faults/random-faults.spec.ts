@@ -6,7 +6,8 @@ import { assertNoOverlap, assertTokensGrow } from '../../testbed/history/history
 import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
 import { random, startRandomSections, type SectionsReport } from '../../testbed/workers/random-sections.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ProxiedConnection } from '../../testbed/proxies/resp-proxy.js';
+import type { ProxiedConnection } from '../../testbed/proxies/proxied-connection.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Seconds of faults; more by the environment: FAULT_SECONDS=600 FAULT_SEED=42 npx jest test/faults/random */
 const SECONDS = Number(process.env['FAULT_SECONDS'] ?? 12);

@@ -9,7 +9,7 @@ import { now, type BelievedHold } from '../history/history.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
 import { startWorker, type WorkerProcess } from '../workers/processes.js';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
-import { RespProxy } from '../proxies/resp-proxy.js';
+import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { RunningTime } from '../wait/running-time.mjs';
 
 const WORKER = new URL('../workers/lock-worker.mjs', import.meta.url);

@@ -3,7 +3,7 @@ import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../.
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { startWorker } from '../../../testbed/workers/processes.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 500;

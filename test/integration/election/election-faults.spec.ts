@@ -8,7 +8,7 @@ import { assertNoOverlap, assertTokensGrow, now } from '../../../testbed/history
 import { AT_ONCE, between, LockBench } from '../../../testbed/locks/locks.js';
 import { random } from '../../../testbed/workers/random-sections.mjs';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/index.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const MOST_CLIENTS = 5;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { redisKey } from '../../../testbed/locks/fault-locks.js';
 import { between } from '../../../testbed/locks/locks.js';
 import { now } from '../../../testbed/history/history.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';
