@@ -1,7 +1,7 @@
 // A thread that passes on what it gets, some time later and in order. It is a thread of its own, as one that measures
 // would be late at times.
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { serve } from './serve.mjs';
+import { serve } from '../../testbed/workers/worker-kit.mjs';
 
 serve({
   async open({ target, delay }) {

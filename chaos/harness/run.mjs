@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StepFailed } from '../../scripts/lib/run.mjs';
+import { WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -13,7 +14,6 @@ import { OPERATOR } from '../topologies/networks.mjs';
 import { Client } from './client.mjs';
 import { Injector } from './injector.mjs';
 import { LeftoverWatch } from './leftovers.mjs';
-import { ClientProcess } from './process.mjs';
 
 /**
  * @typedef {object} ChaosOptions
@@ -28,6 +28,7 @@ import { ClientProcess } from './process.mjs';
  * @property {(text: string) => void} [say]
  */
 
+const OPERATOR_PROCESS = new URL('../clients/operator.mjs', import.meta.url);
 const KEYS = ['red', 'green', 'blue'];
 /** For which key all clients stand for election, and at which latch they wait. */
 const CROWN = 'crown';
@@ -60,7 +61,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const timeouts = defaultTimeouts ? DEFAULT : SHORT;
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
-    operator: new ClientProcess('../clients/operator.mjs'),
+    operator: new WorkerProcess(OPERATOR_PROCESS),
     leftovers: new LeftoverWatch(topology, history),
   };
   try {

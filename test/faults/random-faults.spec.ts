@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
 import { assertNoOverlap, assertTokensGrow } from '../../testbed/history/history.js';
-import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
+import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { random, startRandomSections, type SectionsReport } from '../../testbed/workers/random-sections.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import type { ProxiedConnection } from '../../testbed/proxies/proxied-connection.mjs';

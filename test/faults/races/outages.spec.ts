@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startWorker } from '../../../testbed/workers/processes.js';
+import { startWorker } from '../../../testbed/workers/processes.mjs';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
@@ -111,9 +111,9 @@ describe('a process whose service has been closed ends at once by itself', () =>
       },
     ],
   ])('%s, whoever holds and waits', async (_, prepare) => {
-    await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), [
-      redis.url,
-    ]);
+    await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), {
+      args: [redis.url],
+    });
     await prepare(async () => {
       worker.send({ ask: 'connected' });
       return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;
