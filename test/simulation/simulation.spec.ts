@@ -81,9 +81,9 @@ describe('simulated schedules of callers and faults', () => {
   it(
     'are made smaller where they fail, and fail again at the same step',
     async () => {
-      const mutation = ['--mutation', 'long-belief'];
+      const mutation = ['--mutation', 'long-validity'];
       const { code, said } = await simulation('--from', '2', '--seeds', '1', '--workers', '1', ...mutation);
-      expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('belief: ') });
+      expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('validity: ') });
       const path = find(said, /--seed 2 --path (\S+)/);
       const place = /fails at (step \d+, after [\d.]+ ms)/;
       const smaller = find(said, /made smaller \d+ times, it fails at (step \d+, after [\d.]+ ms)/);
