@@ -8,7 +8,7 @@ const bench = new ClusterBench();
 /** Renewed after a third of it. */
 const LEASE = 1_500;
 
-it('a connection that breaks off while it asks for leave in a slot on its way leaves no rejection unhandled', async () => {
+it('a connection that breaks while it sends ASKING for a moving slot causes no unhandled rejection', async () => {
   const { nodes } = bench.cluster;
   const proxies = await Promise.all(nodes.map(({ host, port }) => Proxy.start({ host, port })));
   const natMap = Object.fromEntries(

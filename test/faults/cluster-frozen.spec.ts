@@ -28,14 +28,14 @@ async function freeze(key: string): Promise<RedisServer> {
   return master;
 }
 
-describe('a master of a Cluster that is frozen, and stays so', () => {
+describe('a master of a Cluster that stays frozen', () => {
   const brought = (): object => bench.cluster.client();
 
   it.each([
     ['a client of ours', () => ({ cluster: bench.cluster.addresses })],
     ['a Cluster that the application brought', brought],
   ])(
-    '%s goes to its replica soon after that took over, and no call fails',
+    '%s reaches its replica soon after the takeover, and no call fails',
     async (_, connection) => {
       const service = await locks.start(connection(), { commandTimeout: '60s' });
       await useOf(service, 'a');
@@ -54,7 +54,7 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
     60_000,
   );
 
-  it('clients that start meanwhile start, and have their locks soon after its replica took over', async () => {
+  it('clients that start in the meantime get their locks soon after the takeover', async () => {
     const frozen = freeze('a');
     const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));
     const starts = Promise.all(services.map((service) => timed(service.start())));
@@ -72,8 +72,8 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
   }, 60_000);
 });
 
-describe('a master of a Cluster that dies', () => {
-  it('while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+describe('a master of a Cluster that crashes', () => {
+  it('during a confirmation by replicas: their timeout covers the failover', async () => {
     const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s' });
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);
@@ -94,7 +94,7 @@ describe('a master of a Cluster that dies', () => {
 });
 
 describe('a Cluster whose listed nodes are gone', () => {
-  it('after a total outage a client comes back by the nodes that it knew last', async () => {
+  it('after a total outage a client reconnects through the last known nodes', async () => {
     // Not one of those above: what a replica was sent when it began to follow is there again when it restarts.
     const key = 'after an outage';
     const { nodes } = bench.cluster;
@@ -110,7 +110,7 @@ describe('a Cluster whose listed nodes are gone', () => {
     expect(time.stop().ran).toBeLessThan(SOON);
   }, 90_000);
 
-  it('and whose name is not known any more', async () => {
+  it('also if a host name is no longer known', async () => {
     const service = await locks.start({
       cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
     });

@@ -22,7 +22,7 @@ const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
 
 describe('a Cluster', () => {
-  it('finds empty script caches in every command', async () => {
+  it('handles an empty script cache in every command', async () => {
     await using proxies = await ClusterProxies.start(bench.cluster);
     const observer = await bench.service();
     let [called, sentAsText] = [0, 0];
@@ -49,7 +49,7 @@ describe('a Cluster', () => {
     ['the n-th command itself is lost', (proxy, selector) => proxy.cutBeforeCommand(selector)],
   ];
   it.each(faults)(
-    'goes on as if nothing had happened when %s, for every n',
+    'continues normally if %s, for every n',
     async (_what, faultOf) => {
       const observer = await bench.service();
       const play = async (key: string, nth: number) => {
@@ -89,7 +89,7 @@ describe('a Cluster', () => {
     60_000,
   );
 
-  describe('of which the master of a key is heard no more (one-way partition)', () => {
+  describe('whose master of a key cannot be heard (one-way partition)', () => {
     const [KEY, ELSEWHERE] = ['a', 'b'];
     let proxies: ClusterProxies;
     let proxy: RespProxy;
@@ -103,7 +103,7 @@ describe('a Cluster', () => {
       await proxies[Symbol.asyncDispose]();
     });
 
-    it('an acquire fails in time, other slots go on, and what was taken unheard does not last', async () => {
+    it('an acquire fails in time, other slots continue, and its unconfirmed hold does not last', async () => {
       const [far, near] = [await locks.start(proxies.connection, { commandTimeout: BOUND }), await bench.service()];
       await (await far.acquire(KEY)).release();
       proxy.dropReplies();
@@ -126,7 +126,7 @@ describe('a Cluster', () => {
       await bench.untilNothingIsLeft();
     });
 
-    it('a holder is told in time, although its renewals arrive', async () => {
+    it('a holder is notified in time, although its renewals arrive', async () => {
       const options = { commandTimeout: BOUND, lockWatchdogTimeout: 900 };
       const [far, near] = [await locks.start(proxies.connection, options), await bench.service()];
       const handle = await far.acquire(KEY);

@@ -148,7 +148,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     }
   }
 
-  it('service is normal soon after a subscriber went deaf, whether or not the server has noticed', async () => {
+  it('waiters are served normally soon after a subscription died, whether or not the server has noticed', async () => {
     const [noticed, unnoticed] = await Promise.all([untilNormal('noticed', true), untilNormal('unnoticed', false)]);
     expect(noticed).toBeLessThan(NORMAL_WITHIN);
     expect(unnoticed).toBeLessThan(NORMAL_WITHIN);
@@ -182,7 +182,7 @@ describe('on one server', () => {
     locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*retrying: /, ''));
   const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
 
-  it('a waiter learns from the answer that grants it a place that nobody listens for it', async () => {
+  it('a waiter learns from the reply with its place that its channel has no subscriber', async () => {
     const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
     const lock = await near.acquire('a');
     const [before] = listening();
@@ -206,7 +206,7 @@ describe('on one server', () => {
   /** It asks every 500 ms, so within the first lease of a grant that it does not hear of. */
   const ASKS_OFTEN = { lockWatchdogTimeout: 1_500, grantTimeout: 1_000 };
 
-  it('a waiter learns from a grant that it finds by asking that its messages do not come', async () => {
+  it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {
     const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
     const lock = await near.acquire('a');
     const waiting = far.acquire('a');
@@ -221,7 +221,7 @@ describe('on one server', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('a message that comes behind the answer is no sign of a deaf subscriber', async () => {
+  it('a message that arrives after the reply is no sign of a dead subscription', async () => {
     const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
     const before = listening();
     const lock = await near.acquire('a');
@@ -237,7 +237,7 @@ describe('on one server', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('a frozen Redis, a process that is held up and a refused PING leave subscriptions as they are', async () => {
+  it('a frozen Redis, a stalled process and a refused PING do not replace subscriptions', async () => {
     await redis.admin.acl('SETUSER', 'silent', 'on', '>secret', '~*', '&*', '+@all', '-ping');
     const services = [await locks.start(redis.url), await locks.start(redis.url.replace('//', '//silent:secret@'))];
     const clients = async (): Promise<string[]> =>
@@ -272,7 +272,7 @@ describe('on one server', () => {
     expect(await redis.admin.pubsub('CHANNELS', 'lock:client:*')).toHaveLength(1);
   });
 
-  it('learns that it is subscribed to a replica where it may not ask, and follows its address', async () => {
+  it('notices a subscription at a replica without INFO, and follows its address', async () => {
     await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
     for (const server of [redis, replica]) {
       await server.admin.acl('SETUSER', 'blind', 'on', '>secret', '~*', '&*', '+@all', '-info');

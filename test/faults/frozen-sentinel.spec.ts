@@ -43,7 +43,7 @@ async function uses(service: LockService, server: RedisServer, key: string): Pro
 }
 
 describe('with the first Sentinel frozen', () => {
-  it('a client that has to reconnect finds the master by the others', async () => {
+  it('a client that reconnects finds the master through the others', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     await first().pause();
@@ -60,7 +60,7 @@ describe('with the first Sentinel frozen', () => {
     expect(ran).toBeLessThan(SOON);
   });
 
-  it('and the master frozen, too: all is normal soon after the failover, for a client that starts meanwhile as well', async () => {
+  it('and the master frozen, too: all works soon after the failover, also for a client that starts in the meantime', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     const master = await trio.master();
@@ -84,7 +84,7 @@ describe('with the first Sentinel frozen', () => {
   }, 60_000);
 });
 
-it('a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+it('a master that crashes during a confirmation by replicas: their timeout covers the failover', async () => {
   const service = await locks.start(trio.connection, { commandTimeout: '60s' });
   const [old, replica] = [await trio.master(), await trio.replica()];
   await (await service.acquire('before', { replicas: { min: 1, timeout: '30s' } })).release();
@@ -103,7 +103,7 @@ it('a master that dies while its replica is waited for: the time that replicas a
   expect(await lock!.release()).toBe(true);
 }, 180_000);
 
-describe('with a first Sentinel whose machine is gone', () => {
+describe('with a first Sentinel that cannot be reached', () => {
   let silent: SilentPort;
   beforeEach(async () => {
     silent = await SilentPort.start();
@@ -115,7 +115,7 @@ describe('with a first Sentinel whose machine is gone', () => {
     return { name, sentinels: [{ host: silent.host, port: silent.port }, ...sentinels.slice(1)] };
   };
 
-  it('a new client starts, and one that has to reconnect finds the master', async () => {
+  it('a new client starts, and a client that reconnects finds the master', async () => {
     const start = await timed(locks.start(connection()));
     expect(start.error).toBeUndefined();
     expect(start.ran).toBeLessThan(SOON);
@@ -127,7 +127,7 @@ describe('with a first Sentinel whose machine is gone', () => {
 });
 
 describe('with a first Sentinel that is cut off together with the old master', () => {
-  it('clients that reach the others leave the old master, and a new one does not go there', async () => {
+  it('clients that reach the others leave the old master, and new clients avoid it', async () => {
     const { sentinels, name } = trio.connection;
     const services = [
       await locks.start({ sentinels, name }),
@@ -158,7 +158,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
     expect(told).toEqual([old.host, String(old.port)]);
   }, 60_000);
 
-  it('a master that refuses writes for want of replicas makes a client ask the Sentinels again', async () => {
+  it('a master that refuses writes because it lacks replicas makes a client ask the Sentinels again', async () => {
     const { sentinels, name } = trio.connection;
     const old = await trio.master();
     // Deaf to the news: what tells of another master is cut.

@@ -30,7 +30,7 @@ describe.each([
   ['of a fixed lease', 600, { expire: 600 }],
   ['of a short lease, after less than a second', 200, { expire: 200 }],
 ])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
-  it('is not held on the first line after the resume, and others have had it meanwhile', async () => {
+  it('is not held on the first line after the resume, after another client had it', async () => {
     await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
     const service = await locks.start(redis.url);
     await worker.acquire('mine', 'a', options);
@@ -45,7 +45,7 @@ describe.each([
     expect(held).toMatchObject({ fencingToken });
   });
 
-  it('is not held on the first line when the wall clock was set forward or back meanwhile, either', async () => {
+  it('is not held on the first line even if the wall clock was set forward or back', async () => {
     const views = [HOUR, -HOUR].map(async (step) => {
       const key = `a ${step}`;
       await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-it('tells a holder that does not look within about a second after the resume', async () => {
+it('notifies a holder that does not check within about a second after the resume', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 2_500 });
   await worker.sleep(() => isFree('a'));
@@ -66,7 +66,7 @@ it('tells a holder that does not look within about a second after the resume', a
   expect(ran).toBeLessThan(SOON);
 });
 
-it('finds a suspension that the wall clock hides, as it was set back by as much, within about a second', async () => {
+it('detects a suspension within about a second even if the wall clock was set back by as much', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 2_500 });
   // The wall clock is set at the end, by what the suspension lasts then, give or take a little.
@@ -82,7 +82,7 @@ it('finds a suspension that the wall clock hides, as it was set back by as much,
   expect(ran).toBeLessThan(SOON);
 });
 
-it('leaves of a fixed lease what is left of it', async () => {
+it('leaves a fixed lease its remaining time', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 20_000 });
   let left = 0;
@@ -99,7 +99,7 @@ it('leaves of a fixed lease what is left of it', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('goes on with a lease that outlasts the suspension: it is renewed as before', async () => {
+it('keeps renewing a lease that outlasts the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 4_000 });
   await worker.acquire('mine', 'a');
   for (let i = 0; i < 4; i += 1) {
@@ -112,7 +112,7 @@ it('goes on with a lease that outlasts the suspension: it is renewed as before',
   expect(await worker.release('mine')).toBe(true);
 });
 
-it('does not believe a pushed grant that a waiter slept through', async () => {
+it('does not rely on a pushed grant from before the resume', async () => {
   const times = { grantTimeout: 400 };
   await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
   const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
@@ -137,7 +137,7 @@ it('does not believe a pushed grant that a waiter slept through', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('does not believe an answer of `acquire` that is read after the suspension', async () => {
+it('does not rely on a reply to `acquire` that is read after the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   const service = await locks.start(redis.url);
   await redis.pause();
@@ -160,7 +160,7 @@ it('does not believe an answer of `acquire` that is read after the suspension', 
   expect((await theirs).token).toBeGreaterThan(mine!.fencingToken);
 });
 
-it('does not believe an answer of `verify` that is read after the suspension', async () => {
+it('does not rely on a reply to `verify` that is read after the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   const service = await locks.start(redis.url);
   await worker.acquire('mine', 'a', { expire: 1_500 });
@@ -177,7 +177,7 @@ it('does not believe an answer of `verify` that is read after the suspension', a
   expect(await worker.view('mine')).toEqual(LOST);
 });
 
-it('does not leave two leaders: one that slept through its term knows on the first line', async () => {
+it('never has two leaders: a suspended leader knows on its first line', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 700 });
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 700 });
   await worker.stand('leader');

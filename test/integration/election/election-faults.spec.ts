@@ -29,7 +29,7 @@ describe('candidates in several processes', () => {
     return workers;
   }
 
-  it('a leader that is killed is followed within its lease and a little', async () => {
+  it('replace a killed leader soon after its lease', async () => {
     const [leader, next] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
     const killed = now();
     await leader.process.kill();
@@ -37,7 +37,7 @@ describe('candidates in several processes', () => {
     expect(between(killed, at)).toBeLessThan(LEASE + AT_ONCE);
   });
 
-  it('a leader that resigns or stops is followed at once', async () => {
+  it('replace a leader that resigns or stops at once', async () => {
     const [one, two, three] = (await standing(3)) as [CoordinationWorker, CoordinationWorker, CoordinationWorker];
     let since = now();
     expect(await one.resign()).toBe(true);
@@ -51,7 +51,7 @@ describe('candidates in several processes', () => {
     expect(between(since, (await one.told('elected')).at)).toBeLessThan(AT_ONCE);
   });
 
-  it('a leader that is stalled past its lease knows on the next line, and is followed meanwhile', async () => {
+  it('replace a leader that stalls past its lease, and it knows on its next line', async () => {
     const [one, two] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
     const stall = one.process.call<{ led: boolean; leads: boolean }>('stall', LEASE + 600);
     const { at } = await two.told('elected');
@@ -65,7 +65,7 @@ describe('candidates in several processes', () => {
     await one.told('elected');
   });
 
-  it('there are never two leaders, whatever happens to them', async () => {
+  it('never have two leaders, whatever fails', async () => {
     const lease = 500;
     const workers = await start(4, { ...OPTIONS, lockWatchdogTimeout: lease });
     await Promise.all(workers.map((worker) => worker.stand('a')));
@@ -100,7 +100,7 @@ describe('candidates in several processes', () => {
   }, 40_000);
 });
 
-describe('an election and a Redis that fails', () => {
+describe('a candidate whose Redis fails', () => {
   let redis: RedisServer;
   const locks = new FaultLocks();
   beforeEach(async () => {
@@ -113,7 +113,7 @@ describe('an election and a Redis that fails', () => {
 
   const said = (pattern: RegExp): string[] => locks.lines.map(({ text }) => text).filter((text) => pattern.test(text));
 
-  it('is deposed when Redis is gone, says so once, and leads again when it is back', async () => {
+  it('is deposed when Redis is down, reports it once, and leads again when Redis is back', async () => {
     const told: string[] = [];
     const service = await locks.start(redis.url, OPTIONS);
     const election = service.getLeaderElection('a', {
@@ -140,7 +140,7 @@ describe('an election and a Redis that fails', () => {
     await election.stop();
   }, 30_000);
 
-  it('starts while Redis is gone, and leads when it comes', async () => {
+  it('starts while Redis is down, and leads when Redis is up', async () => {
     await redis.kill();
     const service = locks.make(redis.url, OPTIONS);
     await service.start().catch(() => undefined);
@@ -151,7 +151,7 @@ describe('an election and a Redis that fails', () => {
     await eventually(() => election.isLeader);
   });
 
-  it('stops within commandTimeout while Redis is gone, leading or not', async () => {
+  it('stops within commandTimeout while Redis is down, leading or not', async () => {
     const [one, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
     const elections = [one.getLeaderElection('a').start(), other.getLeaderElection('a')];
     await eventually(() => elections[0]!.isLeader);
@@ -164,7 +164,7 @@ describe('an election and a Redis that fails', () => {
     await redis.resume();
   });
 
-  it('a leader whose answers are lost is deposed before the next one is elected', async () => {
+  it('is deposed before the next leader is elected if its replies are lost', async () => {
     await using proxy = await RespProxy.start(redis);
     const [one, other] = [await locks.start(proxy.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
     const order: string[] = [];
@@ -216,7 +216,7 @@ describe('an election and a Redis that fails', () => {
     await election.stop();
   });
 
-  it('stands again after finishTimeout, with a warning, when the work of a term never ends', async () => {
+  it('stands again after finishTimeout, with a warning, if the work of a term never ends', async () => {
     const service = await locks.start(redis.url, OPTIONS);
     const election = service.getLeaderElection('a', {
       onElected: () => new Promise(() => undefined),
