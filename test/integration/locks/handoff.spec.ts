@@ -4,7 +4,7 @@ import { now } from '../../support/history.js';
 
 const bench = new LockBench();
 
-describe('the way from one holder to the next', () => {
+describe('a handoff', () => {
   it('takes less than 20 ms in the median of 200 handoffs across processes', async () => {
     const [starter, workers] = [await bench.service(), await bench.workers(4)];
     const start = await starter.acquire('a');
@@ -27,7 +27,7 @@ describe('the way from one holder to the next', () => {
 
   const lease = 1_000;
 
-  it('takes a lease and 100 ms at most when the holder is killed', async () => {
+  it('takes at most a lease and 100 ms if the holder is killed', async () => {
     const [doomed, waiter] = [await bench.worker({ lockWatchdogTimeout: lease }), await bench.worker()];
     await doomed.acquire('a');
     const next = waiter.acquire('a');
@@ -37,7 +37,7 @@ describe('the way from one holder to the next', () => {
     expect(between(killed, (await next).at)).toBeLessThan(lease + 100);
   });
 
-  it('takes a lease and 100 ms at most when the holder is killed that was just handed the lock', async () => {
+  it('takes at most a lease and 100 ms if a holder is killed right after a handoff', async () => {
     const options = { lockWatchdogTimeout: lease };
     const [first, doomed, waiter] = [await bench.service(options), await bench.worker(options), await bench.worker()];
     const lock = await first.acquire('a');
@@ -52,7 +52,7 @@ describe('the way from one holder to the next', () => {
     expect(between(killed, (await third).at)).toBeLessThan(lease + 100);
   });
 
-  it('takes grantTimeout at most when the next one dies in the moment of the grant', async () => {
+  it('takes at most grantTimeout if the next waiter crashes at the moment of the grant', async () => {
     const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 };
     const [holder, doomed, last] = [
       await bench.service(options),

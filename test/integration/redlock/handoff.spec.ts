@@ -9,7 +9,7 @@ import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
 
-describe('the way from one holder to the next', () => {
+describe('a handoff', () => {
   it('is taken at once, in the order in which they came', async () => {
     const services = await bench.serviceList(8);
     let free = new RunningTime();
