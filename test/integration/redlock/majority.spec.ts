@@ -7,7 +7,7 @@ const bench = new RedlockBench(5);
 const commandTimeout = 1_000;
 
 describe('five masters', () => {
-  it('are all asked, and give back what was held', async () => {
+  it('are all asked, and release all votes', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     await expect(bench.holding('a')).resolves.toEqual([true, true, true, true, true]);
@@ -16,7 +16,7 @@ describe('five masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('hold a lock with two of them gone', async () => {
+  it('hold a lock with two of them down', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
     const { value: lock, ran } = await timed(() => service.acquire('a'));
@@ -28,7 +28,7 @@ describe('five masters', () => {
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 
-  it('hold a lock, and pass it on, with two of them frozen', async () => {
+  it('hold and hand off a lock with two of them frozen', async () => {
     const services = await bench.serviceList(2, { commandTimeout });
     const lock = await services[0]!.acquire('a');
     const next = services[1]!.acquire('a');
@@ -44,7 +44,7 @@ describe('five masters', () => {
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 
-  it('do not with three of them gone, and those that were reached are given back', async () => {
+  it('hold no lock with three of them down, and votes on the others are released', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.kill()));
     for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('b', { waitTimeout: 2_000 })]) {
@@ -56,7 +56,7 @@ describe('five masters', () => {
     await bench.untilNothingIsLeft(bench.masters.slice(3));
   });
 
-  it('do not with three of them frozen, and the late grants are given back when they go on', async () => {
+  it('hold no lock with three of them frozen, and late grants are released when they resume', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.pause()));
     const { error, ran } = await timed(() => service.acquire('a', { waitTimeout: 5_000 }));
@@ -87,7 +87,7 @@ describe('five masters', () => {
     }
   });
 
-  it('start with two of them gone, and not with three', async () => {
+  it('start with two of them down, and not with three', async () => {
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
     const { ran } = await timed(() => bench.service({ commandTimeout: 2_000 }));
     expect(ran).toBeLessThan(1_000);
@@ -99,8 +99,8 @@ describe('five masters', () => {
   });
 });
 
-describe('over several masters', () => {
-  it('an acquisition without a majority tells who holds it, and force takes it from the holder', async () => {
+describe('several masters', () => {
+  it('report the holders to an acquisition without a majority, and support forced releases', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const info = await other!.inspect('a');
@@ -122,7 +122,7 @@ describe('over several masters', () => {
     expect(await other!.inspect('a')).toBeNull();
   });
 
-  it('readers share, and a writer waits for all of them', async () => {
+  it('let readers share, and a writer wait for all of them', async () => {
     const services = await bench.serviceList(3);
     const readers = await Promise.all(services.slice(0, 2).map((service) => service.acquire('a', { type: 'read' })));
     const writing = services[2]!.acquire('a');
@@ -140,7 +140,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('20 readers who come at once get in together, each with a token of its own', async () => {
+  it('grant to 20 simultaneous readers together, each with its own token', async () => {
     const services = await bench.serviceList(4);
     const readers = await Promise.all(
       Array.from({ length: 20 }, (_, i) => services[i % 4]!.acquire('a', { type: 'read' })),
@@ -163,7 +163,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('holdAtLeast keeps the key taken on all of them', async () => {
+  it('keep a key locked for holdAtLeast on all of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const since = performance.now();
     const lock = await one!.acquire('a', { holdAtLeast: 400 });
@@ -189,7 +189,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('waits that are aborted or time out leave nothing on any of them', async () => {
+  it('keep nothing of waits that are aborted or time out', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const abort = new AbortController();
@@ -210,7 +210,7 @@ describe('over several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('shutdown gives back what is held and awaited', async () => {
+  it('release holds and waits at shutdown', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const waiting = timed(() => other!.acquire('a'));
