@@ -154,7 +154,7 @@ describe('several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('permits are refused: a majority of servers for each hold says nothing of how many holds there are', async () => {
+  it('refuse permits: a majority for each hold does not limit the number of holds', async () => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(/^Permits need one Redis that counts/) };
     expect(() => service.getSemaphore('a', { permits: 3 })).toThrow(expect.objectContaining(refused));
