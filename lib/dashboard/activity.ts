@@ -74,6 +74,7 @@ export class Activity {
       case 'timeout':
         this.rates.add(TIMEOUTS, now);
         return this.remember(event, event.waited);
+      case 'skipped':
       case 'contended':
       case 'renewed':
     }

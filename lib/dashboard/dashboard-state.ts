@@ -47,7 +47,7 @@ export interface DashboardWaiter {
   readonly owner: string;
   readonly client: string;
   readonly type: 'exclusive' | 'read' | 'permits';
-  readonly permits: number;
+  readonly units: number;
 }
 
 export interface DashboardHolder extends DashboardWaiter {

@@ -18,7 +18,7 @@ export interface RedisLockDashboardSettings {
    * The name of the module instance to show, or a list of names.
    * @defaultValue all
    */
-  connection?: string | readonly string[];
+  instance?: string | readonly string[];
   /**
    * How often to query Redis while the page is open, in milliseconds or `'5s'`; at least 250 ms.
    * @defaultValue 2 s
@@ -62,7 +62,7 @@ export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace 
 export interface ResolvedDashboardSettings {
   readonly readOnly: boolean;
   /** `undefined`: all instances. */
-  readonly connections: readonly string[] | undefined;
+  readonly instances: readonly string[] | undefined;
   /** ms */
   readonly refresh: number;
   readonly limit: number;
@@ -75,9 +75,7 @@ export interface ResolvedDashboardPlace {
 }
 
 export const PLACE_OPTIONS = ['path', 'guards', 'imports'] satisfies Array<keyof RedisLockDashboardPlace>;
-export const SETTINGS = ['readOnly', 'connection', 'refresh', 'limit'] satisfies Array<
-  keyof RedisLockDashboardSettings
->;
+export const SETTINGS = ['readOnly', 'instance', 'refresh', 'limit'] satisfies Array<keyof RedisLockDashboardSettings>;
 
 /** The shortest interval that a person can follow. */
 const SHORTEST_REFRESH = 250;
@@ -93,10 +91,10 @@ export function resolveSettings(
   written: RedisLockDashboardSettings,
   { guards }: Pick<RedisLockDashboardPlace, 'guards'>,
 ): ResolvedDashboardSettings {
-  const { readOnly = guards === 'none', connection, refresh = DEFAULTS.refresh, limit = DEFAULTS.limit } = written;
+  const { readOnly = guards === 'none', instance, refresh = DEFAULTS.refresh, limit = DEFAULTS.limit } = written;
   return Object.freeze({
     readOnly: readFlag('readOnly', readOnly),
-    connections: connection === undefined ? undefined : readNames(connection),
+    instances: instance === undefined ? undefined : readNames(instance),
     refresh: readRefresh(refresh),
     limit: readCount('limit', limit, 1),
   });
@@ -131,12 +129,12 @@ const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
   typeof guard === 'function' ||
   (typeof guard === 'object' && guard !== null && typeof (guard as Partial<CanActivate>).canActivate === 'function');
 
-function readNames(connection: unknown): readonly string[] {
-  const names: readonly unknown[] = Array.isArray(connection) ? connection : [connection];
-  refuseHoles('connection', names);
-  for (const name of names) refuseUrls('connection', name);
+function readNames(instance: unknown): readonly string[] {
+  const names: readonly unknown[] = Array.isArray(instance) ? instance : [instance];
+  refuseHoles('instance', names);
+  for (const name of names) refuseUrls('instance', name);
   if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
-  throw new LockConfigError("connection must be the name of a RedisLockModule such as 'jobs', or a list of names.");
+  throw new LockConfigError("instance must be the name of a RedisLockModule such as 'jobs', or a list of names.");
 }
 
 function readRefresh(refresh: unknown): number {

@@ -100,8 +100,8 @@ export function lockOf({ key, holders, waiters, permits, fencingToken }: LockInf
   };
 }
 
-const waiterOf = ({ owner, client, type, permits }: LockWaiterInfo): DashboardWaiter => ({
-  ...{ owner, client, type, permits },
+const waiterOf = ({ owner, client, type, units }: LockWaiterInfo): DashboardWaiter => ({
+  ...{ owner, client, type, units },
 });
 
 const holderOf = (holder: LockHolderInfo, time: number): DashboardHolder => ({

@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-qF3zl4RWnlnzdoDJ7Q01fgksM6GyNXdrX8vLrUjnZ2c='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-DQ6wKrP71Sy0oV11GVaMUEsDqWT6eA0B5TwpoU/ljps='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -862,8 +862,7 @@ Array.from({ length: char.length }, (_, i) => \`\\\\u\${char.charCodeAt(i).toStr
 const clientName = (client) => client.slice(0, 8);
 const ownerName = ({ owner, client }) =>
 visible(owner.startsWith(\`\${client}:\`) ? clientName(client) + owner.slice(client.length) : owner);
-const kindName = ({ type, permits }) =>
-type === 'permits' ? \`\${permits} permit\${permits === 1 ? '' : 's'}\` : type;
+const kindName = ({ type, units }) => (type === 'permits' ? \`\${units} permit\${units === 1 ? '' : 's'}\` : type);
 const count = (number) => number.toLocaleString('en');
 const rate = (number) => (number >= 10 ? count(Math.round(number)) : String(Math.round(number * 10) / 10));
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
@@ -1136,7 +1135,7 @@ update(lock, process) {
 this.lock = lock;
 this.#told = performance.now();
 const shape = JSON.stringify([
-lock.holders.map(({ owner, client, type, permits, kept }) => [owner, client, type, permits, kept]),
+lock.holders.map(({ owner, client, type, units, kept }) => [owner, client, type, units, kept]),
 lock.holding,
 lock.permits,
 lock.waiting > 0,

@@ -8,13 +8,15 @@ export interface RecordedAcquisition {
   /** The owner, if the caller named one. */
   readonly owner: string | undefined;
   /**
-   * `'acquired'`; `'timeout'`: other holders had it for the whole wait; `'aborted'`: the caller's `signal` ended the
-   * wait; `'failed'`: it could not be acquired (the application shuts down, a reader requested the exclusive lock).
+   * `'acquired'`; `'timeout'`: other holders had it for the whole wait, and the caller got a `LockTimeoutError`;
+   * `'skipped'`: the same, but the caller goes on without the lock (`tryAcquire`, `onContended: 'skip'` or a function);
+   * `'aborted'`: the caller's `signal` ended the wait; `'failed'`: it could not be acquired (the application shuts down, a
+   * reader requested the exclusive lock).
    */
   readonly outcome: AcquisitionOutcome;
 }
 
-export type AcquisitionOutcome = 'acquired' | 'timeout' | 'aborted' | 'failed';
+export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' | 'failed';
 
 /**
  * The attempts to acquire locks, in the order of their outcomes. Re-entry does not appear, because it acquires nothing.

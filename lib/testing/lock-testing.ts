@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { merge, type Subscription } from 'rxjs';
 import { systemClock } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
-import { declaredConnections } from '../decorators/method-lock-metadata.js';
+import { declaredInstances } from '../decorators/method-lock-metadata.js';
 import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
@@ -132,11 +132,11 @@ export class LockTesting implements AsyncDisposable {
    * @throws LockConfigError if its class has no locked methods
    */
   withLocks<T extends object>(instance: T, service: LockService = this.service): T {
-    const connections = declaredConnections(instance.constructor);
-    if (connections.length === 0) {
+    const declared = declaredInstances(instance.constructor);
+    if (declared.length === 0) {
       throw new LockConfigError(`${instance.constructor.name} has no methods with @DistributedLock.`);
     }
-    for (const { connection } of connections) Reflect.set(instance, getLockServiceToken(connection), service);
+    for (const { instance: name } of declared) Reflect.set(instance, getLockServiceToken(name), service);
     return instance;
   }
 

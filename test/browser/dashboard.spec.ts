@@ -4,8 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { LockService, type LockHandle } from 'nestjs-redis-locks';
 import { NestBench } from '../integration/nest/support.js';
 import { serve, type DashboardServer } from '../integration/dashboard/support.js';
-import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { aborted } from '../support/locks.js';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { aborted } from '../../testbed/locks/locks.js';
 import { accessibilityFaults } from './accessibility.js';
 import { Browser, type Look } from './page.js';
 
@@ -162,7 +162,7 @@ describe('the dashboard in a browser', () => {
     const { server, own, second } = await setUp();
     await own.acquire(HOSTILE, { owner: '<b>bob</b>' });
     await second.tryAcquire(HOSTILE);
-    await own.tryAcquire(HOSTILE, { reentrant: false, waitTimeout: 100 });
+    await expect(own.acquire(HOSTILE, { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await using browser = await open(server);
     const { page } = browser;
     const key = page.locator('td.key');
@@ -234,8 +234,8 @@ describe('the dashboard in a browser', () => {
     await own.acquire('prices', { type: 'read' });
     await second.acquire('prices', { type: 'read' });
     await second.acquire('mail', { permits: 2 });
-    await second.tryAcquire('prices');
-    await own.tryAcquire('mail', { waitTimeout: 0 });
+    await second.acquire('prices', { waitTimeout: 0 }).catch(() => undefined);
+    await own.acquire('mail', { waitTimeout: 0 }).catch(() => undefined);
     await using browser = await open(server, { scheme, width });
     const { page } = browser;
     await rowOf(browser, 'prices').waitFor();
@@ -297,7 +297,7 @@ async function shopAtWork(own: LockService, second: LockService, third: LockServ
   ]);
   const forcedOut = await own.acquire('payout:9316', { pattern: 'payout:#{#id}' });
   const forced = second.forceRelease('payout:9316').then(() => aborted(forcedOut.signal));
-  await own.tryAcquire('nightly-report', { waitTimeout: 200 });
+  await own.acquire('nightly-report', { waitTimeout: 200 }).catch(() => undefined);
   for (const locks of [own, third, own])
     locks.acquire('stock:42', { waitTimeout: '5m', fair: true }).catch(() => undefined);
   const jobs = ['order:1', 'order:1', 'order:2', 'cart:a', 'cart:a', 'cart:a', 'cart:b'].map((key, i) =>

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
@@ -126,7 +127,7 @@ it('causes a typed error for the first request: a foreign state or fence key', a
 });
 
 it('renews the other locks if one lock of a command cannot be renewed', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
   const handles = await Promise.all(names.map((name) => service.acquire(name)));
   await redis.admin.set(redisKey('state', 'batch:7'), 'of somebody else');
@@ -134,7 +135,7 @@ it('renews the other locks if one lock of a command cannot be renewed', async ()
   await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
   const renewals = (): number[] => names.map((name) => locks.told('renewed').filter(({ key }) => key === name).length);
   const before = renewals();
-  while (renewals().some((count, i) => i !== 7 && count < before[i]! + 2)) await new Promise(setImmediate);
+  await eventually(() => renewals().every((count, i) => i === 7 || count >= before[i]! + 2));
   expect(handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, i) => i !== 7));
   expect(await redis.admin.get(redisKey('state', 'batch:7'))).toBe('of somebody else');
   await Promise.all(handles.map((handle) => handle.release().catch(() => undefined)));

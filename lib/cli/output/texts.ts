@@ -32,6 +32,6 @@ export function ownerName({ owner, client }: LockHolderInfo | LockWaiterInfo): s
   return safe(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
 }
 
-export function kindName({ type, permits }: LockHolderInfo | LockWaiterInfo): string {
-  return type === 'permits' ? `${permits} permit${permits === 1 ? '' : 's'}` : type;
+export function kindName({ type, units }: LockHolderInfo | LockWaiterInfo): string {
+  return type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type;
 }

@@ -35,7 +35,7 @@ export class LockRows {
     this.lock = lock;
     this.#told = performance.now();
     const shape = JSON.stringify([
-      lock.holders.map(({ owner, client, type, permits, kept }) => [owner, client, type, permits, kept]),
+      lock.holders.map(({ owner, client, type, units, kept }) => [owner, client, type, units, kept]),
       lock.holding,
       lock.permits,
       lock.waiting > 0,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RedlockBench } from '../../integration/redlock/support.js';
 
 const bench = new RedlockBench(3);
-const commandTimeout = 300;
+const commandTimeout = 500;
 
 it('a lock that was requested from a master that went down, and released, is not held when the master is back', async () => {
   const service = await bench.service({ commandTimeout });

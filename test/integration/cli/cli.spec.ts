@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
-import { cli, CliProcess, manifest } from '../../support/cli.js';
-import { eventually } from '../../support/eventually.js';
-import { aborted, LockBench } from '../../support/locks.js';
-import { startRedis } from '../../support/redis-server.js';
+import { cli, CliProcess, manifest } from './cli.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../../testbed/locks/locks.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);
@@ -12,7 +12,7 @@ const run = (...args: string[]) => cli(bench.redis.url, args);
 async function setUp() {
   const [one, other] = await bench.serviceList(2);
   const lock = await one!.acquire('a');
-  const waiting = other!.acquire('a');
+  const waiting = other!.acquire('a', { waitTimeout: Infinity });
   waiting.catch(() => undefined);
   await bench.untilWaiting('a', 1);
   await one!.acquire('b', { type: 'read', owner: 'ann' });
@@ -166,10 +166,10 @@ describe('watch', () => {
         .split('\n')
         .slice(0, -1)
         .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks);
-    await eventually(() => looks().length >= 2, { within: 15_000 });
+    await eventually(() => looks().length >= 2, { within: 60_000 });
     await lock.release();
     await (await waiting).release();
-    await eventually(() => looks().at(-1)!.length === 0, { within: 15_000 });
+    await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
     watch.kill('SIGINT');
     expect((await watch.ended).code).toBe(0);
     expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ type: 'exclusive' }] }]);

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../../support/eventually.js';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import type { LockLostError } from 'nestjs-redis-locks';
 
 const LEASE = 300;
 
@@ -135,7 +136,8 @@ describe('a holder is notified of a loss', () => {
     expect(error).toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     expect(await service.run('a', task, { onLost: 'ignore' })).toBe('value');
     const heard: unknown[] = [];
-    expect(await service.run('a', task, { onLost: (lost) => heard.push(lost) })).toBe('value');
+    const heardBy = { onLost: (lost: LockLostError) => heard.push(lost) };
+    await expect(service.run('a', task, heardBy)).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     expect(heard).toEqual([expect.objectContaining({ code: 'LOCK_LOST' })]);
   });
 

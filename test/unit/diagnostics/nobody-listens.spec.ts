@@ -8,7 +8,7 @@ import {
 } from '../../../lib/observation/diagnostics/index.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
 
 const ABOUT: LockAcquisition = {
@@ -18,6 +18,7 @@ const ABOUT: LockAcquisition = {
   lockType: 'exclusive',
   owner: undefined,
   waitTimeout: 0,
+  optional: false,
 };
 const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]) };
 
@@ -34,6 +35,7 @@ function setUp() {
   const tellAll = () => {
     events.contended(waiter);
     events.timeout(waiter);
+    events.timeout({ ...waiter, terms: { ...TERMS, optional: true } });
     events.acquired(hold, 0);
     events.renewed(hold);
     events.released(hold);
@@ -50,7 +52,7 @@ it('builds no event, and reads no clock, without a listener', () => {
   expect([next, now, own.next].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
 });
 
-it.each(['contended', 'acquired', 'timeout', 'renewed', 'released', 'unreleased', 'lost'] as const)(
+it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const)(
   'publishes to listeners of %s, and to no others',
   (type) => {
     const { channels, own, tellAll } = setUp();
