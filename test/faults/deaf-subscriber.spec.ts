@@ -146,7 +146,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     }
   }
 
-  it('service is normal soon after a subscriber went deaf, whether or not the server has noticed', async () => {
+  it('waiters are served normally soon after a subscription died, whether or not the server has noticed', async () => {
     const [noticed, unnoticed] = await Promise.all([untilNormal('noticed', true), untilNormal('unnoticed', false)]);
     expect(noticed).toBeLessThan(NORMAL_WITHIN);
     expect(unnoticed).toBeLessThan(NORMAL_WITHIN);
