@@ -12,7 +12,7 @@ import type { RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
 
 /** Long enough for a renewal to come through a new connection, short enough for a test to see one. */
-const LEASE = 1_500;
+const LEASE = 2_500;
 const COMMAND_TIMEOUT = 5_000;
 /** Less than the time to the first renewal. */
 const SHORT_WAIT = 60;
