@@ -56,7 +56,8 @@ export async function playLockScenario(
     return lock;
   });
   second.catch(() => undefined);
-  await contended;
+  // A call that fails before that says why.
+  await Promise.race([contended, second]);
 
   const impatient = await timed(one.acquire(key, { owner: 'impatient', waitTimeout: SHORT_WAIT }));
   // Without an answer so far nobody can say that others held it.
