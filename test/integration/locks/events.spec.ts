@@ -72,9 +72,9 @@ describe('events', () => {
 
   it.each<[string, (service: LockService) => Promise<unknown>]>([
     ['tryAcquire', (service) => service.tryAcquire('a', { waitTimeout: 50 })],
-    ['tryAcquire of several keys', (service) => service.tryAcquire(['a', 'b'], { waitTimeout: 50 })],
+    ['tryAcquire of several keys', (service) => service.tryAcquire(['a', 'b'], { waitTimeout: 500 })],
     ['tryLock', (service) => service.getLock('a').tryLock(50)],
-    ['tryLock of several keys', (service) => service.getMultiLock(['a', 'b']).tryLock(50)],
+    ['tryLock of several keys', (service) => service.getMultiLock(['a', 'b']).tryLock(500)],
     ['tryAcquire of a semaphore', (service) => service.getSemaphore('a', { permits: 1 }).tryAcquire(1, 50)],
   ])('tell of a caller that does without the lock: %s', async (_what, call) => {
     const [holder, caller] = await bench.serviceList(2);
