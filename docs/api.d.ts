@@ -66,7 +66,9 @@ export type RedisClusterOption = {
 
 export type RedisConnectionOption = string | RedisOptions | Redis;
 
-export type Duration = number | string;
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
+
+export declare const duration: (text: string) => number;
 
 export declare function DistributedLock<Args extends any[] = any[]>(options: DistributedLockOptions<Args> & {
     onContended: 'skip';

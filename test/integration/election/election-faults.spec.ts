@@ -253,7 +253,7 @@ describe('an election and a Redis that fails', () => {
     await election.stop();
   });
 
-  it.each([[-1], ['soon'], [Number.NaN]])('refuses a finishTimeout of %s', async (finishTimeout) => {
+  it.each<[any]>([[-1], ['soon'], [Number.NaN]])('refuses a finishTimeout of %s', async (finishTimeout) => {
     const service = await locks.start(redis.url, OPTIONS);
     expect(() => service.getLeaderElection('a', { finishTimeout })).toThrow(/finishTimeout is/);
   });

@@ -53,7 +53,7 @@ describe('the way from one holder to the next', () => {
   });
 
   it('takes grantTimeout at most when the next one dies in the moment of the grant', async () => {
-    const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 };
+    const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 } as const;
     const [holder, doomed, last] = [
       await bench.service(options),
       await bench.worker(options),

@@ -465,7 +465,7 @@ describe('options that are allowed and look wrong', () => {
     expect(about('waitTimeout')).toHaveLength(4);
   });
 
-  it.each([0, 50, 1_000, '5ms', '5s', Infinity])('a waitTimeout of %s needs none', async (waitTimeout) => {
+  it.each([0, 50, 1_000, '5ms', '5s', Infinity] as const)('a waitTimeout of %s needs none', async (waitTimeout) => {
     const service = await bench.service({ defaults: { waitTimeout } });
     await service.acquire('a', { waitTimeout }).catch(() => undefined);
     expect(about('waitTimeout')).toEqual([]);
