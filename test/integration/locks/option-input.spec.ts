@@ -26,7 +26,19 @@ const NAMES = [
     'holdAtLeast',
     'fair',
   ],
-  ...['replicas', 'onLost', 'onContended', 'pattern', 'key', 'condition', 'instance', 'units', 'min', 'timeout'],
+  ...[
+    'replicas',
+    'onLost',
+    'onContended',
+    'onUnavailable',
+    'pattern',
+    'key',
+    'condition',
+    'instance',
+    'units',
+    'min',
+    'timeout',
+  ],
 ];
 
 /** The error of something that throws or rejects. */
