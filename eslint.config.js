@@ -31,6 +31,17 @@ const BROWSER_GLOBALS = [
   'setTimeout',
 ];
 
+/** Plain Node runs these files, and `tsc` checks only those that ask for it. */
+const TS_CHECK = {
+  create: (context) => ({
+    Program(node) {
+      const [first] = context.sourceCode.getAllComments();
+      if (first?.value.trim() === '@ts-check' && first.loc.start.line === 1) return;
+      context.report({ node, message: 'Begin with `// @ts-check`.' });
+    },
+  }),
+};
+
 const withoutGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'off']));
 const asReadonlyGlobals = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
@@ -90,7 +101,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**/*.ts'],
+    files: ['test/**/*.ts', 'testbed/**/*.ts'],
     rules: {
       // `expect(mock.method)` and methods handed to helpers do not lose a `this` that they use.
       '@typescript-eslint/unbound-method': 'off',
@@ -128,6 +139,13 @@ export default tseslint.config(
       eqeqeq: 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     },
+  },
+  {
+    files: ['testbed/**/*.mjs'],
+    // The workers are scripts on the built library, whose declarations are not there before a build.
+    ignores: ['testbed/workers/**'],
+    plugins: { testbed: { rules: { 'ts-check': TS_CHECK } } },
+    rules: { 'testbed/ts-check': 'error' },
   },
   {
     // What runs in browsers, and shows keys that others have named.

@@ -9,7 +9,7 @@ import { readOptions, USAGE } from './options.mjs';
 import { summarize } from './report/summary.mjs';
 import { writeResults, writeTables } from './report/write.mjs';
 import { TOPOLOGIES } from './topologies/index.mjs';
-import { Server } from './topologies/server.mjs';
+import { startServer } from './topologies/server.mjs';
 
 /** Starts real servers of each topology, makes each fault some times, and measures how long until all goes on as before. */
 async function main(args) {
@@ -20,7 +20,7 @@ async function main(args) {
   if (options.build) await build();
 
   const results = [];
-  const untouched = await Server.start(installation);
+  const untouched = await startServer(installation);
   try {
     for (const scenario of options.scenarios) {
       const runs = await runsOf(scenario, { installation, untouched, rounds: options.rounds });

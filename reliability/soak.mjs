@@ -4,7 +4,7 @@ import { tell } from '../scripts/lib/counts.mjs';
 import { findRedis } from '../scripts/lib/redis-installation.mjs';
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { startService } from './roles/services.mjs';
-import { Server } from './topologies/server.mjs';
+import { startServer } from './topologies/server.mjs';
 
 const AT_A_TIME = 64;
 const SAMPLES = 11;
@@ -15,7 +15,7 @@ const NOISE = 1_000_000;
 
 async function main() {
   const { values } = parseArgs({ options: { cycles: { type: 'string', default: '1000000' } } });
-  const server = await Server.start(await findRedis());
+  const server = await startServer(await findRedis());
   const warnings = [];
   process.on('warning', (warning) => warnings.push(warning.message));
   try {

@@ -2,7 +2,7 @@
 // would be late at times.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
+import { findFreePort, HOST } from '../../testbed/servers/ports.mjs';
 import { serve } from './serve.mjs';
 
 serve({

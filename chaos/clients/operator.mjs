@@ -1,6 +1,6 @@
 // Frees locks by force, as an operator would. It is patient with servers that do not answer: each force release ends
 // with an answer, so that it is known when it was. It also tells the time-outs that the library has resolved.
-import { serve } from '../../test/support/worker-kit.mjs';
+import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';
 
 const silent = { debug() {}, log() {}, warn() {}, error() {} };

@@ -1,6 +1,6 @@
 // A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends by
 // being told to, by being killed, or with the process that started it.
-import { serve } from '../../test/support/worker-kit.mjs';
+import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
 import { planOperations } from '../schedule/operations.mjs';

@@ -1,5 +1,5 @@
 import { LOST } from '../checker/assumptions.mjs';
-import { eventually } from '../../test/support/eventually.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 /** Sentinels and Clusters try again when nobody was elected; who has asked them for a failover has to ask again. */
 const ELECTED = { within: 10_000, every: 20, what: 'a new master' };
@@ -52,7 +52,7 @@ export const failoversBy = (force) => [
     breaks: LOST,
     plan: planned(0, 500),
     strike: (pair) => pair.kill(),
-    heal: (pair) => pair.startAgain(),
+    heal: (pair) => pair.start(),
   }),
   failover({
     name: 'master stopped for long',

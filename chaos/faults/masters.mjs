@@ -42,7 +42,7 @@ export const AMONG_MASTERS = [
     name: 'majority away',
     async begin({ servers }, { away, isKilled, gaps }) {
       await Promise.all(away.map((i) => (isKilled ? servers[i].kill() : servers[i].pause())));
-      return oneByOne(away, gaps, (i) => (isKilled ? servers[i].startAgain() : servers[i].resume()));
+      return oneByOne(away, gaps, (i) => (isKilled ? servers[i].start() : servers[i].resume()));
     },
   }),
   // It has lost its data, and starts only after the longest lease: the docs say that this is safe.
@@ -51,7 +51,7 @@ export const AMONG_MASTERS = [
     forgets: true,
     async begin({ servers }, { away, gaps }) {
       await Promise.all(away.map((i) => servers[i].kill()));
-      return oneByOne(away, gaps, (i) => servers[i].startAgain({ empty: true }));
+      return oneByOne(away, gaps, (i) => servers[i].start({ empty: true }));
     },
   }),
   {
@@ -79,7 +79,7 @@ export const AMONG_MASTERS = [
       await sleep(after);
       await servers[server].kill();
       return async () => {
-        await servers[server].startAgain({ empty: true });
+        await servers[server].start({ empty: true });
         await sleep(2 * ms);
         await Promise.all([...struck, proxies[server]].map((proxy) => proxy.heal()));
       };

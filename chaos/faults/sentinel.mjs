@@ -1,4 +1,3 @@
-import { askForFailover } from '../../test/support/sentinel-nodes.mjs';
 import { failoversBy } from './failovers.mjs';
 
 const planned =
@@ -8,7 +7,7 @@ const planned =
 /** What happens to a master with a replica, and to the Sentinel that watches over them. */
 export const BEHIND_SENTINELS = [
   // The old master goes on to acknowledge until it has been made a replica: so this breaks what is presumed, too.
-  ...failoversBy(({ topology }) => askForFailover(topology.sentinel)),
+  ...failoversBy(({ topology }) => topology.askForFailover()),
   {
     name: 'sentinel stopped',
     strikes: 'sentinel',

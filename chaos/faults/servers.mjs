@@ -7,7 +7,7 @@ const restart =
   (options) =>
   async (world, { server }) => {
     await world.servers[server].kill();
-    return () => world.servers[server].startAgain(options);
+    return () => world.servers[server].start(options);
   };
 
 const kill =

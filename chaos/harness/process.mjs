@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { SuspendedMachine } from '../../testbed/suspended-machine.mjs';
-import { Guard } from '../../scripts/lib/guard.mjs';
+import { SuspendedMachine } from '../../testbed/clocks/suspended-machine.mjs';
+import { Guard } from '../../testbed/servers/guard.mjs';
 
 /** A process that can be called, stopped, continued and killed; it ends with this one at the latest. */
 export class ClientProcess {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
-import { deafen, mute } from '../../testbed/deaf-link.mjs';
+import { findFreePort, HOST } from '../../testbed/servers/ports.mjs';
+import { deafen, mute } from '../../testbed/proxies/deaf-link.mjs';
 
 /**
  * Stands between one client and one server and makes the network misbehave. It knows bytes, and which connections have

@@ -1,4 +1,4 @@
-import type { RedisInstallation } from '../../scripts/lib/redis-process.mjs';
+import type { RedisInstallation } from '../../testbed/servers/redis-process.mjs';
 import type { ChaosEvent } from '../checker/check.mjs';
 
 export interface ChaosOptions {

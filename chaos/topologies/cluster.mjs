@@ -1,12 +1,13 @@
-import { clusterArgs, formCluster, moveKeys, endMove, untilClusterIsWhole } from '../../test/support/cluster-nodes.mjs';
-import { eventually } from '../../test/support/eventually.mjs';
+import { endMove, moveKeys, serves } from '../../testbed/servers/cluster-nodes.mjs';
+import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 import { IN_CLUSTERS } from '../faults/cluster.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { FailoverNotes } from './failovers.mjs';
 import { Networks } from './networks.mjs';
 import { Pair } from './pair.mjs';
 import { said } from './said.mjs';
-import { Server } from './server.mjs';
+import { SERVER, Server } from './server.mjs';
 
 const MASTERS = 3;
 /** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
@@ -16,9 +17,10 @@ const PATIENTLY = { within: 30_000, every: 100, what: 'the move of a slot' };
 
 /** Three masters with a replica each, and a proxy before each of the six for each client. */
 export async function start({ installation, clients, keys }) {
-  const args = clusterArgs(NODE_TIMEOUT);
-  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => Server.start(installation, { args })));
-  await formCluster(nodes, MASTERS);
+  const start = (options) => Server.start(options);
+  const server = { ...SERVER, installation };
+  const cluster = await startRedisCluster({ masters: MASTERS, replicas: 1, nodeTimeout: NODE_TIMEOUT, server, start });
+  const { nodes } = cluster;
   const pairs = nodes.slice(0, MASTERS).map((master, i) => new Pair(master, nodes[MASTERS + i]));
   const slots = await Slots.of(keys, pairs);
   const networks = await Networks.start(clients, nodes);
@@ -38,7 +40,7 @@ export async function start({ installation, clients, keys }) {
         ? { cluster: addresses(nodes) }
         : { cluster: addresses(networks.of(client)), options: { natMap: networks.detours(client) } },
     keysLeft: async () => (await Promise.all(pairs.map(({ master }) => master.keysWithTtl()))).flat(),
-    untilWhole: () => untilClusterIsWhole(nodes),
+    untilWhole: () => cluster.untilWhole(),
     /** For whoever has to find out why a failover did not come about. */
     async state() {
       const told = nodes.map(({ admin }) => said(() => admin.cluster('NODES')));
@@ -111,9 +113,7 @@ class Slots {
   }
 
   /** Whether a master has the slot of a key, by its own account. */
-  async #has({ master }, key) {
-    const slot = this.#slots.get(key);
-    const ranges = await master.admin.cluster('SLOTS');
-    return ranges.some(([from, to, owner]) => from <= slot && slot <= to && owner[1] === master.port);
+  #has({ master }, key) {
+    return serves(master, this.#slots.get(key));
   }
 }

@@ -78,8 +78,8 @@ export class Pair {
     return this.#struck.kill();
   }
 
-  startAgain(options) {
-    return this.#struck.startAgain(options);
+  start(options) {
+    return this.#struck.start(options);
   }
 
   /** The replica hears nothing any more of what the master writes; connections to clients stay. */

@@ -1,9 +1,9 @@
-import { SkewedMaster } from '../../testbed/skewed-master.mjs';
+import { SkewedMaster } from '../../testbed/clocks/skewed-master.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { AMONG_MASTERS, FORGETFUL } from '../faults/masters.mjs';
 import { Random } from '../schedule/random.mjs';
 import { Networks } from './networks.mjs';
-import { Server } from './server.mjs';
+import { SERVER, Server } from './server.mjs';
 
 /** By how many ms the clock of a master may be ahead or behind. */
 export const MOST_SKEW = 4_000;
@@ -16,7 +16,7 @@ export const start = (options) => startMasters({ ...options, name: 'redlock', ma
  */
 export async function startMasters({ name, masters, installation, clients, seed }) {
   const random = new Random(seed, 'clocks');
-  const servers = await Promise.all(Array.from({ length: masters }, () => Server.start(installation)));
+  const servers = await Promise.all(Array.from({ length: masters }, () => Server.start({ ...SERVER, installation })));
   const clocks = await Promise.all(
     servers.map((server) => SkewedMaster.start(server, random.between(-MOST_SKEW, MOST_SKEW))),
   );

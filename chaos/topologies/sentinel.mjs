@@ -1,22 +1,14 @@
-import {
-  MASTER_NAME,
-  REPLICATION_ARGS,
-  sentinelConfig,
-  untilFollowing,
-  untilSentinelSeesAll,
-} from '../../test/support/sentinel-nodes.mjs';
+import { MASTER_NAME, startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { BEHIND_SENTINELS } from '../faults/sentinel.mjs';
 import { FailoverNotes } from './failovers.mjs';
 import { Networks } from './networks.mjs';
 import { Pair } from './pair.mjs';
 import { said } from './said.mjs';
-import { Server } from './server.mjs';
+import { SERVER, Server } from './server.mjs';
 
 /** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
 const DOWN_AFTER = 1_500;
-/** So as to write down its role itself, a server needs a file to write to. */
-const OWN_FILE = { args: REPLICATION_ARGS, config: '\n' };
 /**
  * In ms. A Sentinel makes a replica of an old master when that has been a master for 8 s too long, and looks every 10 s:
  * the next failover should not have to wait so long. And it does nothing for 30 s when it has been stopped for 2.
@@ -25,23 +17,18 @@ const IMPATIENCE = { 'publish-period': 500, 'info-period': 500, 'tilt-trigger': 
 
 /** A master, its replica and a Sentinel, with proxies before all three for each client. */
 export async function start({ installation, clients }) {
-  const [master, replica] = await Promise.all([
-    Server.start(installation, OWN_FILE),
-    Server.start(installation, OWN_FILE),
-  ]);
-  await replica.admin.call('REPLICAOF', master.host, master.port);
-  await replica.admin.config('REWRITE');
-  await untilFollowing(replica);
-  const pair = new Pair(master, replica);
-  const sentinel = new Sentinel(
-    await Server.start(installation, { args: ['--sentinel'], config: sentinelConfig(master, DOWN_AFTER) }),
-  );
+  const start = (options) => Server.start(options);
+  const server = { ...SERVER, installation };
+  const sentinels = await startRedisSentinels({ downAfter: DOWN_AFTER, server, start });
+  const pair = new Pair(...sentinels.servers);
+  const sentinel = new Sentinel(sentinels.watcher);
   await sentinel.hurry();
   const networks = await Networks.start(clients, [...pair.servers, sentinel.server]);
   const topology = {
     name: 'sentinel',
     servers: [pair],
     sentinel,
+    askForFailover: () => sentinels.askForFailover(),
     lockKinds: ['exclusive', 'fair', 'read', 'write', 'permits', 'several', 'owner', 'replicated'],
     faults: [...EVERYWHERE, ...BEHIND_SENTINELS],
     networkOf: (client) => [
@@ -57,7 +44,7 @@ export async function start({ installation, clients }) {
       };
     },
     keysLeft: () => pair.master.keysWithTtl(),
-    untilWhole: () => untilSentinelSeesAll(sentinel.server, pair.servers),
+    untilWhole: () => sentinels.untilWhole(),
     /** For whoever has to find out why a failover did not come about. */
     state: async () => [await sentinel.state(), ...(await pair.roles())].join('\n'),
     async watch(history, now) {
@@ -140,7 +127,7 @@ class Sentinel {
   async restart() {
     await this.server.kill();
     return async () => {
-      await this.server.startAgain();
+      await this.server.start();
       await this.hurry();
     };
   }

@@ -1,13 +1,5 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { RedisProcess } from '../../scripts/lib/redis-process.mjs';
-
-/** Whatever was acknowledged outlives the process. */
-const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always'];
-/** Where that is: from Redis 7 on, and before. */
-const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
+import { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const NOW = `
 local time = redis.call('TIME')
@@ -41,84 +33,32 @@ const LOOK = 10;
 /** Of so many holds that were ended by force it is looked whether they are there again: as long as any would last. */
 const LATEST = 50;
 
-/** A Redis with persistence whose life is in the hands of the run. */
-export class Server {
-  #process;
-  #admin;
+/** What a server of a run is started with: what its `admin` is asked while the server is away is answered when that is back. */
+export const SERVER = { persistent: true, admin: { maxRetriesPerRequest: null } };
+
+/** A Redis with persistence, and what the checks of a run ask it. */
+export class Server extends RedisServer {
   #forced = [];
-
-  /** `args` and `config` as for `RedisProcess`. */
-  static async start(installation, { args = [], config } = {}) {
-    const server = new Server();
-    server.#process = new RedisProcess(installation, { args: [...PERSISTENT, ...args], config });
-    await server.#process.start();
-    const { host, port } = server.#process;
-    // ioredis forgets to clear this timer when a client is closed between two attempts to connect.
-    server.#admin = new Redis({ host, port, disconnectTimeout: 100, maxRetriesPerRequest: null });
-    server.#admin.on('error', () => undefined);
-    return server;
-  }
-
-  get isRunning() {
-    return this.#process.isRunning;
-  }
-
-  get host() {
-    return this.#process.host;
-  }
-
-  get port() {
-    return this.#process.port;
-  }
-
-  get url() {
-    return this.#process.url;
-  }
-
-  /** A connection past all proxies. What it is asked while the server is away is answered when that is back. */
-  get admin() {
-    return this.#admin;
-  }
-
-  /** Connections stay open, and nothing is answered. */
-  pause() {
-    return this.#process.signal('SIGSTOP');
-  }
-
-  resume() {
-    return this.#process.signal('SIGCONT');
-  }
-
-  /** Ends as in a crash. */
-  kill() {
-    return this.#process.kill();
-  }
-
-  /** Starts again on the same port, with what it had acknowledged, or empty. */
-  async startAgain({ empty = false } = {}) {
-    if (empty) for (const name of DATA) rmSync(join(this.#process.directory, name), { recursive: true, force: true });
-    await this.#process.start();
-  }
 
   /** Every key, with its TTL in ms (-1: none). */
   async keysWithTtl() {
     const names = new Set();
-    for await (const batch of this.#admin.scanStream({ count: 1_000 })) for (const name of batch) names.add(name);
-    const keys = await Promise.all([...names].map(async (key) => ({ key, ttl: await this.#admin.pttl(key) })));
+    for await (const batch of this.admin.scanStream({ count: 1_000 })) for (const name of batch) names.add(name);
+    const keys = await Promise.all([...names].map(async (key) => ({ key, ttl: await this.admin.pttl(key) })));
     // -2: it has ended between the two commands.
     return keys.filter(({ ttl }) => ttl !== -2);
   }
 
   /** Holds that are there though it is remembered that they have left, or were ended by force. The clock is `skew` ms ahead. */
   async revived(skew = 0) {
-    const left = await this.#admin.eval(REVIVED, 0, skew);
-    return [...left, ...(await this.#admin.eval(STANDING, 0, skew, ...this.#forced.flat()))];
+    const left = await this.admin.eval(REVIVED, 0, skew);
+    return [...left, ...(await this.admin.eval(STANDING, 0, skew, ...this.#forced.flat()))];
   }
 
   /** The holds of a key, each as the name of the state, its id and its token. */
   async holdsOf(key) {
     const state = `lock:state:{${key}}`;
-    const holds = await this.#admin.hgetall(state);
+    const holds = await this.admin.hgetall(state);
     return Object.entries(holds).map(([id, hold]) => [state, id, hold.split(' ')[2]]);
   }
 
@@ -131,17 +71,12 @@ export class Server {
     const ended = [];
     while (ended.length < holds.length && performance.now() < end) {
       for (const hold of holds.filter((each) => !ended.includes(each))) {
-        const noted = await this.#admin.zscore(`lock:tombstones:{${key}}`, `revoked:${hold[1]}`);
+        const noted = await this.admin.zscore(`lock:tombstones:{${key}}`, `revoked:${hold[1]}`);
         if (noted !== null) ended.push(hold);
       }
       await sleep(LOOK);
     }
     this.#forced = [...this.#forced, ...ended].slice(-LATEST);
     return ended.length;
-  }
-
-  async stop() {
-    this.#admin.disconnect();
-    await this.#process.stop();
   }
 }

@@ -1,10 +1,10 @@
 import { EVERYWHERE } from '../faults/index.mjs';
-import { Server } from './server.mjs';
+import { SERVER, Server } from './server.mjs';
 import { Networks } from './networks.mjs';
 
 /** One Redis, with a proxy before it for each client. */
 export async function start({ installation, clients }) {
-  const server = await Server.start(installation);
+  const server = await Server.start({ ...SERVER, installation });
   const networks = await Networks.start(clients, [server]);
   return {
     name: 'single',

@@ -54,21 +54,21 @@ export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, Redi
 export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace {
   /** The providers that `useFactory` is called with. */
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** A function of what `inject` names that returns the settings, or a promise of them. */
+  /** A function that returns the settings or a promise of them. Its arguments are the providers in `inject`. */
   useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }
 
-/** The settings as they are used. */
+/** The resolved settings. */
 export interface ResolvedDashboardSettings {
   readonly readOnly: boolean;
-  /** `undefined`: all. */
+  /** `undefined`: all instances. */
   readonly instances: readonly string[] | undefined;
   /** ms */
   readonly refresh: number;
   readonly limit: number;
 }
 
-/** The place as it is used. */
+/** The resolved path and guards. */
 export interface ResolvedDashboardPlace {
   readonly path: string;
   readonly guards: ReadonlyArray<Type<CanActivate> | CanActivate>;
@@ -77,7 +77,7 @@ export interface ResolvedDashboardPlace {
 export const PLACE_OPTIONS = ['path', 'guards', 'imports'] satisfies Array<keyof RedisLockDashboardPlace>;
 export const SETTINGS = ['readOnly', 'instance', 'refresh', 'limit'] satisfies Array<keyof RedisLockDashboardSettings>;
 
-/** Faster than this nobody reads. */
+/** The shortest interval that a person can follow. */
 const SHORTEST_REFRESH = 250;
 const DEFAULTS = { path: 'locks', refresh: 2_000, limit: 200 };
 
@@ -100,7 +100,7 @@ export function resolveSettings(
   });
 }
 
-/** @throws LockConfigError for what would be passed over silently */
+/** @throws LockConfigError for an option that would be ignored silently */
 export function refuseOtherOptions(method: string, written: unknown, known: readonly string[]): void {
   const label = `RedisLockDashboardModule.${method}`;
   refuseUnknownOptions(label, written, known);
@@ -108,7 +108,7 @@ export function refuseOtherOptions(method: string, written: unknown, known: read
 
 function readPath(path: unknown): string {
   const trimmed = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : '';
-  // Parameters and wildcards would make one page of many, and segments that are empty or dots none that a browser finds.
+  // A parameter or wildcard would serve the page at many paths. A browser drops empty segments and dots.
   if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(trimmed) && !/(^|\/)\.\.?(\/|$)/.test(trimmed)) return trimmed;
   const given = typeof path === 'string' && path !== '' ? quote(path) : describe(path);
   throw new LockConfigError(
@@ -120,8 +120,8 @@ function readGuards(guards: unknown): ResolvedDashboardPlace['guards'] {
   if (Array.isArray(guards)) refuseHoles('guards', guards);
   if (Array.isArray(guards) && guards.length > 0 && guards.every(isGuard)) return guards;
   throw new LockConfigError(
-    'RedisLockDashboardModule shows who holds what, and can free locks, so it takes guards: write guards: [AdminGuard], ' +
-      "or guards: 'none' where something else keeps others out.",
+    'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
+      "or guards: 'none' if access is controlled elsewhere.",
   );
 }
 

@@ -206,8 +206,7 @@ function refuseMisplacedOptions(written: unknown): void {
 
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
   refuseUnknownOptions('defaults', written, optionNames('defaults'));
-  const read = readOptions('defaults', written, 'defaults.');
-  const defaults = { ...LOCK_DEFAULTS, ...read };
-  const waits = defaults.onContended === 'throw' || read.waitTimeout !== undefined;
+  const defaults = readOptions('defaults', written, 'defaults.', LOCK_DEFAULTS);
+  const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
   return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });
 }

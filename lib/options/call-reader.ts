@@ -1,3 +1,4 @@
+import { LONGEST_SUSPICIOUS_WAIT } from './option-readers.js';
 import type { AcquireOptions } from './acquire-options.js';
 import type { OptionWarnings } from './option-warnings.js';
 import type { AcquireCall, AcquireDefaults, RunCall } from './resolve-acquire-options.js';
@@ -26,6 +27,7 @@ export class CallReader<Options extends object, Call extends AcquireCall | RunCa
   }
 
   private warn({ terms }: Call, { expire = this.defaults.expire, maxRenewTimes, waitTimeout }: AcquireOptions): void {
+    if (maxRenewTimes === undefined && terms.waitTimeout > LONGEST_SUSPICIOUS_WAIT) return;
     this.warnings.about(terms.pattern ?? 'options of a lock', { expire, maxRenewTimes, waitTimeout });
   }
 }

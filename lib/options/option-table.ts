@@ -101,41 +101,53 @@ export type OptionIn<Place extends OptionPlace> = {
   [Name in keyof OptionTable]: Place extends keyof OptionTable[Name] ? Name : never;
 }[keyof OptionTable];
 
-/** The options of a place as they were read; an option that was left out is missing. */
+/** The options of a place as they were read; an option that was left out is `undefined`. */
 export type ReadOptions<Place extends OptionPlace> = {
-  readonly [Name in OptionIn<Place>]?: OptionTable[Name] extends {
-    readonly [P in Place]: (...args: any[]) => infer Value;
-  }
-    ? Value
-    : never;
+  readonly [Name in OptionIn<Place>]:
+    (OptionTable[Name] extends { readonly [P in Place]: (...args: any[]) => infer Value } ? Value : never) | undefined;
 };
 
-/** The readers by place and name, in the order of the table. */
-const READERS = new Map<OptionPlace, Map<string, OptionReader>>();
+/** The options of one place, in the order of the table. */
+interface Place {
+  readonly readers: Map<string, OptionReader>;
+  readonly names: string[];
+  /** All options, left out. */
+  readonly nothing: Record<string, unknown>;
+}
+
+const PLACES = new Map<OptionPlace, Place>();
 for (const [name, places] of Object.entries(OPTIONS)) {
   for (const [place, read] of Object.entries(places) as Array<[OptionPlace, OptionReader]>) {
-    const readers = READERS.get(place) ?? new Map<string, OptionReader>();
-    READERS.set(place, readers.set(name, read));
+    const options = PLACES.get(place) ?? { readers: new Map<string, OptionReader>(), names: [], nothing: {} };
+    options.readers.set(name, read);
+    options.names.push(name);
+    options.nothing[name] = undefined;
+    PLACES.set(place, options);
   }
 }
-const NAMES = new Map([...READERS].map(([place, readers]) => [place, Object.freeze([...readers.keys()])]));
 
 /** The names of the options that a place takes. */
-export const optionNames = (place: OptionPlace): readonly string[] => NAMES.get(place)!;
+export const optionNames = (place: OptionPlace): readonly string[] => PLACES.get(place)!.names;
 
 /**
  * Reads the options that were written in a place, which have passed `refuseUnknownOptions`. Other names are skipped.
  * @param prefix stands before the name of an option in messages, such as `defaults.`
+ * @param unwritten what applies if an option was left out
  * @throws LockConfigError for the first option that cannot be used
  */
-export function readOptions<Place extends OptionPlace>(place: Place, written: object, prefix = ''): ReadOptions<Place> {
-  // Without a prototype: an option that was left out must not be found in a polluted Object.prototype.
-  const options = Object.create(null) as Record<string, unknown>;
-  const readers = READERS.get(place)!;
+export function readOptions<Place extends OptionPlace, Unwritten extends object = object>(
+  place: Place,
+  written: object,
+  prefix = '',
+  unwritten?: Unwritten,
+): ReadOptions<Place> & Unwritten {
+  const { readers, nothing } = PLACES.get(place)!;
+  // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
+  const options: Record<string, unknown> = { ...nothing, ...unwritten };
   for (const name of Object.keys(written)) {
     const read = readers.get(name);
     const value = (written as Record<string, unknown>)[name];
     if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
   }
-  return options as ReadOptions<Place>;
+  return options as ReadOptions<Place> & Unwritten;
 }

@@ -2,9 +2,13 @@ import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
+
+const ACQUIRE = optionNames('acquire');
+const RUN = optionNames('run');
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -39,14 +43,14 @@ export interface RunCall extends Omit<AcquireCall, 'onLost'> {
  * @throws LockConfigError for the first option that cannot be used
  */
 export function readAcquireCall(label: string, written: AcquireOptions, defaults: AcquireDefaults): AcquireCall {
-  refuseUnknownOptions(label, written, optionNames('acquire'));
+  if (!isPlainly(written, ACQUIRE)) refuseUnknownOptions(label, written, ACQUIRE);
   const options = readOptions('acquire', written);
   return { terms: termsOf(options, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
 }
 
 /** Like `readAcquireCall`, for `run`. */
 export function readRunCall(written: RunOptions, defaults: AcquireDefaults): RunCall {
-  refuseUnknownOptions('run', written, optionNames('run'));
+  if (!isPlainly(written, RUN)) refuseUnknownOptions('run', written, RUN);
   const options = readOptions('run', written);
   const optional = isOptional(written);
   return {
@@ -77,7 +81,7 @@ function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireD
 
 /**
  * Refuses options that exclude each other.
- * @param expire the lease that applies, 0 for one that is renewed
+ * @param expire the lease that applies, 0 for a lease that is renewed
  * @throws LockConfigError
  */
 export function refuseContradictions(

@@ -5,7 +5,7 @@ import type { WaitTerms } from '../engine/waiter.js';
 import { isLockError, isLockTimeoutError } from '../errors/index.js';
 import type { AcquisitionOutcome, Acquisitions } from './acquisitions.js';
 
-/** An engine that records the result of each acquisition, and calls back when it closes. */
+/** An engine that records the result of each acquisition, and calls a function when it closes. */
 export class RecordingEngine extends LockEngine {
   constructor(
     context: EngineContext,

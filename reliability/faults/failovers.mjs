@@ -1,7 +1,7 @@
-import { eventually } from '../topologies/eventually.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 /** Resolves when a server is master by its own account. */
-const untilMaster = (server) => eventually(() => server.isMaster(), { within: 60_000, what: 'a new master' });
+export const untilMaster = (server) => eventually(() => server.isMaster(), { within: 60_000, what: 'a new master' });
 
 /** `FAILOVER`, as Redis itself knows it: the master waits for its replica, and they change places. */
 async function plainFailover(topology) {
@@ -54,21 +54,6 @@ export const FAILOVERS = {
   },
   'slot-moved': {
     title: 'slot moved to another master',
-    async inject(topology) {
-      const { slot, servers } = topology;
-      const [from, to] = [await topology.serving(), await topology.elsewhere()];
-      const [fromId, toId] = await Promise.all([from, to].map(({ admin }) => admin.cluster('MYID')));
-      await to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId);
-      await from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId);
-      for (;;) {
-        const names = await from.admin.cluster('GETKEYSINSLOT', slot, 100);
-        if (names.length === 0) break;
-        await from.admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...names);
-      }
-      for (const node of [to, from, ...servers.filter((each) => each !== to && each !== from)]) {
-        // A replica is told by its master.
-        await node.admin.cluster('SETSLOT', slot, 'NODE', toId).catch(() => undefined);
-      }
-    },
+    inject: (topology) => topology.moveSlot(),
   },
 };

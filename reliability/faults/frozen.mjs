@@ -1,4 +1,4 @@
-import { eventually } from '../topologies/eventually.mjs';
+import { untilMaster } from './failovers.mjs';
 import { SERVER_FAULTS } from './servers.mjs';
 
 /** After how many ms without an answer a server counts as dead here, as is common in production. */
@@ -6,8 +6,6 @@ const PATIENCE = 2_000;
 const needs = { downAfter: PATIENCE, nodeTimeout: PATIENCE };
 const AFTER = `\`down-after\` ${PATIENCE / 1_000} s`;
 const IN_CLUSTER = `\`cluster-node-timeout\` ${PATIENCE / 1_000} s`;
-
-const untilMaster = (server) => eventually(() => server.isMaster(), { within: 60_000, what: 'a new master' });
 
 async function freezeMaster(topology) {
   const [master, replica] = [await topology.serving(), await topology.other()];
@@ -57,7 +55,7 @@ export const FROZEN = {
     needs: { ...needs, listed: 1 },
     async inject({ servers, listed }) {
       await Promise.all(servers.map((server) => server.kill()));
-      await Promise.all(servers.filter((server) => !listed.includes(server)).map((server) => server.startAgain()));
+      await Promise.all(servers.filter((server) => !listed.includes(server)).map((server) => server.start()));
     },
   },
 };

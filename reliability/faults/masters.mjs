@@ -14,7 +14,7 @@ export const MASTER_FAULTS = {
       const dead = servers.slice(0, 2);
       await Promise.all(dead.map((server) => server.kill()));
       await sleep(LEASE);
-      await Promise.all(dead.map((server) => server.startAgain({ empty: true })));
+      await Promise.all(dead.map((server) => server.start({ empty: true })));
     },
   },
 };

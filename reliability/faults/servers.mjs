@@ -10,7 +10,7 @@ export const SERVER_FAULTS = {
     async inject(topology) {
       const server = await topology.serving();
       await server.kill();
-      await server.startAgain();
+      await server.start();
     },
   },
   'restart-empty': {
@@ -19,7 +19,7 @@ export const SERVER_FAULTS = {
     async inject(topology) {
       const server = await topology.serving();
       await server.kill();
-      await server.startAgain({ empty: true });
+      await server.start({ empty: true });
     },
   },
   freeze: {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { findFreePort, HOST } from '../../scripts/lib/ports.mjs';
-import { deafen } from '../../testbed/deaf-link.mjs';
+import { findFreePort, HOST } from '../../testbed/servers/ports.mjs';
+import { deafen } from '../../testbed/proxies/deaf-link.mjs';
 
 /** An address that leads to one server or another one, as a name in the DNS does: connections that exist stay where they are. */
 export class Forwarder {

@@ -1,11 +1,16 @@
-import { eventually } from './eventually.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 import { Forwarder } from './forwarder.mjs';
-import { Server } from './server.mjs';
+import { startServer } from './server.mjs';
+
+/** Replicas need not wait for others that want the same. */
+const PROMPT = ['--repl-diskless-sync-delay', '0'];
 
 /** A master and a replica, without Sentinels: an address leads to whoever is master, and is told when that changes. */
 export async function start(installation) {
-  const master = await Server.start(installation);
-  const replica = await Server.start(installation, { args: ['--replicaof', master.host, String(master.port)] });
+  const master = await startServer(installation, { args: PROMPT });
+  const replica = await startServer(installation, {
+    args: [...PROMPT, '--replicaof', master.host, String(master.port)],
+  });
   const servers = [master, replica];
   const forwarder = await Forwarder.start(master);
   const other = () => servers.find((server) => server !== forwarder.target);

@@ -1,11 +1,11 @@
-import { eventually } from './eventually.mjs';
-import { Server } from './server.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { startServer } from './server.mjs';
 
 const MASTERS = 3;
 
 /** Three servers that know nothing of each other. */
 export async function start(installation) {
-  const servers = await Promise.all(Array.from({ length: MASTERS }, () => Server.start(installation)));
+  const servers = await Promise.all(Array.from({ length: MASTERS }, () => startServer(installation)));
   return {
     connection: servers.map(({ url }) => url),
     servers,

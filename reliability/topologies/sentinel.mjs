@@ -1,5 +1,5 @@
-import { startSentinelTrio } from '../../testbed/sentinel-trio.mjs';
-import { Server } from './server.mjs';
+import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { settings } from './server.mjs';
 
 /** After how many ms without an answer a Sentinel takes a server for dead. */
 export const DOWN_AFTER = 1_000;
@@ -7,19 +7,21 @@ const FAILOVER_TIMEOUT = 5_000;
 
 /** A master, a replica, and three Sentinels. */
 export async function start(installation, { downAfter = DOWN_AFTER } = {}) {
-  const trio = await startSentinelTrio((options) => Server.start(installation, options), {
+  const sentinels = await startRedisSentinels({
+    sentinels: 3,
     downAfter,
     failoverTimeout: FAILOVER_TIMEOUT,
+    server: settings(installation),
   });
   return {
-    connection: trio.connection,
-    servers: trio.servers,
-    sentinels: trio.sentinels,
-    serving: () => trio.master(),
-    other: () => trio.replica(),
-    failover: () => trio.failover(),
-    cutOff: () => trio.cutOff(),
-    untilWhole: () => trio.untilWhole(),
-    stop: () => trio.stop(),
+    connection: sentinels.connection,
+    servers: sentinels.servers,
+    sentinels: sentinels.sentinels,
+    serving: () => sentinels.master(),
+    other: () => sentinels.replica(),
+    failover: () => sentinels.askForFailover(),
+    cutOff: () => sentinels.cutOff(),
+    untilWhole: () => sentinels.untilWhole(),
+    stop: () => sentinels.stop(),
   };
 }

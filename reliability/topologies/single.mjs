@@ -1,9 +1,9 @@
-import { eventually } from './eventually.mjs';
-import { Server } from './server.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { startServer } from './server.mjs';
 
 /** One server. */
 export async function start(installation) {
-  const server = await Server.start(installation);
+  const server = await startServer(installation);
   return {
     connection: server.url,
     servers: [server],

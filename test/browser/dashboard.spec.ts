@@ -4,8 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { LockService, type LockHandle } from 'nestjs-redis-locks';
 import { NestBench } from '../integration/nest/support.js';
 import { serve, type DashboardServer } from '../integration/dashboard/support.js';
-import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { aborted } from '../support/locks.js';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { aborted } from '../../testbed/locks/locks.js';
 import { accessibilityFaults } from './accessibility.js';
 import { Browser, type Look } from './page.js';
 
@@ -52,7 +52,7 @@ describe('the dashboard in a browser', () => {
   it('shows who holds what and who waits, as it changes', async () => {
     const { server, own, second, third } = await setUp();
     await using browser = await open(server);
-    await browser.page.getByText('Nothing is locked.').waitFor();
+    await browser.page.getByText('No lock is held.').waitFor();
     const lock = await own.acquire('stock:42', { owner: 'ann' });
     const first = second.acquire('stock:42', PATIENT);
     await untilWaiting(own, 'stock:42', 1);
@@ -73,7 +73,7 @@ describe('the dashboard in a browser', () => {
     await row.getByText(String(next.fencingToken)).waitFor();
     await next.release();
     await (await last).release();
-    await browser.page.getByText('Nothing is locked.').waitFor();
+    await browser.page.getByText('No lock is held.').waitFor();
     expectQuiet(browser, server);
   });
 
@@ -151,7 +151,7 @@ describe('the dashboard in a browser', () => {
     const next = await second.acquire('a');
     await page.keyboard.type('a');
     await page.keyboard.press('Enter');
-    await page.getByText('Not released: somebody else holds it by now.').waitFor();
+    await page.getByText('Not released: the holder has changed.').waitFor();
     expect(next.isHeld).toBe(true);
     // The answer was no, of which the browser complains.
     expect(browser.complaints).toEqual([expect.stringContaining('409')]);
@@ -203,7 +203,7 @@ describe('the dashboard in a browser', () => {
     await page.unroute('**/events*');
     await page.locator('#status[data-state=live]').waitFor();
     await lock.release();
-    await page.getByText('Nothing is locked.').waitFor();
+    await page.getByText('No lock is held.').waitFor();
   });
 
   it('says what is amiss with Redis, and that it is gone itself', async () => {

@@ -3,7 +3,7 @@ import { check, type ChaosEvent } from '../../chaos/checker/check.mjs';
 import { excerpt } from '../../chaos/report/excerpt.mjs';
 import { picture } from '../../chaos/report/picture.mjs';
 import { print, summarise } from '../../chaos/report/summary.mjs';
-import { ChaosStory, type StoryHold } from '../support/chaos-story.js';
+import { ChaosStory, type StoryHold } from './story.js';
 
 /** The rules that a history breaks. */
 const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);

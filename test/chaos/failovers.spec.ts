@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { check } from '../../chaos/checker/check.mjs';
-import { ChaosStory, type StoryHold } from '../support/chaos-story.js';
+import { ChaosStory, type StoryHold } from './story.js';
 
 const LOST = 'master lost before replicating';
 

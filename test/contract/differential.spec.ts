@@ -6,8 +6,8 @@ import type { QuorumMember } from '../../lib/store/quorum-member.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import { RedisStore } from '../../lib/store/redis/redis-store.js';
-import { eventuallyPasses } from '../support/eventually.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const CLIENTS = 3;
 const KEYS = ['a', 'b'];
@@ -400,4 +400,4 @@ it('the memory store does what Redis does, whatever comes (SEED, RUNS and SHRINK
     endOnFailure: process.env['SHRINK'] === undefined,
     interruptAfterTimeLimit: 20_000,
   });
-}, 120_000);
+});

@@ -8,8 +8,8 @@ import { QuorumStore } from '../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
 import type { Cluster, Redis } from 'ioredis';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
-import { startRedisCluster } from '../support/redis-cluster.js';
-import { startRedis } from '../support/redis-server.js';
+import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
+import { startRedis } from '../../testbed/servers/redis-server.mjs';
 
 /** The module's default. */
 const GRANT_TIMEOUT = 3_000;

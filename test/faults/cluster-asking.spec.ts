@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { Proxy } from '../../chaos/harness/proxy.mjs';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { startFaultWorker } from '../support/fault-locks.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { startFaultWorker } from '../../testbed/locks/fault-locks.js';
 
 const bench = new ClusterBench();
 /** Renewed after a third of it. */

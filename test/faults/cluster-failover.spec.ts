@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { eventually } from '../support/eventually.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { redisKey } from '../../testbed/locks/redis-key.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
 const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' } as const;
 /** With leases of 20 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 2_000;
+const SOON = 2_500;
 
 describe('a master that is killed', () => {
   it('holders renew with its replica, waiters are served by it, other slots know nothing of it', async () => {
@@ -54,7 +55,7 @@ describe('a master that is killed', () => {
     );
     const master = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(master);
-    const until = performance.now() + (await master.admin.pttl(bench.cluster.name('state', 'a')));
+    const until = performance.now() + (await master.admin.pttl(redisKey('state', 'a')));
     await Promise.all([master.kill(), replica.kill()]);
     expect(await lost).toBeLessThan(until + 1_600);
     expect(lock.isHeld).toBe(false);
@@ -102,7 +103,7 @@ describe('replicas of a Cluster', () => {
     await next.verify();
     expect(await next.release()).toBe(true);
     await bench.untilNothingIsLeft();
-  }, 40_000);
+  });
 });
 
 // Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../support/cluster-bench.js';
-import { eventuallyPasses } from '../support/eventually.js';
-import { abortOf, startFaultWorker, timed } from '../support/fault-locks.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { abortOf, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
 
 // No replicas: nobody takes over, so what becomes of a hold depends on its master alone.
 const bench = new ClusterBench();

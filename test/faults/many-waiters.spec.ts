@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { LockBench } from '../support/locks.js';
+import { LockBench } from '../../testbed/locks/locks.js';
 
 const WAITERS = 10_000;
 const bench = new LockBench();
@@ -43,4 +43,4 @@ it('10 000 waiters for one key in one process: one place, one subscription, no w
   } finally {
     process.off('warning', warned);
   }
-}, 60_000);
+});

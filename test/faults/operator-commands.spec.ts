@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
-import { eventually } from '../support/eventually.js';
-import { LockBench, timed } from '../support/locks.js';
-import type { CommandSelector } from '../support/resp-proxy.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../testbed/locks/locks.js';
+import type { CommandSelector } from '../../testbed/proxies/resp-proxy.js';
 
 const bench = new LockBench();
 

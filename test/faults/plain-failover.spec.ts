@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { RespProxy } from '../support/resp-proxy.js';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 1_500;
+const SOON = 2_500;
 /** Longer than a `FAILOVER` takes: the master holds back all writes until the replica's next ack, once a second. */
 const LEASE = 5_000;
 

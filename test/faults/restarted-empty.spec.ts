@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { KINDS } from '../integration/kinds/support.js';
 
-const LEASE = 1_500;
+const LEASE = 2_500;
 
 let redis: RedisServer;
 const locks = new FaultLocks();

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { FaultLocks, nothingLeftBehind } from '../support/fault-locks.js';
-import { playLockScenario } from '../support/lock-scenario.js';
-import { RespProxy } from '../support/resp-proxy.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
+import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
 
 let redis: RedisServer;
 let proxy: RespProxy;

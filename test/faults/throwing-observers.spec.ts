@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { blockEventLoop, FaultLocks } from '../support/fault-locks.js';
-import { startWorker, type WorkerProcess } from '../support/processes.js';
-import { eventually } from '../support/eventually.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { blockEventLoop, FaultLocks } from '../../testbed/locks/fault-locks.js';
+import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 300;
-const WORKER = new URL('../support/throwing-worker.mjs', import.meta.url);
+const WORKER = new URL('../../testbed/workers/throwing-worker.mjs', import.meta.url);
 
 interface Story {
   readonly order: readonly string[];

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { register } from 'prom-client';
-import { complaintsAbout, examplesOf, PAGES, QUOTED, read, ROOT, runExample } from '../support/documentation.js';
-import { enterWorld } from '../support/documentation-world.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { complaintsAbout, examplesOf, PAGES, QUOTED, read, ROOT, runExample } from './documentation.js';
+import { enterWorld } from './documentation-world.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const EXAMPLES = PAGES.flatMap(examplesOf);
 
@@ -22,7 +22,7 @@ describe('the documentation', () => {
   it('has no example that does not compile', () => {
     expect(EXAMPLES.length).toBeGreaterThan(60);
     expect(complaintsAbout(EXAMPLES)).toEqual([]);
-  }, 120_000);
+  });
 
   it('quotes what stands in the files that it names', () => {
     const words = (text: string): string => text.replace(/\s+/g, ' ').trim();

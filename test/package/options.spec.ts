@@ -5,7 +5,7 @@ import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { parseDuration } from '../../lib/common/duration.js';
 import { LOCK_DEFAULTS, MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
-import { read, ROOT } from '../support/documentation.js';
+import { read, ROOT } from './documentation.js';
 
 const ENTRY_POINTS = ['index', 'testing/index', 'observation/metrics/index', 'observation/health/index'].map((name) =>
   join(ROOT, 'lib', `${name}.ts`),
@@ -90,7 +90,7 @@ describe('docs/options.md', () => {
   it('has the tables that the doc comments give', async () => {
     await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/generate-options.mjs'), '--check']);
     // It compiles the library's types, which takes a loaded machine long.
-  }, 120_000);
+  });
 
   it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
     ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],

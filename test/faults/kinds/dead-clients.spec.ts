@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../support/eventually.js';
-import { now } from '../../support/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { now } from '../../../testbed/history/history.js';
+import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { unawaited } from '../../integration/kinds/support.js';
 
 const bench = new LockBench();

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockBench } from '../../support/locks.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 const bench = new LockBench();
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
-import { cli, CliProcess } from '../../support/cli.js';
-import { ClusterBench } from '../../support/cluster-bench.js';
-import { eventually } from '../../support/eventually.js';
-import { COMMANDS, IN_CLUSTER } from '../../support/least-privilege.js';
-import { aborted } from '../../support/locks.js';
+import { cli, CliProcess } from './cli.js';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
+import { aborted } from '../../../testbed/locks/locks.js';
 import { readReport } from './support.js';
 
 const bench = new ClusterBench();
@@ -59,10 +59,10 @@ describe('the program in a Cluster', () => {
         .split('\n')
         .slice(0, -1)
         .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks.map(({ key }) => key));
-    await eventually(() => looks().length >= 2, { within: 15_000 });
+    await eventually(() => looks().length >= 2, { within: 60_000 });
     expect(looks()[0]).toEqual([...keys].sort());
     await Promise.all(held.map((lock) => lock.release()));
-    await eventually(() => looks().at(-1)!.length === 0, { within: 15_000 });
+    await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
     watch.kill('SIGINT');
     expect(await watch.ended).toMatchObject({ code: 0, stderr: '' });
   });

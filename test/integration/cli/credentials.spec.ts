@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { cli, type CliResult } from '../../support/cli.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { cli, type CliResult } from './cli.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const ENCODED = encodeURIComponent(PASSWORD);
@@ -56,7 +56,7 @@ describe('the program prints no credential', () => {
       expect(result.stderr).toMatch(/^nestjs-redis-locks: /);
       expectNoPassword(printed(result));
     }
-  }, 60_000);
+  });
 
   it('doctor, where it comes in and may not look', async () => {
     const redis = await startRedis();
@@ -98,7 +98,7 @@ describe('the program prints no credential', () => {
 });
 
 describe("an application prints no credential with Nest's logger", () => {
-  const application = fileURLToPath(new URL('../../support/refused-application.mjs', import.meta.url));
+  const application = fileURLToPath(new URL('./refused-application.mjs', import.meta.url));
 
   async function run(connection: string): Promise<string> {
     const value = connection.startsWith('{') ? connection : JSON.stringify(connection);
@@ -118,5 +118,5 @@ describe("an application prints no credential with Nest's logger", () => {
       expect(text).toMatch(/Node\.js v/);
       expectNoPassword(text);
     }
-  }, 60_000);
+  });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { cli } from '../../support/cli.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { cli } from './cli.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { readReport } from './support.js';
 
 let redis: RedisServer;

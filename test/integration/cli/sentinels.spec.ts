@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
-import { cli } from '../../support/cli.js';
-import { FaultLocks } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { cli } from './cli.js';
+import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 import { readReport } from './support.js';
 
 let sentinels: RedisSentinels;
@@ -10,7 +10,7 @@ const locks = new FaultLocks();
 
 beforeAll(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterAll(async () => {
   await locks.closeAll();
   await sentinels.stop();

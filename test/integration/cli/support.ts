@@ -1,4 +1,4 @@
-import type { CliResult } from '../../support/cli.js';
+import type { CliResult } from './cli.js';
 
 interface Report {
   readonly ok: boolean;

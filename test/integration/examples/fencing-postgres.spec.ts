@@ -10,12 +10,13 @@ import { StockRepository } from '../../../examples/fencing-postgres/src/stock.re
 import { StockTakingService } from '../../../examples/fencing-postgres/src/stock-taking.service.js';
 import { TransferService } from '../../../examples/fencing-postgres/src/transfer.service.js';
 import { Warehouse } from '../../../examples/fencing-postgres/src/warehouse.js';
-import { deferred, type Deferred } from '../../support/deferred.js';
+import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
 import { NestBench, Work } from '../nest/support.js';
 
 const SCHEMA = readFileSync(new URL('../../../examples/fencing-postgres/schema.sql', import.meta.url), 'utf8');
 /** A lease that is not renewed stands for a process that is stopped: in both Redis gives the key to the next. */
-const LEASE = 700;
+const SHORT = 700;
+const LONG = 60_000;
 const STALE = expect.objectContaining({ code: 'LF001' });
 
 const bench = new NestBench();
@@ -24,7 +25,7 @@ let database: PGlite;
 beforeAll(async () => {
   database = await PGlite.create();
   await database.exec(SCHEMA);
-}, 60_000);
+});
 beforeEach(async () => {
   await database.exec(`
     TRUNCATE stock, lock_fences, transfers, prices, accounts;
@@ -45,14 +46,14 @@ class SlowWarehouse extends Warehouse {
 }
 
 /** One process of several: an application of its own, on the same Redis and the same database. */
-async function start<Service>(service: Type<Service>, warehouse: Warehouse = new SlowWarehouse()) {
+async function start<Service>(service: Type<Service>, expire = LONG, warehouse: Warehouse = new SlowWarehouse()) {
   const providers = [
     service,
     StockRepository,
     { provide: Database, useValue: database },
     { provide: Warehouse, useValue: warehouse },
   ];
-  return bench.boot({ providers }, { defaults: { expire: LEASE } });
+  return bench.boot({ providers }, { defaults: { expire } });
 }
 
 const lockOf = (app: INestApplicationContext, key: string) => app.get(LockService).acquire(key);
@@ -68,9 +69,9 @@ const inStock = async () =>
 
 describe('a fence in the row', () => {
   /** Counts three lamps, and has not come back from the warehouse when its lease ends. */
-  async function stalled() {
+  async function stalled(expire: number) {
     const warehouse = new SlowWarehouse();
-    const app = await start(StockTakingService, warehouse);
+    const app = await start(StockTakingService, expire, warehouse);
     const ended = app.get(StockTakingService).addArrivals('lamp');
     ended.catch(() => undefined);
     await warehouse.asked;
@@ -78,15 +79,15 @@ describe('a fence in the row', () => {
   }
 
   it('lets the holder write', async () => {
-    const { ended, goOn } = await stalled();
+    const { ended, goOn } = await stalled(LONG);
     goOn();
     expect(await ended).toBe(13);
     expect(await inStock()).toBe(13);
   });
 
   it('refuses a holder whose lease has ended and who writes after its successor', async () => {
-    const first = await stalled();
-    const second = await stalled(); // waits for the lease of the first
+    const first = await stalled(SHORT);
+    const second = await stalled(LONG); // waits for the lease of the first
     second.goOn();
     expect(await second.ended).toBe(13);
     first.goOn();
@@ -95,8 +96,8 @@ describe('a fence in the row', () => {
   });
 
   it('refuses it also when its successor has read and not yet written', async () => {
-    const first = await stalled();
-    const second = await stalled();
+    const first = await stalled(SHORT);
+    const second = await stalled(LONG);
     first.goOn();
     await expect(first.ended).rejects.toThrow(StaleWriteError);
     second.goOn();
@@ -105,7 +106,7 @@ describe('a fence in the row', () => {
 
   it('commits nothing when the lock is lost before anybody else came: verify() says so', async () => {
     const warehouse = new SlowWarehouse();
-    const app = await start(StockTakingService, warehouse);
+    const app = await start(StockTakingService, LONG, warehouse);
     const ended = app.get(StockTakingService).addArrivals('lamp');
     ended.catch(() => undefined);
     await warehouse.asked;
@@ -131,7 +132,7 @@ describe('without a fence', () => {
 
   it('the same schedule overwrites what the successor wrote', async () => {
     const gate = new Work();
-    const first = (await start(TrustingService)).get(TrustingService).addArrivals('lamp', 3, () => gate.run());
+    const first = (await start(TrustingService, SHORT)).get(TrustingService).addArrivals('lamp', 3, () => gate.run());
     first.catch(() => undefined);
     await gate.begun;
     await (await start(TrustingService)).get(TrustingService).addArrivals('lamp', 5);
@@ -143,7 +144,7 @@ describe('without a fence', () => {
 
   it('a fence that readers do not raise lets a late write in between', async () => {
     const repository = new StockRepository(database);
-    const [late, next] = [await lockOf(await start(TrustingService), 'a'), await start(TrustingService)];
+    const [late, next] = [await lockOf(await start(TrustingService, SHORT), 'a'), await start(TrustingService)];
     const { fencingToken } = await lockOf(next, 'a');
     const { quantity: read } = await only<{ quantity: number }>('SELECT quantity FROM stock');
     await repository.write('lamp', 13, late.fencingToken);
@@ -166,7 +167,7 @@ describe('fences in a table of their own', () => {
   });
 
   it('refuse the whole transaction of one that comes late with one of its keys', async () => {
-    const app = await start(TransferService);
+    const app = await start(TransferService, SHORT);
     const late = await lockOf(app, 'account:bob');
     const successor = await lockOf(await start(TransferService), 'account:bob'); // waits for the lease
     expect(successor.fencingToken).toBeGreaterThan(late.fencingToken);
@@ -193,7 +194,7 @@ describe('a trigger', () => {
 
   it('gives each row the token of who wrote it, and refuses who comes late', async () => {
     const prices = (await start(PriceService)).get(PriceService);
-    const late = await lockOf(await start(PriceService), 'price:lamp');
+    const late = await lockOf(await start(PriceService, SHORT), 'price:lamp');
     await prices.change('lamp', write(300)); // waits for the lease
     for (const statement of ['UPDATE prices SET cents = 200', 'DELETE FROM prices']) {
       const work = database.transaction(async (transaction) => {

@@ -7,7 +7,7 @@ import {
   type LockHealthCheckOptions,
   type LockHealthReport,
 } from '../../../lib/observation/health/index.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { NestBench } from '../nest/support.js';
 
 const bench = new NestBench();
@@ -135,8 +135,8 @@ describe('LockService.health', () => {
     await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
     await first.release();
     await handedOver;
-    await (await other.acquire('b')).extend('1s');
-    await other.acquire('c', { expire: 200 });
+    await (await other.acquire('b')).extend('5s');
+    await other.acquire('c', { expire: 5_000 });
     expect(await other.health()).toMatchObject({ reachable: true, subscribed: true, watchdogLag: 0, held: 3 });
   });
 

@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertAtMost, assertNoOverlap, assertTokensGrow, type BelievedHold } from '../../support/history.js';
-import { LockBench } from '../../support/locks.js';
+import {
+  assertAtMost,
+  assertNoOverlap,
+  assertTokensGrow,
+  type BelievedHold,
+} from '../../../testbed/history/history.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
 import { ALONE } from './support.js';
 
 const bench = new LockBench();

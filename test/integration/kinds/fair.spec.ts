@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../support/eventually.js';
-import { AT_ONCE, inTurn, LockBench, timed } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../support/eventually.js';
-import { now } from '../../support/history.js';
-import { AT_ONCE, between, inTurn, LockBench, timed } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { now } from '../../../testbed/history/history.js';
+import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();
@@ -109,7 +109,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(2);
     await semaphore.release(await service.acquire('s', { permits: 2 }));
 
-    const lapsed = (await semaphore.tryAcquire(1, 0, 60))!;
+    const lapsed = (await semaphore.tryAcquire(1, 0, 300))!;
     await eventually(() => !lapsed.isHeld);
     await expect(semaphore.release(lapsed)).rejects.toMatchObject(refused);
   });
@@ -260,11 +260,14 @@ describe('a semaphore', () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const held = await semaphore.acquire(2);
-    for (const options of [{ signal: AbortSignal.timeout(120) }, { waitTimeout: 120 }]) {
+    for (const ends of ['aborted', 'late']) {
+      const giveUp = new AbortController();
+      const options = ends === 'aborted' ? { signal: giveUp.signal } : { waitTimeout: 1_000 };
       const many = timed(() => semaphore.acquire(3, options));
       await bench.untilWaiting('s', 1);
       const behind = timed(() => other!.getSemaphore('s', { permits: 3 }).acquire());
       await bench.untilWaiting('s', 2);
+      giveUp.abort(new Error('enough'));
       expect((await many).error).toBeDefined();
       const over = now();
       await (await behind).value!.release();

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { assertNoOverlap, now, type BelievedHold } from '../../support/history.js';
-import { between, LockBench } from '../../support/locks.js';
+import { assertNoOverlap, now, type BelievedHold } from '../../../testbed/history/history.js';
+import { between, LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const KEY = 'stream';

@@ -1,7 +1,7 @@
 import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import type { LockBench } from '../../support/locks.js';
+import type { LockBench } from '../../../testbed/locks/locks.js';
 
 /** Who waits for a key, and in which order they get in. */
 export class Arrivals {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { coordinationWorkers } from '../../support/coordination.js';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { AT_ONCE, inTurn, LockBench, timed } from '../../support/locks.js';
+import { coordinationWorkers } from '../../../testbed/workers/coordination.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const start = coordinationWorkers(bench);
@@ -111,7 +111,7 @@ describe('a count-down latch', () => {
 
   it('those who wait find out by themselves that it has expired, which is no opening', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
-    await latch.trySetCount(1, { expire: 300 });
+    await latch.trySetCount(1, { expire: 1_000 });
     const { error, ran } = await timed(() => latch.await({ waitTimeout: Infinity }));
     expect(error).toMatchObject({ code: 'LOCK_LATCH_LOST', key: 'a' });
     // The period is 3 to 4 s.

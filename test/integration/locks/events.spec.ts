@@ -1,9 +1,9 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { describe, expect, it } from '@jest/globals';
+import type { LockEvent, LockAcquisition, LockService, LockSkippedEvent } from 'nestjs-redis-locks';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, record } from '../../../testbed/locks/locks.js';
 import { LOCK_CHANNELS } from 'nestjs-redis-locks';
-import type { LockAcquisition, LockEvent, LockService, LockSkippedEvent } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { aborted, AT_ONCE, LockBench, record } from '../../support/locks.js';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);
@@ -95,7 +95,7 @@ describe('events', () => {
   });
 
   it('tell of renewals, counted', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const service = await bench.service({ lockWatchdogTimeout: 900 });
     const events = record(service);
     const lock = await service.acquire('a', { owner: 'me' });
     await eventually(() => events.length >= 4);

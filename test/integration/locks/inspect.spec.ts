@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AT_ONCE, LockBench } from '../../support/locks.js';
+import { AT_ONCE, LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { LockBench, record } from '../../support/locks.js';
-import { startRedisCluster, type RedisCluster } from '../../support/redis-cluster.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { LockBench, record } from '../../../testbed/locks/locks.js';
+import { startRedisCluster, type RedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 /** All keys that a service lists, and in how many parts. */
 async function listAll(service: LockService, budget: number): Promise<{ keys: string[]; parts: number }> {
@@ -110,7 +110,7 @@ describe('the list of what is held, in a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   it('goes through all masters', async () => {

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
 import type { OwnHandle } from '../../../lib/service/handles/own-handle.js';
-import { deferred } from '../../support/deferred.js';
-import { eventually } from '../../support/eventually.js';
-import { aborted, LockBench, timed } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -159,7 +159,7 @@ describe('a Lock object with an owner', () => {
 
   it('has one entry in Redis for each hold, each with a lease end of its own', async () => {
     const [here, there] = await bench.serviceList(2);
-    const short = await here!.acquire('a', { owner: 'me', expire: 150 });
+    const short = await here!.acquire('a', { owner: 'me', expire: 700 });
     const long = await there!.acquire('a', { owner: 'me', expire: '5s' });
     const info = await here!.inspect('a');
     expect(info).toMatchObject({ owner: 'me', holds: 2, holders: [{ owner: 'me' }, { owner: 'me' }] });

@@ -8,7 +8,7 @@ import {
   structuredLogs,
 } from '../../../lib/observation/metrics/index.js';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
-import { LockBench } from '../../support/locks.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -305,7 +305,7 @@ describe('options that are not written where they are read', () => {
       }
     }
     expect(overlaps).toEqual([]);
-  }, 120_000);
+  });
 
   it('a polluted Object.prototype neither shares a lock nor changes how it is taken', async () => {
     const service = await bench.service();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireOptions, LockService } from 'nestjs-redis-locks';
-import { eventuallyPasses } from '../../support/eventually.js';
-import { LockBench } from '../../support/locks.js';
+import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { currentLock } from 'nestjs-redis-locks';
-import { deferred } from '../../support/deferred.js';
-import { LockBench } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lock, LockHandle, LockService } from 'nestjs-redis-locks';
 import { currentScope } from '../../../lib/service/lock-scope.js';
-import { deferred } from '../../support/deferred.js';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { aborted, LockBench, timed } from '../../support/locks.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { aborted, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const LEASE = 600;
@@ -135,7 +135,7 @@ describe('a shared Lock object outside of any context', () => {
   it('does not let a caller that has lost the lock unlock that of the next one', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
-    const first = await lock.lock({ expire: 60 });
+    const first = await lock.lock({ expire: 300 });
     await eventually(() => !first.isHeld);
     const second = await lock.lock();
     await expect(lock.unlock()).rejects.toThrow(/may be the unlock\(\) of another one/);
@@ -147,7 +147,7 @@ describe('a shared Lock object outside of any context', () => {
   it('says to a caller that has lost the lock that it had been lost, and is fit for use again', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
-    const first = await lock.lock({ expire: 60 });
+    const first = await lock.lock({ expire: 300 });
     await eventually(() => !first.isHeld);
     await expect(lock.unlock()).rejects.toThrow(/had been lost/);
     await lock.lock();

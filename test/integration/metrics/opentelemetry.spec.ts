@@ -15,7 +15,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { openTelemetryMetrics, openTelemetrySpans } from '../../../lib/observation/metrics/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
-import { LockBench } from '../../support/locks.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const stops: Array<() => unknown> = [];

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { prometheusMetrics } from '../../../lib/observation/metrics/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
 import { prometheusName } from '../../../lib/observation/metrics/prometheus-metrics.js';
-import { eventually } from '../../support/eventually.js';
-import { LockBench } from '../../support/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 let registry: client.Registry;
@@ -46,7 +46,7 @@ describe('prometheusMetrics', () => {
   });
 
   it('measures timeouts, failures, aborts, renewals and losses', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const service = await bench.service({ lockWatchdogTimeout: 1_200 });
     const lock = await service.acquire('a');
     expect(await service.tryAcquire('a')).toBeNull();
     await service.acquire('a', { waitTimeout: 0 }).catch(() => undefined);

@@ -2,7 +2,7 @@ import { Injectable, SetMetadata, applyDecorators } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom, Observable, of } from 'rxjs';
 import { currentLock, DistributedLock, lockKey, LockService } from 'nestjs-redis-locks';
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();
@@ -283,7 +283,7 @@ describe('@DistributedLock', () => {
       await bench.occupy('stock:1');
       const before = performance.now();
       expect(await stock.reserve()).toBeUndefined();
-      expect(performance.now() - before).toBeLessThan(1_000);
+      expect(performance.now() - before).toBeLessThan(5_000);
       expect(ran).not.toHaveBeenCalled();
     });
 

@@ -19,7 +19,7 @@ import {
   UseLock,
   type RedisLockRootOptions,
 } from 'nestjs-redis-locks';
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

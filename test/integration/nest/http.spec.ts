@@ -23,7 +23,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
 import { currentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();

@@ -101,7 +101,7 @@ describe('RedisLockModule', () => {
     it.each([
       ['a bad option', () => ({ commandTimeout: -1 }), 'commandTimeout is -1'],
       ['a name', () => ({ name: 'jobs' }), "forRootAsync({ name: 'jobs', … })"],
-      ['isGlobal', () => ({ isGlobal: false }), 'isGlobal comes too late here'],
+      ['isGlobal', () => ({ isGlobal: false }), 'isGlobal has no effect here'],
       ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
       ['nothing', () => undefined, 'the factory returned undefined: return the options, or {} for the defaults'],
       ['null', async () => null, 'the factory returned null'],

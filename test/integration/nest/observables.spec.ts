@@ -13,8 +13,8 @@ import {
   toArray,
 } from 'rxjs';
 import { currentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { deferred } from '../../support/deferred.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { deferred } from '../../../testbed/wait/deferred.js';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

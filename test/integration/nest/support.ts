@@ -2,8 +2,8 @@ import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { LockService, RedisLockModule, type RedisLockRootOptions } from 'nestjs-redis-locks';
-import { deferred, type Deferred } from '../../support/deferred.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 /** A Redis for the tests of a file, and applications on it that are closed after each test. */
 export class NestBench {

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import * as errors from '../../../lib/errors/index.js';
 import { storeFailure } from '../../../lib/store/redis/store-failure.js';
 import { LOCK_CHANNELS, type LockEvent } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks } from '../../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const GUIDE = read('docs/troubleshooting.md');

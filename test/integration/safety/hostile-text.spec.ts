@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
-import { eventually } from '../../support/eventually.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
 const HUGE = 'x'.repeat(100_000);
@@ -152,7 +152,7 @@ describe('owners', () => {
 });
 
 it('log lines and errors stay one line, whatever the key, owner and errors of Redis are', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 200 });
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const key = '"; \u202Egnp.exe \u200B \u00ad ключ\u00a0{x}';
   const handle = await service.acquire(key, { owner: 'o\u202Ewner', maxRenewTimes: 1 });
   const aborted = new Promise((resolve) => handle.signal.addEventListener('abort', resolve));

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 import type { LockLostError } from 'nestjs-redis-locks';
-import { eventually } from '../../support/eventually.js';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../support/fault-locks.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { RespProxy } from '../../support/resp-proxy.js';
 
 const LEASE = 300;
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { ChainableCommander } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 /** `acquire` returns here before it looks at the rest of its text. */
 const SHORT_PATH = "if known == 0 or last then\n  local time = redis.call('TIME')";

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../support/fault-locks.js';
-import { leaveBeforeComing } from '../../support/lock-scenario.js';
-import { startRandomSections } from '../../support/random-sections.mjs';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
+import { leaveBeforeComing } from '../../../testbed/locks/lock-scenario.js';
+import { startRandomSections } from '../../../testbed/workers/random-sections.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const SECONDS = 4;
 /** The longest that anything is kept: the fence, for ten minutes beyond the lease. */
@@ -19,7 +19,7 @@ afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
 it('every key has a TTL at every moment of a random workload, and lives under the prefix', async () => {
-  const options = { lockWatchdogTimeout: 400, grantTimeout: 200, commandTimeout: 500, keyPrefix: 'shop:lock' };
+  const options = { lockWatchdogTimeout: 900, grantTimeout: 400, commandTimeout: 1_000, keyPrefix: 'shop:lock' };
   const services = [
     await locks.start(redis.url, options),
     await locks.start(redis.url, options),

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { eventuallyPasses } from '../../support/eventually.js';
-import { FaultLocks, timed } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 /** How often it is closed, after up to so many ms: each time in another moment, of which some are bad ones. */
 const CLOSINGS = 120;
@@ -13,7 +13,7 @@ const locks = new FaultLocks();
 
 beforeAll(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterAll(async () => {
   await locks.closeAll();
   await sentinels.stop();

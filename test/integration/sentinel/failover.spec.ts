@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
-import { RespProxy } from '../../support/resp-proxy.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 2_000;
+const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s' } as const;
 
@@ -17,7 +17,7 @@ const locks = new FaultLocks();
 // New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterEach(async () => {
   await locks.closeAll();
   await sentinels.stop();
@@ -44,7 +44,7 @@ describe('behind Sentinels', () => {
   it('SENTINEL FAILOVER: who holds goes on to hold, who waits is served by the new master', async () => {
     const [one, other] = [await locks.start(sentinels.connection), await locks.start(sentinels.connection)];
     const lock = await one.acquire('a');
-    const waiting = other.acquire('a', { waitTimeout: '30s' });
+    const waiting = other.acquire('a', { waitTimeout: '2m' });
     await eventually(async () => (await waitersOf('a')) === 1);
     await replicated();
     await sentinels.failover();
@@ -93,7 +93,7 @@ describe('behind Sentinels', () => {
     const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
     await old.kill();
     await sentinels.untilMasterIsNot(old);
-    const next = await other.acquire('a', { waitTimeout: '30s' });
+    const next = await other.acquire('a', { waitTimeout: '2m' });
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     await lost;
     expect(lock.isHeld).toBe(false);
@@ -106,7 +106,7 @@ describe('behind Sentinels', () => {
       await locks.start(sentinels.connection, OUTAGE),
     ];
     const lock = await one.acquire('a');
-    const waiting = other.acquire('a', { waitTimeout: '30s' });
+    const waiting = other.acquire('a', { waitTimeout: '2m' });
     await eventually(async () => (await waitersOf('a')) === 1);
     await replicated();
     const old = await sentinels.master();
@@ -160,7 +160,7 @@ describe('behind Sentinels', () => {
   async function useBrought(client: Redis): Promise<void> {
     const [own, other] = [await locks.start(client), await locks.start(sentinels.connection)];
     const lock = await other.acquire('a');
-    const waiting = own.acquire('a', { waitTimeout: '30s' });
+    const waiting = own.acquire('a', { waitTimeout: '2m' });
     await eventually(async () => (await waitersOf('a')) === 1);
     await replicated();
     await sentinels.failover();

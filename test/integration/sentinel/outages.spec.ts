@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
-import { abortOf, FaultLocks, redisKey } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 2_000;
+const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s', lockWatchdogTimeout: 3_000 } as const;
 
@@ -14,7 +14,7 @@ const locks = new FaultLocks();
 // New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterEach(async () => {
   await Promise.all(sentinels.servers.map((server) => server.resume()));
   await locks.closeAll();
@@ -36,7 +36,7 @@ describe('behind Sentinels', () => {
     await sentinels.untilMasterIsNot(old);
     // Kept, as its replica knows it, if that took over within the lease; else lost by now.
     await lock.release();
-    const next = await other.acquire('a', { waitTimeout: '30s' });
+    const next = await other.acquire('a', { waitTimeout: '2m' });
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     expect(lock.isHeld).toBe(false);
     await old.resume();
@@ -44,7 +44,7 @@ describe('behind Sentinels', () => {
     for (let times = 0; times < 20; times++) expect(await one.tryAcquire('a')).toBeNull();
     await next.verify();
     expect(await next.release()).toBe(true);
-  }, 60_000);
+  });
 
   it('a master that restarts empty: holders are told, who waits is served with a larger token', async () => {
     const [one, other] = [
@@ -52,7 +52,7 @@ describe('behind Sentinels', () => {
       await locks.start(sentinels.connection, OUTAGE),
     ];
     const lock = await one.acquire('a');
-    const waiting = other.acquire('a', { waitTimeout: '30s' });
+    const waiting = other.acquire('a', { waitTimeout: '2m' });
     await eventually(async () => (await waitersOf('a')) === 1);
     const lost = abortOf(lock.signal);
     const master = await sentinels.master();
@@ -93,7 +93,7 @@ describe('behind Sentinels', () => {
     await expect(refused).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await old.kill();
     await sentinels.untilMasterIsNot(old);
-    const next = await eventually(() => other.acquire('a', { waitTimeout: '30s' }), { within: 15_000 });
+    const next = await eventually(() => other.acquire('a', { waitTimeout: '2m' }), { within: 15_000 });
     expect(next.fencingToken).toBeGreaterThan(fencingToken);
     await eventuallyPasses(() => next.verify());
     expect(await next.release()).toBe(true);

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { Proxy } from '../../../chaos/harness/proxy.mjs';
-import { eventually } from '../../support/eventually.js';
-import { FaultLocks, redisKey } from '../../support/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../support/redis-sentinels.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 /** Until a Sentinel makes a replica of an old master it takes eight seconds and more: what comes sooner was told. */
 const TOLD = { within: 4_000 };
@@ -18,7 +18,7 @@ const locks = new FaultLocks();
 
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterEach(async () => {
   await locks.closeAll();
   await proxy?.close();

@@ -10,7 +10,7 @@ import {
   type RedisLockRootOptions,
 } from 'nestjs-redis-locks';
 import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
-import { deferred } from '../../support/deferred.js';
+import { deferred } from '../../../testbed/wait/deferred.js';
 
 @Injectable()
 class StockService {

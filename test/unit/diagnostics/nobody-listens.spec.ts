@@ -8,7 +8,7 @@ import {
 } from '../../../lib/observation/diagnostics/index.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
 
 const ABOUT: LockAcquisition = {

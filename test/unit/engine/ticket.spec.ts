@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Grant } from '../../../lib/engine/hold.js';
 import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../support/fake-clock.js';
+import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued } from './support.js';
 
 const ID = 'me:7';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { settled } from '../../support/fake-clock.js';
+import { settled } from '../../../testbed/clocks/fake-clock.js';
 import { passing } from '../engine/support.js';
 import { given, Quorum, released, watch, type Watched } from './support.js';
 import type { ReleaseReply, RenewReply } from '../../../lib/store/lock-store.js';
@@ -122,7 +122,7 @@ describe('what the masters tell', () => {
     expect(quorum.store.listening).toBe(false);
     expect(quorum.store.unreachable).toMatchObject({
       transient: true,
-      message: '1 of 3 masters answered, and 2 have to: the connection is lost',
+      message: '1 of 3 masters answered, but 2 are needed: the connection is lost',
     });
   });
 

@@ -15,7 +15,7 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../../../lib/store/quorum-member.js';
-import { FakeClock, settled } from '../../support/fake-clock.js';
+import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
 import { FakeStore, held, queued, type Asked } from '../engine/support.js';
 
 /** A master in the hands of the test. Tokens are taken at once, unless the test has a say. */

@@ -1,0 +1,104 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Conversation, type RespCommand } from '../../../testbed/proxies/resp-conversation.js';
+import { RespReader } from '../../../testbed/proxies/resp-reader.js';
+
+describe('Conversation', () => {
+  let conversation: Conversation<RespCommand>;
+
+  beforeEach(() => {
+    conversation = new Conversation();
+  });
+
+  const ask = (...commands: string[]): void => {
+    for (const command of commands) {
+      const [name = '', ...args] = command.split(' ');
+      conversation.asked({ name, args });
+    }
+  };
+
+  /** For each message which command it answers, with `…` while more is to come; `-` for pushes. */
+  const answers = (text: string): string[] =>
+    new RespReader('server').push(Buffer.from(text)).map((frame) => {
+      const answer = conversation.answered(frame);
+      return answer.command === undefined ? '-' : answer.command.name + (answer.isComplete ? '' : '…');
+    });
+
+  const useResp3 = (): void => {
+    ask('hello 3');
+    expect(answers('%1\r\n+proto\r\n:3\r\n')).toEqual(['hello']);
+  };
+
+  it('matches replies in order', () => {
+    ask('get a', 'lrange l', 'incr n');
+    expect(answers('$-1\r\n*3\r\n+message\r\n+a\r\n+b\r\n-ERR\r\n')).toEqual(['get', 'lrange', 'incr']);
+  });
+
+  it('takes what nobody asked for as a push', () => {
+    expect(answers('-LOADING wait\r\n')).toEqual(['-']);
+  });
+
+  describe.each([
+    ['RESP2', '*'],
+    ['RESP3', '>'],
+  ])('%s subscriptions', (protocol, push) => {
+    beforeEach(() => {
+      if (protocol === 'RESP3') useResp3();
+    });
+
+    const confirm = (kind: string, channel: string | null, count: number): string =>
+      `${push}3\r\n+${kind}\r\n${channel === null ? '$-1' : `+${channel}`}\r\n:${count}\r\n`;
+    const message = `${push}3\r\n+message\r\n+a\r\n+hi\r\n`;
+
+    it('are answered once per channel, with messages in between', () => {
+      ask('get x', 'subscribe a b', 'ping');
+      const text = `+x\r\n${confirm('subscribe', 'a', 1)}${message}${confirm('subscribe', 'b', 2)}${message}`;
+      expect(answers(text)).toEqual(['get', 'subscribe…', '-', 'subscribe', '-']);
+      expect(conversation.channels).toEqual(['a', 'b']);
+      expect(answers(protocol === 'RESP2' ? '*2\r\n+pong\r\n$0\r\n\r\n' : '+PONG\r\n')).toEqual(['ping']);
+    });
+
+    it('end once per channel when none is named', () => {
+      ask('subscribe a b', 'psubscribe p*', 'unsubscribe', 'ping');
+      answers(confirm('subscribe', 'a', 1) + confirm('subscribe', 'b', 2) + confirm('psubscribe', 'p*', 3));
+      expect(answers(confirm('unsubscribe', 'a', 2) + message + confirm('unsubscribe', 'b', 1))).toEqual([
+        'unsubscribe…',
+        '-',
+        'unsubscribe',
+      ]);
+      expect(conversation.channels).toEqual(['p*']);
+    });
+
+    it('end with one answer when there are none', () => {
+      ask('unsubscribe', 'get x');
+      expect(answers(`${confirm('unsubscribe', null, 0)}+x\r\n`)).toEqual(['unsubscribe', 'get']);
+    });
+
+    it('can be refused', () => {
+      ask('ssubscribe a b', 'get x');
+      expect(answers('-CROSSSLOT no\r\n+x\r\n')).toEqual(['ssubscribe', 'get']);
+      expect(conversation.isSubscriber).toBe(false);
+    });
+
+    it('can be ended by the server', () => {
+      ask('ssubscribe a');
+      answers(confirm('ssubscribe', 'a', 1));
+      ask('ping');
+      expect(answers(confirm('sunsubscribe', 'a', 0))).toEqual(['-']);
+      expect(conversation.isSubscriber).toBe(false);
+    });
+
+    it('leave ordinary arrays alone when they are over', () => {
+      ask('subscribe a', 'unsubscribe a', 'lrange l');
+      answers(confirm('subscribe', 'a', 1) + confirm('unsubscribe', 'a', 0));
+      expect(answers('*3\r\n+message\r\n+a\r\n+b\r\n')).toEqual(['lrange']);
+    });
+  });
+
+  it('lets RESP3 pushes answer nothing, and arrays of the same shape answer commands', () => {
+    useResp3();
+    ask('subscribe a', 'lrange l', 'get x');
+    answers('>3\r\n+subscribe\r\n+a\r\n:1\r\n');
+    const text = '>2\r\n+invalidate\r\n*1\r\n+k\r\n*3\r\n+message\r\n+a\r\n+b\r\n>3\r\n+message\r\n+a\r\n+b\r\n_\r\n';
+    expect(answers(text)).toEqual(['-', 'lrange', '-', 'get']);
+  });
+});

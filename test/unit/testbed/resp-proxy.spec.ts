@@ -1,0 +1,351 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis, RedisOptions } from 'ioredis';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+
+describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
+  let redis: RedisServer;
+  let proxy: RespProxy;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+
+  afterAll(() => redis.stop());
+
+  beforeEach(async () => {
+    await redis.admin.flushall();
+    proxy = await RespProxy.start(redis);
+  });
+
+  afterEach(() => proxy.close());
+
+  /** A client behind the proxy that has said hello. */
+  const connected = async (options: RedisOptions = {}): Promise<Redis> => {
+    const client = redis.client({ port: proxy.port, protocol, retryStrategy: () => 10, ...options });
+    await client.ping();
+    return client;
+  };
+
+  /** A client that does not send again what got no reply (with `autoResendUnfulfilledCommands: false` it would hang). */
+  const connectedOnce = (): Promise<Redis> => connected({ maxRetriesPerRequest: 0 });
+
+  const outcome = async (promise: Promise<unknown>): Promise<unknown> =>
+    promise.catch((error: Error) => `failed: ${error.message}`);
+
+  it('passes everything on as it is', async () => {
+    const client = await connected();
+    const big = 'ä'.repeat(300_000);
+    await client.set('big', big);
+    expect(await client.get('big')).toBe(big);
+    expect(await client.get('none')).toBeNull();
+    await client.hset('hash', { a: '1', b: '2' });
+    expect(await client.hgetall('hash')).toEqual({ a: '1', b: '2' });
+    await client.zadd('set', 1.5, 'x');
+    expect(Number(await client.zscore('set', 'x'))).toBe(1.5);
+    await expect(client.incr('hash')).rejects.toThrow('WRONGTYPE');
+    expect(await client.eval("return {1, {'a', false}, redis.status_reply('FINE')}", 0)).toEqual([
+      1,
+      ['a', null],
+      'FINE',
+    ]);
+    const results = await client.multi().incr('n').incr('n').exec();
+    expect(results).toEqual([
+      [null, 1],
+      [null, 2],
+    ]);
+  });
+
+  it('speaks the protocol that was asked for', async () => {
+    await connected();
+    const greetings = proxy.commands.filter(({ name }) => name === 'hello').map(({ args }) => args[0]);
+    expect(greetings).toEqual(protocol === 3 ? ['3'] : []);
+  });
+
+  it('logs commands with their connections', async () => {
+    const [first, second] = [await connected(), await connected()];
+    await first.set('a', 1);
+    await second.get('a');
+    const log = proxy.commands.filter(({ name }) => name === 'set' || name === 'get');
+    expect(log).toEqual([
+      { name: 'set', args: ['a', '1'], connection: 1, at: expect.any(Number) },
+      { name: 'get', args: ['a'], connection: 2, at: expect.any(Number) },
+    ]);
+  });
+
+  it('tells of commands as they come', async () => {
+    const client = await connected();
+    const names: string[] = [];
+    const stop = proxy.onCommand(({ name }) => names.push(name));
+    const seen = proxy.seen({ names: ['get'], nth: 2 });
+    await client.get('a');
+    await client.get('b');
+    stop();
+    await client.get('c');
+    expect(names).toEqual(['get', 'get']);
+    expect((await seen).args).toEqual(['b']);
+  });
+
+  it('cuts after a command has been executed and before its reply is there', async () => {
+    const client = await connectedOnce();
+    const fault = proxy.cutAfterCommand({ names: ['incr'], nth: 2 });
+    const replies = [client.incr('n'), client.get('n'), client.incr('n'), client.get('n')].map(outcome);
+    const closed = expect.stringContaining('failed');
+    expect(await Promise.all(replies)).toEqual([1, '1', closed, closed]);
+    expect((await fault.happened).args).toEqual(['n']);
+    expect(await redis.admin.get('n')).toBe('2');
+    expect(await client.incr('n')).toBe(3);
+  });
+
+  it('makes a client that sends again execute twice', async () => {
+    const client = await connected();
+    proxy.cutAfterCommand({ names: ['incr'] });
+    expect(await client.incr('n')).toBe(2);
+  });
+
+  it('counts over all connections', async () => {
+    const [first, second] = [await connectedOnce(), await connectedOnce()];
+    proxy.cutAfterCommand({ names: ['set'], where: ({ args }) => args[0] === 'a', nth: 2 });
+    await first.set('b', 1);
+    await first.set('a', 1);
+    await second.get('a');
+    expect(await outcome(second.set('a', 2))).toContain('failed');
+    expect(await first.get('a')).toBe('2');
+  });
+
+  it('cuts after the n-th command of any kind', async () => {
+    const client = await connectedOnce();
+    proxy.cutAfterCommand(2);
+    expect(await Promise.all([client.set('a', 1), client.set('a', 2)].map(outcome))).toEqual([
+      'OK',
+      expect.stringContaining('failed'),
+    ]);
+  });
+
+  it('takes a fault back', async () => {
+    const client = await connectedOnce();
+    proxy.cutAfterCommand(1).cancel();
+    expect(await client.set('a', 1)).toBe('OK');
+  });
+
+  it('cuts before a command reaches the server', async () => {
+    const client = await connectedOnce();
+    const fault = proxy.cutBeforeCommand(({ name }) => name === 'incr');
+    expect(await outcome(client.incr('n'))).toContain('failed');
+    await fault.happened;
+    expect(await redis.admin.get('n')).toBeNull();
+  });
+
+  it('finds the reply of a command among pushes', async () => {
+    const subscriber = await connectedOnce();
+    const received: string[] = [];
+    subscriber.on('message', (_channel, message) => received.push(message));
+    await subscriber.subscribe('a', 'b');
+    for (let i = 0; i < 20; i++) await redis.admin.publish('a', String(i));
+    // A subscriber may ask for more than PING only in RESP3.
+    const replies = Array.from({ length: 20 }, () => (protocol === 3 ? subscriber.incr('n') : subscriber.ping()));
+    const published = Array.from({ length: 20 }, (_, i) => redis.admin.publish('b', String(i)));
+    await Promise.all([...replies, ...published]);
+    expect(received).toHaveLength(40);
+
+    proxy.cutAfterCommand({ names: ['unsubscribe'] });
+    const last = [subscriber.ping(), subscriber.unsubscribe('a')].map(outcome);
+    expect(await Promise.all(last)).toEqual([
+      protocol === 3 ? 'PONG' : ['pong', ''],
+      expect.stringContaining('failed'),
+    ]);
+  });
+
+  it('knows who listens', async () => {
+    const [client, subscriber] = [await connectedOnce(), await connected({ autoResubscribe: false })];
+    await subscriber.subscribe('a');
+    expect(proxy.openConnections.map(({ channels }) => channels)).toEqual([[], ['a']]);
+    const closed = once(subscriber, 'close');
+    proxy.cutAll(({ isSubscriber }) => isSubscriber);
+    await closed;
+    expect(await client.ping()).toBe('PONG');
+    expect(proxy.commands.filter(({ connection }) => connection === 1).at(-1)?.name).toBe('ping');
+  });
+
+  it('loses replies, and cuts the connection when healed', async () => {
+    const client = await connectedOnce();
+    proxy.dropReplies();
+    const reply = outcome(client.incr('n'));
+    // That it was executed says nothing of the reply, which is on its way to the proxy yet.
+    await eventually(() => proxy.openConnections.some(({ hasGap }) => hasGap));
+    expect(await redis.admin.get('n')).toBe('1');
+    proxy.heal();
+    expect(await reply).toContain('failed');
+    expect(await client.incr('n')).toBe(2);
+  });
+
+  it('loses requests, and cuts the connection when healed', async () => {
+    const client = await connectedOnce();
+    proxy.dropRequests();
+    const [seen, reply] = [proxy.seen(1), outcome(client.incr('n'))];
+    await seen;
+    proxy.heal();
+    expect(await reply).toContain('failed');
+    expect(await redis.admin.get('n')).toBeNull();
+  });
+
+  it('leaves connections alone that have lost nothing', async () => {
+    const client = await connectedOnce();
+    proxy.dropReplies();
+    proxy.heal();
+    expect(await client.incr('n')).toBe(1);
+    expect(proxy.openConnections.map(({ id }) => id)).toEqual([1]);
+  });
+
+  it('partitions the chosen connections only', async () => {
+    const [one, other] = [await connected(), await connected()];
+    proxy.dropReplies(({ id }) => id === 1);
+    const reply = one.incr('n');
+    expect(await other.ping()).toBe('PONG');
+    await eventually(async () => (await redis.admin.get('n')) === '1');
+    proxy.heal();
+    expect(await reply).toBe(2);
+  });
+
+  it('holds replies back and delivers them in order', async () => {
+    const client = await connectedOnce();
+    proxy.holdReplies();
+    const replies = [client.incr('n'), client.incr('n')];
+    await eventually(async () => (await redis.admin.get('n')) === '2');
+    proxy.heal();
+    expect(await Promise.all(replies)).toEqual([1, 2]);
+  });
+
+  it('holds requests back and has them executed in order', async () => {
+    const client = await connectedOnce();
+    proxy.holdRequests();
+    const replies = [client.append('text', 'a'), client.append('text', 'b')];
+    await proxy.seen({ names: ['append'], nth: 2 });
+    await redis.admin.set('text', '-');
+    proxy.heal();
+    expect(await Promise.all(replies)).toEqual([2, 3]);
+    expect(await redis.admin.get('text')).toBe('-ab');
+  });
+
+  it('delays each way and keeps the order', async () => {
+    const client = await connectedOnce();
+    proxy.delay({ request: 20, reply: 30 });
+    const start = performance.now();
+    const values: number[] = [];
+    const seen = proxy.seen(1);
+    const slow = client.incr('n').then((value) => values.push(value));
+    await seen;
+    proxy.delay({});
+    await client.incr('n').then((value) => values.push(value));
+    await slow;
+    expect(values).toEqual([1, 2]);
+    expect(performance.now() - start).toBeGreaterThanOrEqual(20);
+    proxy.delay({ reply: 30 });
+    const asked = performance.now();
+    await client.ping();
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(30);
+  });
+
+  it('loses pushes and nothing else', async () => {
+    const subscriber = await connected();
+    const received: string[] = [];
+    subscriber.on('message', (_channel, message) => received.push(message));
+    await subscriber.subscribe('a');
+    proxy.dropPushes((push) => Array.isArray(push) && push[2] === 'first');
+    await redis.admin.publish('a', 'first');
+    await redis.admin.publish('a', 'second');
+    await subscriber.ping();
+    expect(received).toEqual(['second']);
+  });
+
+  it('repeats pushes', async () => {
+    const subscriber = await connected();
+    const received: string[] = [];
+    subscriber.on('message', (_channel, message) => received.push(message));
+    await subscriber.subscribe('a');
+    proxy.repeatPushes();
+    await redis.admin.publish('a', 'hi');
+    await subscriber.ping();
+    expect(received).toEqual(['hi', 'hi']);
+  });
+
+  it('refuses connections and accepts them again, on the same port', async () => {
+    const client = await connected();
+    proxy.refuse();
+    expect(await client.ping()).toBe('PONG');
+    const refused = once(client, 'error');
+    proxy.cutAll();
+    expect(await refused).toEqual([expect.objectContaining({ code: 'ECONNREFUSED' })]);
+    await proxy.accept();
+    expect(await client.ping()).toBe('PONG');
+  });
+
+  it('ends the connection in the middle of a reply', async () => {
+    const socket = connect({ host: proxy.host, port: proxy.port });
+    const cut = proxy.cutWithinReply({ names: ['echo'] });
+    socket.write('ECHO whole\r\nECHO never\r\n');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    expect((await cut.happened).args).toEqual(['whole']);
+    const whole = '$5\r\nwhole\r\n';
+    expect(Buffer.concat(chunks).toString()).toBe(whole.slice(0, whole.length >> 1));
+  });
+
+  it('tells a client of the end, and has the server execute what it still sends', async () => {
+    const socket = connect({ host: proxy.host, port: proxy.port, allowHalfOpen: true });
+    await once(socket, 'connect');
+    await eventually(() => proxy.openConnections.length > 0);
+    const ended = once(socket.resume(), 'end');
+    proxy.endReplies();
+    await ended;
+    socket.end('SET sent late\r\n');
+    await eventually(async () => (await redis.admin.get('sent')) === 'late');
+  });
+
+  it('has the server forget a connection of which the client hears nothing', async () => {
+    const client = await connectedOnce();
+    const id = await client.client('ID');
+    proxy.goDeaf(() => true, { serverNotices: true });
+    await eventually(async () => !String(await redis.admin.client('LIST')).includes(`id=${id} `));
+    const asked = outcome(client.set('lost', 1));
+    expect(client.status).toBe('ready');
+    proxy.heal();
+    expect(await asked).toMatch(/^failed/);
+    expect(await redis.admin.get('lost')).toBeNull();
+  });
+
+  it('leads new connections elsewhere', async () => {
+    const other = await startRedis();
+    const [before, away] = [await connected(), other.port];
+    proxy.leadTo(other);
+    const after = await connected();
+    const portOf = async (client: Redis): Promise<number> =>
+      Number(/tcp_port:(\d+)/.exec(await client.info('server'))![1]);
+    expect([await portOf(before), await portOf(after)]).toEqual([redis.port, away]);
+    after.disconnect();
+    await other.stop();
+  });
+
+  it('ends the connection when the server does', async () => {
+    const other = await startRedis();
+    await using between = await RespProxy.start(other);
+    const client = redis.client({ port: between.port, protocol, retryStrategy: () => null });
+    await client.ping();
+    const closed = once(client, 'close');
+    await other.stop();
+    await closed;
+    await eventually(() => between.openConnections.length === 0);
+  });
+
+  it('lets a client that has said its last word hear the answer', async () => {
+    const socket = connect({ host: proxy.host, port: proxy.port, allowHalfOpen: true });
+    socket.end('PING one\r\nPING two\r\n');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).toString()).toBe('$3\r\none\r\n$3\r\ntwo\r\n');
+    await eventually(() => proxy.openConnections.length === 0);
+  });
+});

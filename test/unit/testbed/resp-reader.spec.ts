@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import { RespReader, type RespValue } from '../../../testbed/proxies/resp-reader.js';
+
+const EXAMPLES: Array<[string, RespValue]> = [
+  ['+OK\r\n', 'OK'],
+  ['-ERR no\r\n', new Error('ERR no')],
+  [':-42\r\n', -42],
+  ['$5\r\na\r\nbc\r\n', 'a\r\nbc'],
+  ['$6\r\nnaïve\r\n', 'naïve'],
+  ['$0\r\n\r\n', ''],
+  ['$-1\r\n', null],
+  ['*-1\r\n', null],
+  ['*0\r\n', []],
+  ['*3\r\n:1\r\n*2\r\n+a\r\n$-1\r\n$1\r\nb\r\n', [1, ['a', null], 'b']],
+  ['_\r\n', null],
+  ['#t\r\n', true],
+  ['#f\r\n', false],
+  [',1.5\r\n', 1.5],
+  [',-inf\r\n', -Infinity],
+  ['(3492890328409238509324850943850943825024385\r\n', 3492890328409238509324850943850943825024385n],
+  ['!5\r\nERR x\r\n', new Error('ERR x')],
+  ['=8\r\ntxt:text\r\n', 'text'],
+  ['~2\r\n+a\r\n+b\r\n', ['a', 'b']],
+  ['>3\r\n+message\r\n+ch\r\n+hi\r\n', ['message', 'ch', 'hi']],
+  [
+    '%2\r\n+a\r\n%1\r\n+b\r\n:1\r\n+c\r\n*1\r\n#t\r\n',
+    new Map<RespValue, RespValue>([
+      ['a', new Map([['b', 1]])],
+      ['c', [true]],
+    ]),
+  ],
+  ['|1\r\n+ttl\r\n:3\r\n*2\r\n|1\r\n+x\r\n+y\r\n:1\r\n:2\r\n', [1, 2]],
+];
+
+describe('RespReader', () => {
+  it.each(EXAMPLES)('reads %j', (text, value) => {
+    const [frame, ...others] = new RespReader('server').push(Buffer.from(text));
+    expect(frame?.value).toEqual(value);
+    expect(frame?.raw.toString()).toBe(text);
+    expect(others).toEqual([]);
+  });
+
+  it('reads messages that come in pieces, wherever they are cut', () => {
+    const stream = Buffer.from(EXAMPLES.map(([text]) => text).join(''));
+    for (const size of [1, 2, 3, 7, 64]) {
+      const reader = new RespReader('server');
+      const values: RespValue[] = [];
+      for (let start = 0; start < stream.length; start += size) {
+        // A copy, as a socket gives: nothing may rely on what lies behind the piece.
+        const frames = reader.push(Buffer.from(stream.subarray(start, start + size)));
+        values.push(...frames.map(({ value }) => value));
+      }
+      expect(values).toEqual(EXAMPLES.map(([, value]) => value));
+    }
+  });
+
+  it('tells the kind of a message that has attributes', () => {
+    const [frame] = new RespReader('server').push(Buffer.from('|1\r\n+a\r\n+b\r\n>1\r\n+invalidate\r\n'));
+    expect(frame?.type).toBe('>');
+  });
+
+  it('reads commands, inline ones too', () => {
+    const frames = new RespReader('client').push(Buffer.from('PING hi\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n\r\n'));
+    expect(frames.map(({ value }) => value)).toEqual([['PING', 'hi'], ['GET', 'k'], []]);
+  });
+
+  it('refuses what is no RESP', () => {
+    expect(() => new RespReader('server').push(Buffer.from('HTTP/1.1 400\r\n'))).toThrow('no message starts with');
+  });
+});

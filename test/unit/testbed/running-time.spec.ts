@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { blockEventLoop } from '../../../testbed/locks/fault-locks.js';
+import { RunningTime } from '../../../testbed/wait/running-time.mjs';
+
+/** As a process that waits for its turn: time goes by, and it computes nothing. */
+const stand = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+describe('running time', () => {
+  it('leaves out the time for which the process had to wait for its turn', async () => {
+    const time = new RunningTime();
+    stand(300);
+    await sleep(20);
+    const { took, ran } = time.stop();
+    expect(took).toBeGreaterThanOrEqual(319);
+    expect(took - ran).toBeGreaterThan(250);
+    expect(took - ran).toBeLessThan(took);
+  });
+
+  it('counts what the process computes itself', async () => {
+    const time = new RunningTime();
+    const before = process.cpuUsage();
+    blockEventLoop(200);
+    const { user, system } = process.cpuUsage(before);
+    await sleep(20);
+    expect(time.stop().ran).toBeGreaterThan((0.9 * (user + system)) / 1_000);
+  });
+});

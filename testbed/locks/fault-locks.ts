@@ -1,0 +1,153 @@
+import { expect } from '@jest/globals';
+import type { LockEvent } from '../../lib/engine/lock-event.js';
+import type { LockService } from '../../lib/service/lock.service.js';
+import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
+import { createLockService } from '../../lib/module/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
+import { eventuallyPasses } from '../wait/eventually.mjs';
+import { startWorker, type WorkerProcess } from '../workers/processes.js';
+import { RunningTime } from '../wait/running-time.mjs';
+import { redisKey } from './redis-key.mjs';
+import type { RedisServer } from '../servers/redis-server.mjs';
+import { started } from '../workers/started.js';
+
+export { redisKey };
+
+export interface LogLine {
+  readonly level: 'debug' | 'log' | 'warn' | 'error';
+  readonly text: string;
+}
+
+/** The services of a test, what they logged and what they told. They end with `closeAll()`. */
+export class FaultLocks {
+  readonly lines: LogLine[] = [];
+  readonly events: LockEvent[] = [];
+  private readonly services: LockService[] = [];
+
+  /** A service that has not been started. It does not wait for holders when it is closed, unless the test says so. */
+  make(connection: LockConnectionOption, options: Omit<RedisLockModuleOptions, 'connection'> = {}): LockService {
+    const say = (level: LogLine['level']) => (text: string) => void this.lines.push({ level, text });
+    const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
+    const service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options, connection }), logger);
+    service.events.subscribe((event) => this.events.push(event));
+    this.services.push(service);
+    return service;
+  }
+
+  async start(
+    connection: LockConnectionOption,
+    options: Omit<RedisLockModuleOptions, 'connection'> = {},
+  ): Promise<LockService> {
+    return started(this.make(connection, options));
+  }
+
+  /** Events of one type so far. */
+  told<T extends LockEvent['type']>(type: T): Array<Extract<LockEvent, { type: T }>> {
+    return this.events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all(this.services.splice(0).map((service) => service.close()));
+    this.lines.length = 0;
+    this.events.length = 0;
+  }
+}
+
+/**
+ * How something ended, how many ms it took, and for how many of them the machine let this process run. Never rejects, so
+ * that it may be looked at late.
+ */
+export async function timed<T>(
+  work: Promise<T>,
+): Promise<{ readonly value?: T; readonly error?: any; readonly took: number; readonly ran: number }> {
+  const time = new RunningTime();
+  try {
+    const value = await work;
+    const { took, ran } = time.stop();
+    return { value, took, ran };
+  } catch (error) {
+    const { took, ran } = time.stop();
+    return { error, took, ran };
+  }
+}
+
+/** Resolves when `signal` aborts, to when that was. */
+export function abortOf(signal: AbortSignal): Promise<number> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(performance.now());
+    else signal.addEventListener('abort', () => resolve(performance.now()), { once: true });
+  });
+}
+
+/** Every key in the server, with its TTL in ms. */
+export async function keysWithTtl(redis: RedisServer): Promise<Array<{ key: string; ttl: number }>> {
+  const names = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.admin.scan(cursor, 'COUNT', 1000);
+    for (const key of found) names.add(key);
+    cursor = next;
+  } while (cursor !== '0');
+  if (names.size === 0) return [];
+  const pipeline = redis.admin.pipeline();
+  for (const key of names) pipeline.pttl(key);
+  const ttls = (await pipeline.exec()) ?? [];
+  // -2: it has ended between the two commands.
+  return [...names].map((key, i) => ({ key, ttl: Number(ttls[i]?.[1]) })).filter(({ ttl }) => ttl !== -2);
+}
+
+/** The longest that a note of somebody who left is kept: twice the default `commandTimeout`, and a little. */
+const LONGEST_NOTE = 10_100;
+
+/**
+ * Waits until nothing is left in the server but what ends by itself: last fencing tokens, and notes of acquisitions
+ * that left before they came.
+ */
+export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<void> {
+  return eventuallyPasses(
+    async () => {
+      const left = await keysWithTtl(redis);
+      expect(left.filter(({ key }) => !/^[^{]*:(fence|tombstones):/.test(key))).toEqual([]);
+      expect(left.filter(({ ttl }) => ttl <= 0)).toEqual([]);
+      expect(left.filter(({ key, ttl }) => key.includes(':tombstones:') && ttl > LONGEST_NOTE)).toEqual([]);
+    },
+    { within, every: 20 },
+  );
+}
+
+/**
+ * The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed: the latest that one
+ * of several answers tells, since each tells too little by as long as its question was on the way.
+ */
+export async function leaseEnd(redis: RedisServer, key: string): Promise<number> {
+  let end = -Infinity;
+  for (let looks = 0; looks < 10; looks++) {
+    const sent = performance.now();
+    end = Math.max(end, sent + (await redis.admin.pttl(redisKey('state', key))));
+  }
+  return end;
+}
+
+/** Keeps the event loop busy, as a computation would. */
+export function blockEventLoop(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+const WORKER = new URL('../workers/fault-worker.mjs', import.meta.url);
+
+/** What a holder in another process sees of its lock, on one line. */
+export interface HolderView {
+  readonly isHeld: boolean;
+  /** The code of what `assertHeld` throws. */
+  readonly assertHeld: string | undefined;
+  readonly aborted: boolean;
+  readonly remaining: number;
+}
+
+/** A process of its own with a started service of the built library (`dist/esm`). */
+export async function startFaultWorker(options: RedisLockModuleOptions): Promise<WorkerProcess> {
+  const worker = await startWorker(WORKER);
+  await worker.call('start', { shutdownTimeout: 0, ...options });
+  return worker;
+}

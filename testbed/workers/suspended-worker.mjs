@@ -1,0 +1,63 @@
+// A process with one lock service of the built library, on a machine that a test suspends (`testbed/suspended-machine.mjs`).
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
+import { nextResume } from '../clocks/suspended-clock.mjs';
+import { serve, tell, started } from './worker-kit.mjs';
+
+const silent = { debug() {}, log() {}, warn() {}, error() {} };
+const handles = new Map();
+let service;
+let election;
+
+/** The code of what `work` throws. */
+function thrownBy(work) {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error.code ?? String(error);
+  }
+}
+
+/** What a holder sees of its lock, on one line. */
+const view = (handle) => ({
+  isHeld: handle.isHeld,
+  assertHeld: thrownBy(() => handle.assertHeld()),
+  aborted: handle.signal.aborted,
+  remaining: handle.remainingTime(),
+});
+
+/** Looks on the first line after the next resume, before the event loop has done anything. */
+async function onFirstLine(look) {
+  // From before the message: whoever hears it may suspend and resume this process before it gets any further.
+  const waitForResume = nextResume();
+  await new Promise((resolve) => process.send({ event: 'ready to be suspended' }, resolve));
+  waitForResume();
+  return look();
+}
+
+serve({
+  async start(options) {
+    service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), silent);
+    await started(service);
+  },
+  async acquire(name, key, options) {
+    const handle = await service.acquire(key, options);
+    handles.set(name, handle);
+    handle.onLost(() => tell('lost', { name }));
+    tell('acquired', { name });
+    return { token: handle.fencingToken, ...view(handle) };
+  },
+  view: async (name) => view(handles.get(name)),
+  viewAfterResume: (name) => onFirstLine(() => view(handles.get(name))),
+  verify: (name) => handles.get(name).verify(),
+  release: (name) => handles.get(name).release(),
+  async stand(key) {
+    election = service.getLeaderElection(key, { onElected: () => tell('elected'), onDeposed: () => tell('deposed') });
+    election.start();
+  },
+  leadsAfterResume: () => onFirstLine(() => election.isLeader),
+  async close() {
+    await service.close();
+  },
+});
