@@ -1,5 +1,5 @@
 import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
-import { isLockStoreError, isLockTimeoutError, LockConfigError } from '../errors/index.js';
+import { isLockStoreError, isLockTimeoutError, LockConfigError, LockStoreError } from '../errors/index.js';
 import type { LockService, LockServiceDefaults } from '../service/lock.service.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import { isOptional, markOptional } from '../options/optional-calls.js';
@@ -19,16 +19,19 @@ export async function lockPromise(
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (!declaration.applies(call)) return body();
 
+  const key = declaration.keyOf(call);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
     return body();
   };
   try {
-    return await service.run(declaration.keyOf(call), enter, runOptions(declaration, service));
-  } catch (error) {
+    return await service.run(key, enter, runOptions(declaration, service));
+  } catch (thrown) {
     // An error from within the method belongs to another lock, and is an error of the method like any other.
-    const reaction = entered ? 'throw' : reactionTo(error, declaration, service);
+    if (entered) throw thrown;
+    const error = withSite(thrown, declaration, key);
+    const reaction = reactionTo(error, declaration, service);
     if (reaction === 'throw') throw error;
     return reaction === 'skip' ? undefined : reaction.call(call.self, error, ...call.args);
   }
@@ -64,6 +67,7 @@ export function lockObservable(
         stop.next();
       });
 
+      const key = declaration.keyOf(call);
       let entered = false;
       const enter = (): Promise<void> => {
         entered = true;
@@ -71,14 +75,16 @@ export function lockObservable(
       };
       const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
       const options = withSignal(runOptions(declaration, service), ended);
-      const failed = (error: unknown): void => {
-        const reaction = entered ? 'throw' : reactionTo(error, declaration, service);
+      const failed = (thrown: unknown): void => {
+        if (entered) return subscriber.error(thrown);
+        const error = withSite(thrown, declaration, key);
+        const reaction = reactionTo(error, declaration, service);
         if (reaction === 'throw') return subscriber.error(error);
         const instead =
           reaction === 'skip' ? skipped : defer(() => emitted(reaction.call(call.self, error, ...call.args)));
         instead.subscribe(subscriber);
       };
-      service.run(declaration.keyOf(call), enter, options).then(() => subscriber.complete(), failed);
+      service.run(key, enter, options).then(() => subscriber.complete(), failed);
     });
   });
 }
@@ -93,6 +99,18 @@ function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, sto
       error: reject,
       complete: resolve,
     });
+  });
+}
+
+/** Redis does not say for whom it failed, so the error of a method names the method and its key. */
+function withSite(error: unknown, { site }: LockDeclaration, keys: string | readonly string[]): unknown {
+  if (!isLockStoreError(error)) return error;
+  const { message, transient } = error;
+  const names = [keys].flat();
+  return new LockStoreError(`${site} could not lock ${names.map((name) => `'${name}'`).join(', ')}: ${message}`, {
+    key: error.key ?? names[0],
+    transient,
+    cause: error,
   });
 }
 

@@ -1,7 +1,7 @@
 import { Controller, Get, Injectable } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom, Observable, of, toArray } from 'rxjs';
-import { DistributedLock, isLockStoreError, LockService, UseLock } from 'nestjs-redis-locks';
+import { DistributedLock, isLockStoreError, LockService, UseLock, type LockStoreError } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
@@ -98,7 +98,13 @@ describe('onUnavailable, while Redis is down', () => {
   it.each(['byDefault', 'throwing'] as const)('%s: the caller gets the LockStoreError', async (method) => {
     const prices = await bench.make(Prices, DOWN);
     ran.mockClear();
-    await expect(prices[method]()).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
+    const error = await prices[method]().catch((thrown: unknown) => thrown as LockStoreError);
+    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'prices' });
+    const { message, cause } = error as LockStoreError;
+    expect(message).toMatch(
+      new RegExp(`^@DistributedLock on Prices.${method} could not lock 'prices': .*ECONNREFUSED`),
+    );
+    expect(cause).toMatchObject({ code: 'LOCK_STORE' });
     expect(ran).not.toHaveBeenCalled();
   });
 
