@@ -365,7 +365,7 @@ describe('@DistributedLock', () => {
     it.each([
       ['does not wait', {}, undefined],
       ['waits for the waitTimeout beside it', { waitTimeout: '5s' }, 'ran'],
-    ])('skip as a default of the module %s', async (_case, wait, expected) => {
+    ] as const)('skip as a default of the module %s', async (_case, wait, expected) => {
       @Injectable()
       class Stock {
         @DistributedLock('stock:1')
