@@ -1,3 +1,12 @@
+/**
+ * @typedef {object} Mutation
+ * @property {string} name
+ * @property {string} what for people: what the library does then
+ * @property {string} file from the project's root
+ * @property {string} from
+ * @property {string} to
+ */
+
 /** In this variable a process is told which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
@@ -14,130 +23,133 @@ const QUORUM = 'lib/store/quorum';
 const VALIDITY = 'lib/engine/validity.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
-/** Lines of the library, and what each is made of to see whether the simulation finds it out. `from` stands there once. */
+/**
+ * Lines of the library, and what each is made of to see whether the simulation finds it out. `from` stands there once.
+ * @type {readonly Mutation[]}
+ */
 export const MUTATIONS = [
   {
-    name: 'long-belief',
-    what: 'a lease is believed in for 1.2 times as long',
+    name: 'long-validity',
+    what: 'a lease counts as valid for 1.2 times as long',
     file: VALIDITY,
     from: 'return from + lease * (1 - DRIFT) - ROUNDING;',
     to: 'return from + lease * 1.2;',
   },
   {
     name: 'no-drift',
-    what: 'clocks are taken to run equally fast',
+    what: 'all clocks count as equally fast',
     file: VALIDITY,
     from: 'return from + lease * (1 - DRIFT) - ROUNDING;',
     to: 'return from + lease - ROUNDING;',
   },
   {
     name: 'no-drift-of-pushes',
-    what: 'and only between an answer and the push that is measured by it',
+    what: 'the same, only between a reply and the pushed grant that is measured by it',
     file: VALIDITY,
     from: 'return sent + elapsed * (1 - DRIFT);',
     to: 'return sent + elapsed;',
   },
   {
     name: 'uncounted-suspension',
-    what: 'the time for which a machine was suspended is not counted',
+    what: 'the time of a suspension is not counted',
     file: 'lib/common/suspension-detector.ts',
     from: 'if (isSuspension) this.suspended += found.most - known.least;',
     to: '',
   },
   {
     name: 'push-from-arrival',
-    what: 'a pushed grant is believed in from its arrival on',
+    what: 'the validity of a pushed grant counts from its arrival',
     file: TICKET,
     from: 'Math.min(elapsedSince(reference.sent, grant.time - reference.time), now)',
     to: 'now',
   },
   {
     name: 'early-push',
-    what: 'a push that comes before the answer by which it is measured is dropped',
+    what: 'a pushed grant that arrives before the reply that measures it is dropped',
     file: TICKET,
     from: 'if (early !== undefined) this.pushed(early);',
     to: '',
   },
   {
     name: 'early-yield',
-    what: 'a word to yield that comes before the grant is dropped',
+    what: 'a `yield` that arrives before the grant is dropped',
     file: TICKET,
     from: 'this.yields = true;',
     to: '',
   },
   {
     name: 'yield',
-    what: 'a word to yield to a holder is dropped',
+    what: 'a `yield` to a holder is dropped',
     file: MESSAGES,
     from: 'holds.queueOf(id)?.endBatch();',
     to: '',
   },
   {
-    name: 'endless-turns',
-    what: 'turns are not counted',
+    name: 'endless-batch',
+    what: 'the size of a batch is not limited',
     file: BATCH,
     from: 'this.left -= 1;',
     to: '',
   },
   {
-    name: 'endless-time',
-    what: 'the time for turns does not end',
+    name: 'endless-batch-time',
+    what: 'the time of a batch is not limited',
     file: BATCH,
     from: 'clock.now() >= this.until',
     to: 'false',
   },
   {
     name: 'known-owner',
-    what: 'a lock goes on in turn, although somebody knows its owner',
+    what: 'a batch continues although the owner of the lock was read',
     file: BATCH,
     from: ' || hold.ownerIsKnown) return false;',
     to: ') return false;',
   },
   {
-    name: 'turn-outlives-lease',
-    what: 'who has it in turn believes in a lease that has not begun with it',
+    name: 'handoff-outlives-lease',
+    what: 'the next member of a batch counts its lease from its own start, not from the grant',
     file: LEASE,
     from: 'next.end = Math.min(next.end, this.end);',
     to: '',
   },
   {
     name: 'no-poll',
-    what: 'who waits does not ask again',
+    what: 'a waiter does not retry',
     file: TICKET,
     from: 'this.poll.askAt(clock.now() + reply.retryAfter);',
     to: '',
   },
   {
     name: 'no-retry',
-    what: 'nor after a question that failed',
+    what: 'a waiter does not retry after a failed request',
     file: POLL,
     from: 'this.askAt(now + RETRY * (1 + this.context.random()));',
     to: '',
   },
   {
     name: 'no-leave',
-    what: 'who gives up does not say so',
+    what: 'a waiter that gives up sends no leave',
     file: TICKET,
     from: 'this.parts.releases.leave(this.terms.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);',
     to: '',
   },
   {
-    name: 'deaf-ticket',
-    what: 'the next local waiter does not ask after a loss',
+    name: 'no-request-after-loss',
+    what: 'no request is sent for the next local waiter after a loss',
     file: QUEUE,
     from: 'void => this.releasing(hold)?.tryAcquireOrEnqueue();',
     to: 'void => void this.releasing(hold);',
   },
   {
-    name: 'extend-before-belief',
-    what: 'belief does not shrink when a shorter lease is asked for',
+    name: 'extend-keeps-validity',
+    what: 'the validity does not shrink when a shorter lease is requested',
     file: LEASE,
     from: 'this.end = Math.min(this.end, validUntil(sent, lease));',
     to: '',
   },
   {
     name: 'old-answers',
-    what: 'answers to questions from before that count',
+    what: 'replies to requests from before that count',
     file: LEASE,
     // What is believed of an answer to a question from behind the extension would hide it.
     from: `if (number < this.countsFrom) return 'ignored';
@@ -146,8 +158,8 @@ export const MUTATIONS = [
     to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
   },
   {
-    name: 'belief-never-shrinks',
-    what: 'the answer of a server that took over may only raise belief',
+    name: 'validity-never-shrinks',
+    what: 'the reply of a server that took over may only raise the validity',
     file: LEASE,
     from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
     to: 'this.end = Math.max(this.end, certain);',
@@ -161,7 +173,7 @@ export const MUTATIONS = [
   },
   {
     name: 'unwatched-end',
-    what: 'the end of a belief is noticed only by who looks',
+    what: 'the end of the validity is noticed only when the state is read',
     file: WATCHDOG,
     from: 'if (!hold.isHeld) return;\n    if (this.mayRenew',
     to: 'if (hold.validUntil <= this.clock.now()) return;\n    if (this.mayRenew',
@@ -175,28 +187,28 @@ export const MUTATIONS = [
   },
   {
     name: 'kept-deadline',
-    what: 'the end of a wait stays in the timer queue',
+    what: 'the deadline of a wait stays in the timer queue',
     file: WAITER,
     from: 'this.context.timers.cancel(this.deadline);',
     to: '',
   },
   {
-    name: 'no-sleep',
-    what: 'who has been served keeps the process alive',
+    name: 'kept-alive',
+    what: 'a waiter that was served keeps the process alive',
     file: WAITER,
     from: 'this.letProcessExit?.();',
     to: '',
   },
   {
     name: 'unordered-set',
-    what: 'several keys are taken in the order in which they were named',
+    what: 'several keys are acquired in the order in which they were named',
     file: SET,
     from: '[...set].sort(byKey)',
     to: 'set',
   },
   {
     name: 'kept-part',
-    what: 'what was taken of several keys is kept when the rest cannot be had',
+    what: 'the keys acquired so far are kept when the rest cannot be acquired',
     file: SET,
     from: 'releases.release(hold)));',
     to: 'Promise.resolve(hold)));',
@@ -210,14 +222,14 @@ export const MUTATIONS = [
   },
   {
     name: 'one-permit-more',
-    what: 'one permit more than there are',
+    what: 'one permit more than the limit is granted',
     file: 'lib/store/memory/memory-modes.ts',
     from: 'return used + mode.units <= limitFor(mode, limit);',
     to: 'return used + mode.units <= limitFor(mode, limit) + 1;',
   },
   {
     name: 'readers-beside',
-    what: 'readers come in beside an exclusive holder',
+    what: 'readers are granted beside an exclusive holder',
     file: 'lib/store/memory/memory-modes.ts',
     from: "if (mode.kind === 'exclusive' || holds.some((hold) => hold.mode.kind !== mode.kind)) return false;",
     to: "if (mode.kind === 'exclusive') return false;",
@@ -230,22 +242,22 @@ export const MUTATIONS = [
     to: '',
   },
   {
-    name: 'undeposed',
-    what: 'a leader that has lost its lock is not told that its term is over',
+    name: 'not-deposed',
+    what: 'a leader that has lost its lock is not notified',
     file: 'lib/service/objects/default-leader-election.ts',
     from: "handle.signal.addEventListener('abort', lost, { once: true });",
     to: '',
   },
   {
     name: 'unhandled',
-    what: 'what follows a release that fails rejects where nobody hears it',
+    what: 'an error after a failed release is an unhandled rejection',
     file: 'lib/engine/releases.ts',
     from: 'answer.then(\n',
     to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(\n',
   },
   {
     name: 'minority',
-    what: 'Redlock: one vote less than a majority of the masters is enough',
+    what: 'Redlock: one vote less than a majority is enough',
     file: `${QUORUM}/quorum-store.ts`,
     from: 'const quorum = Math.floor(members.length / 2) + 1;',
     to: 'const quorum = Math.max(1, Math.floor(members.length / 2));',
@@ -259,63 +271,66 @@ export const MUTATIONS = [
   },
   {
     name: 'vote-from-arrival',
-    what: 'Redlock: the lease of a vote counts from the arrival of the answer, not from the sending of the question',
+    what: 'Redlock: the lease of a vote counts from the reply, not from the request',
     file: `${QUORUM}/member-state.ts`,
     from: 'this.until = sent + reply.lease;',
     to: 'this.until = now + reply.lease;',
   },
   {
     name: 'vote-of-another-epoch',
-    what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
+    what: 'Redlock: a vote counts although the connection was lost since, and the master may have lost it',
     file: `${QUORUM}/member-state.ts`,
     from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
     to: 'return counts && this.until > now;',
   },
   {
     name: 'minority-renewal',
-    what: 'Redlock: a renewal counts that one master has confirmed',
+    what: 'Redlock: a renewal counts if one master has confirmed it',
     file: `${QUORUM}/tally.ts`,
     from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'if (left.length >= 1) return Math.max(...left);',
   },
   {
     name: 'longest-renewal',
-    what: 'Redlock: of the leases that the masters have left the longest counts',
+    what: 'Redlock: the longest of the remaining leases counts',
     file: `${QUORUM}/tally.ts`,
     from: 'return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'return Math.max(...left);',
   },
   {
     name: 'vote-after-revoke',
-    what: 'Redlock: a vote is asked for again, although the master has ended the hold by force',
+    what: 'Redlock: a vote is requested again although the master has ended the hold by force',
     file: `${QUORUM}/reinstatement.ts`,
     from: "if (looks.includes('left')) return this.revoked();\n      await Promise.all(missing.filter((_, i) => looks[i] === 'missing')",
     to: 'await Promise.all(missing.filter((_, i) => looks[i] !== undefined)',
   },
   {
     name: 'ignored-tombstone',
-    what: 'Redlock: a master takes the vote of a hold that was ended by force there',
+    what: 'Redlock: a master accepts the vote of a hold that was ended by force there',
     file: 'lib/store/memory/memory-lock.ts',
     from: "if (tombstones.has(id) || tombstones.has(revocationOf(id))) return 'left';",
     to: '',
   },
   {
     name: 'same-server-twice',
-    what: 'Redlock: a server counts twice when the addresses of two masters lead there',
+    what: 'Redlock: a server counts twice if the addresses of two masters lead to it',
     file: `${QUORUM}/member.ts`,
     from: 'if (same !== undefined && same !== member && same.isExamined) {',
     to: 'if (same !== undefined && this.members.length === 0) {',
   },
   {
-    name: 'no-way-given',
-    what: 'Redlock: of those who try a free key at the same time, nobody gives way',
+    name: 'no-precedence',
+    what: 'Redlock: no caller gives way if several try a free key at the same time',
     file: `${QUORUM}/contest.ts`,
     from: 'const first = this.firstAmong(states, now);',
     to: 'const first = states.length === 0 ? this.firstAmong(states, now) : undefined;',
   },
 ];
 
-/** What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang. */
+/**
+ * What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang.
+ * @type {readonly Mutation[]}
+ */
 export const BREAKAGES = [
   {
     name: 'throwing-server',
@@ -326,18 +341,24 @@ export const BREAKAGES = [
   },
   {
     name: 'throwing-step',
-    what: 'a client cannot leave its channel',
+    what: 'a client cannot unsubscribe from its channel',
     file: 'lib/store/memory/memory-backend.ts',
     from: 'this.clients.delete(client);',
     to: "throw new Error('a step failed');",
   },
 ];
 
+/** @param {string} name */
 export const findMutation = (name) => [...MUTATIONS, ...BREAKAGES].find((mutation) => mutation.name === name);
 
-/** The text of a file with a mutation in it. */
+/**
+ * The text of a file with a mutation in it.
+ * @param {string} text
+ * @param {Mutation} mutation
+ * @returns {string}
+ */
 export function mutate(text, { name, from, to }) {
   const parts = text.split(from);
-  if (parts.length !== 2) throw new Error(`mutation '${name}': what it changes stands there ${parts.length - 1} times`);
+  if (parts.length !== 2) throw new Error(`mutation '${name}': the line to change occurs ${parts.length - 1} times`);
   return parts.join(to);
 }

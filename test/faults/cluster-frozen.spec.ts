@@ -27,13 +27,13 @@ async function freeze(key: string): Promise<RedisServer> {
   return master;
 }
 
-describe('a master of a Cluster that is frozen, and stays so', () => {
+describe('a master of a Cluster that stays frozen', () => {
   const brought = (): object => bench.cluster.client();
 
   it.each([
     ['a client of ours', () => ({ cluster: bench.cluster.addresses })],
     ['a Cluster that the application brought', brought],
-  ])('%s goes to its replica soon after that took over, and no call fails', async (_, connection) => {
+  ])('%s reaches its replica soon after the takeover, and no call fails', async (_, connection) => {
     const service = await locks.start(connection(), { commandTimeout: '60s' });
     await useOf(service, 'a');
     const master = await bench.cluster.masterOf('a');
@@ -49,7 +49,7 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
     expect((await timed(useOf(service, 'a'))).ran).toBeLessThan(SOON);
   });
 
-  it('clients that start meanwhile start, and have their locks soon after its replica took over', async () => {
+  it('clients that start in the meantime get their locks soon after the takeover', async () => {
     const frozen = freeze('a');
     const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));
     const starts = Promise.all(services.map((service) => timed(service.start())));
@@ -67,8 +67,8 @@ describe('a master of a Cluster that is frozen, and stays so', () => {
   });
 });
 
-describe('a master of a Cluster that dies', () => {
-  it('while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+describe('a master of a Cluster that crashes', () => {
+  it('during a confirmation by replicas: their timeout covers the failover', async () => {
     const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s' });
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);

@@ -18,7 +18,7 @@ const useOf = async (service: LockService, key: string): Promise<void> => {
 };
 
 describe('a Cluster whose listed nodes are gone', () => {
-  it('after a total outage a client comes back by the nodes that it knew last', async () => {
+  it('after a total outage a client reconnects through the last known nodes', async () => {
     const key = 'after an outage';
     const { nodes } = bench.cluster;
     const listed = await bench.cluster.masterOf(key);
@@ -33,7 +33,7 @@ describe('a Cluster whose listed nodes are gone', () => {
     expect(time.stop().ran).toBeLessThan(SOON);
   });
 
-  it('and whose name is not known any more', async () => {
+  it('also if a host name is no longer known', async () => {
     const service = await locks.start({
       cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
     });

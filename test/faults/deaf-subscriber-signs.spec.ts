@@ -4,7 +4,7 @@ import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */
@@ -36,7 +36,7 @@ const reasons = (): string[] =>
   locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*retrying: /, ''));
 const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
 
-it('a waiter learns from the answer that grants it a place that nobody listens for it', async () => {
+it('a waiter learns from the reply with its place that its channel has no subscriber', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
   const lock = await near.acquire('a');
   const [before] = listening();
@@ -60,7 +60,7 @@ it('a waiter learns from the answer that grants it a place that nobody listens f
 /** It asks every 500 ms, so within the first lease of a grant that it does not hear of. */
 const ASKS_OFTEN = { lockWatchdogTimeout: 1_500, grantTimeout: 1_000 };
 
-it('a waiter learns from a grant that it finds by asking that its messages do not come', async () => {
+it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');
@@ -75,7 +75,7 @@ it('a waiter learns from a grant that it finds by asking that its messages do no
   await nothingLeftBehind(redis);
 });
 
-it('a message that comes behind the answer is no sign of a deaf subscriber', async () => {
+it('a message that arrives after the reply is no sign of a dead subscription', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
   const before = listening();
   const lock = await near.acquire('a');
@@ -95,7 +95,7 @@ it('a message that comes behind the answer is no sign of a deaf subscriber', asy
 const listenersOf = async ({ admin }: RedisServer): Promise<string[]> =>
   [...String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).matchAll(/^id=(\d+)/gm)].map(([id]) => id);
 
-it('a frozen Redis, a process that is held up and a refused PING leave subscriptions as they are', async () => {
+it('a frozen Redis, a stalled process and a refused PING do not replace subscriptions', async () => {
   await using frozen = await startRedis();
   await redis.admin.acl('SETUSER', 'silent', 'on', '>secret', '~*', '&*', '+@all', '-ping');
   const services = [await locks.start(frozen.url), await locks.start(redis.url.replace('//', '//silent:secret@'))];
@@ -130,7 +130,7 @@ it('does not subscribe to a replica, and follows its address to the master', asy
   expect(await redis.admin.pubsub('CHANNELS', 'lock:client:*')).toHaveLength(1);
 });
 
-it('learns that it is subscribed to a replica where it may not ask, and follows its address', async () => {
+it('notices a subscription at a replica without INFO, and follows its address', async () => {
   await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
   for (const server of [redis, replica]) {
     await server.admin.acl('SETUSER', 'blind', 'on', '>secret', '~*', '&*', '+@all', '-info');

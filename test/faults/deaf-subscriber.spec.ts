@@ -8,7 +8,7 @@ import { FaultLocks } from '../../testbed/locks/fault-locks.js';
 import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { startRedis } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
@@ -146,7 +146,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     }
   }
 
-  it('service is normal soon after a subscriber went deaf, whether or not the server has noticed', async () => {
+  it('waiters are served normally soon after a subscription died, whether or not the server has noticed', async () => {
     const [noticed, unnoticed] = await Promise.all([untilNormal('noticed', true), untilNormal('unnoticed', false)]);
     expect(noticed).toBeLessThan(NORMAL_WITHIN);
     expect(unnoticed).toBeLessThan(NORMAL_WITHIN);

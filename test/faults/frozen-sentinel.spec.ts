@@ -31,7 +31,7 @@ const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
 describe('with the first Sentinel frozen', () => {
-  it('a client that has to reconnect finds the master by the others', async () => {
+  it('a client that reconnects finds the master through the others', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     await first().pause();
@@ -48,7 +48,7 @@ describe('with the first Sentinel frozen', () => {
     expect(ran).toBeLessThan(SOON);
   });
 
-  it('and the master frozen, too: all is normal soon after the failover, for a client that starts meanwhile as well', async () => {
+  it('and the master frozen, too: all works soon after the failover, also for a client that starts in the meantime', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     const master = await trio.master();
@@ -72,7 +72,7 @@ describe('with the first Sentinel frozen', () => {
   });
 });
 
-describe('with a first Sentinel whose machine is gone', () => {
+describe('with a first Sentinel that cannot be reached', () => {
   let silent: SilentPort;
   beforeEach(async () => {
     silent = await SilentPort.start();
@@ -84,7 +84,7 @@ describe('with a first Sentinel whose machine is gone', () => {
     return { name, sentinels: [{ host: silent.host, port: silent.port }, ...sentinels.slice(1)] };
   };
 
-  it('a new client starts, and one that has to reconnect finds the master', async () => {
+  it('a new client starts, and a client that reconnects finds the master', async () => {
     const start = await timed(locks.start(connection()));
     expect(start.error).toBeUndefined();
     expect(start.ran).toBeLessThan(SOON);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
 import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 afterAll(() => redis.stop());
 
-it('finds an empty script cache in every command', async () => {
+it('handles an empty script cache in every command', async () => {
   const observer = await locks.start(redis.url);
   // The flush goes out before the command: it is sent while the command still waits in the proxy.
   proxy.delay({ request: 5 });
@@ -42,7 +42,7 @@ it('finds an empty script cache in every command', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('renews many locks of which the server knows no script', async () => {
+it('renews many locks if the server does not know the script', async () => {
   const service = await locks.start(proxy.url, { lockWatchdogTimeout: 1_500 });
   const handles = await Promise.all(Array.from({ length: 120 }, (_, i) => service.acquire(`many:${i}`)));
   await redis.admin.script('FLUSH', 'SYNC');

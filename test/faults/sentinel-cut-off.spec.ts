@@ -38,7 +38,7 @@ async function uses(service: LockService, server: RedisServer, key: string): Pro
   return isThere === 1;
 }
 
-it('a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
+it('a master that crashes during a confirmation by replicas: their timeout covers the failover', async () => {
   const service = await locks.start(trio.connection, { commandTimeout: '60s' });
   const [old, replica] = [await trio.master(), await trio.replica()];
   await (await service.acquire('before', { replicas: { min: 1, timeout: '30s' } })).release();
@@ -58,7 +58,7 @@ it('a master that dies while its replica is waited for: the time that replicas a
 });
 
 describe('with a first Sentinel that is cut off together with the old master', () => {
-  it('clients that reach the others leave the old master, and a new one does not go there', async () => {
+  it('clients that reach the others leave the old master, and new clients avoid it', async () => {
     const { sentinels, name } = trio.connection;
     const services = [
       await locks.start({ sentinels, name }),
@@ -89,7 +89,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
     expect(told).toEqual([old.host, String(old.port)]);
   });
 
-  it('a master that refuses writes for want of replicas makes a client ask the Sentinels again', async () => {
+  it('a master that refuses writes because it lacks replicas makes a client ask the Sentinels again', async () => {
     const { sentinels, name } = trio.connection;
     const old = await trio.master();
     // Deaf to the news: what tells of another master is cut.

@@ -27,7 +27,7 @@ describe.each([
   ['of a fixed lease', 600, { expire: 600 }],
   ['of a short lease, after less than a second', 400, { expire: 400 }],
 ])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
-  it('is not held on the first line after the resume, and others have had it meanwhile', async () => {
+  it('is not held on the first line after the resume, after another client had it', async () => {
     await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
     const service = await locks.start(redis.url);
     await worker.acquire('mine', 'a', options);
@@ -42,7 +42,7 @@ describe.each([
     expect(held).toMatchObject({ fencingToken });
   });
 
-  it('is not held on the first line when the wall clock was set forward or back meanwhile, either', async () => {
+  it('is not held on the first line even if the wall clock was set forward or back', async () => {
     const views = [HOUR, -HOUR].map(async (step) => {
       const key = `a ${step}`;
       await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });

@@ -25,7 +25,7 @@ afterAll(() => redis.stop());
 const isFree = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
 
-it('tells a holder that does not look within about a second after the resume', async () => {
+it('notifies a holder that does not check within about a second after the resume', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 2_500 });
   await worker.sleep(() => isFree('a'));
@@ -34,7 +34,7 @@ it('tells a holder that does not look within about a second after the resume', a
   expect(ran).toBeLessThan(SOON);
 });
 
-it('finds a suspension that the wall clock hides, as it was set back by as much, within about a second', async () => {
+it('detects a suspension within about a second even if the wall clock was set back by as much', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 2_500 });
   // The wall clock is set at the end, by what the suspension lasts then, give or take a little.
@@ -43,14 +43,14 @@ it('finds a suspension that the wall clock hides, as it was set back by as much,
   await worker.sleep(async () => {
     since = performance.now();
     await isFree('a');
-    worker.machine.stepWall(-elapsed());
+    worker.stepWall(-elapsed());
   });
   const { ran, error } = await timed(worker.told('lost'));
   expect(error).toBeUndefined();
   expect(ran).toBeLessThan(SOON);
 });
 
-it('leaves of a fixed lease what is left of it', async () => {
+it('leaves a fixed lease its remaining time', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 20_000 });
   let left = 0;
@@ -67,7 +67,7 @@ it('leaves of a fixed lease what is left of it', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('goes on with a lease that outlasts the suspension: it is renewed as before', async () => {
+it('keeps renewing a lease that outlasts the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 4_000 });
   await worker.acquire('mine', 'a');
   for (let i = 0; i < 4; i += 1) {
@@ -80,7 +80,7 @@ it('goes on with a lease that outlasts the suspension: it is renewed as before',
   expect(await worker.release('mine')).toBe(true);
 });
 
-it('does not believe a pushed grant that a waiter slept through', async () => {
+it('does not rely on a pushed grant from before the resume', async () => {
   const times = { grantTimeout: 800 };
   await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
   const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
@@ -105,7 +105,7 @@ it('does not believe a pushed grant that a waiter slept through', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('does not believe an answer of `acquire` that is read after the suspension', async () => {
+it('does not rely on a reply to `acquire` that is read after the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   const service = await locks.start(redis.url);
   await redis.pause();
@@ -128,7 +128,7 @@ it('does not believe an answer of `acquire` that is read after the suspension', 
   expect((await theirs).token).toBeGreaterThan(mine!.fencingToken);
 });
 
-it('does not believe an answer of `verify` that is read after the suspension', async () => {
+it('does not rely on a reply to `verify` that is read after the suspension', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   const service = await locks.start(redis.url);
   await worker.acquire('mine', 'a', { expire: 1_500 });
@@ -145,7 +145,7 @@ it('does not believe an answer of `verify` that is read after the suspension', a
   expect(await worker.view('mine')).toEqual(LOST);
 });
 
-it('does not leave two leaders: one that slept through its term knows on the first line', async () => {
+it('never has two leaders: a suspended leader knows on its first line', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 700 });
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 700 });
   await worker.stand('leader');
@@ -169,7 +169,7 @@ it.each([
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 600 });
   await worker.acquire('renewed', 'a');
   await worker.acquire('fixed', 'b', { expire: 10_000 });
-  worker.machine.stepWall(step);
+  worker.stepWall(step);
   expect(await worker.view('renewed')).toMatchObject({ isHeld: true, assertHeld: undefined, aborted: false });
   const { remaining, ...rest } = await worker.view('fixed');
   expect(rest).toEqual({ isHeld: true, assertHeld: undefined, aborted: false });

@@ -20,7 +20,7 @@ async function calls(): Promise<number> {
 }
 
 describe('a client that does not take its grant', () => {
-  it('is passed over with all its fair waiters until it asks again, and then has its places back', async () => {
+  it('is passed over with all its fair waiters until it retries, and then gets its places back', async () => {
     const options = { grantTimeout: 700, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
     const [holder, last] = await bench.serviceList(2, options);
     const frozen = await bench.worker(options);
@@ -53,7 +53,7 @@ describe('a client that does not take its grant', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('has the places of its other waiters back when it asks again', async () => {
+  it('gets the places of its other waiters back when it retries', async () => {
     const options = { grantTimeout: 1_000, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
     const [holder, second, third] = await bench.serviceList(3, options);
     const frozen = await bench.worker(options);
@@ -86,7 +86,7 @@ describe('a client that does not take its grant', () => {
   });
 });
 
-describe('waiters that are gone, with places that are not stale', () => {
+describe('absent waiters with places that are not stale', () => {
   /** Clients that took a place each and are gone. */
   async function joinAndVanish(count: number): Promise<void> {
     const keys = (['state', 'queue', 'waiters', 'fence', 'tombstones'] as const).map((role) => redisKey(role, KEY));
@@ -99,7 +99,7 @@ describe('waiters that are gone, with places that are not stale', () => {
     await bench.untilWaiting(KEY, count);
   }
 
-  it('cost Redis no more in each cycle than none, after the first one', async () => {
+  it('cost Redis nothing after the first cycle', async () => {
     const [holder, other] = await bench.serviceList(2, { localHandoffs: 1 });
     const cycles = async (count: number): Promise<number> => {
       const before = await calls();
@@ -146,7 +146,7 @@ describe('waiters that are gone, with places that are not stale', () => {
 });
 
 describe('a fair waiter', () => {
-  it('is served in its turn also when a fair one behind it has given up', async () => {
+  it('is served in its turn even if a fair waiter behind it gives up', async () => {
     const [holder, crowd, fair, giving] = await bench.serviceList(4);
     const lock = await holder!.acquire(KEY);
     const served: string[] = [];

@@ -24,7 +24,7 @@ describe('candidates in several processes', () => {
     return workers;
   }
 
-  it('a leader that is killed is followed within its lease and a little', async () => {
+  it('replace a killed leader soon after its lease', async () => {
     const [leader, next] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
     const killed = now();
     await leader.process.kill();
@@ -32,7 +32,7 @@ describe('candidates in several processes', () => {
     expect(between(killed, at)).toBeLessThan(LEASE + AT_ONCE);
   });
 
-  it('a leader that resigns or stops is followed at once', async () => {
+  it('replace a leader that resigns or stops at once', async () => {
     const [one, two, three] = (await standing(3)) as [CoordinationWorker, CoordinationWorker, CoordinationWorker];
     let since = now();
     expect(await one.resign()).toBe(true);
@@ -46,7 +46,7 @@ describe('candidates in several processes', () => {
     expect(between(since, (await one.told('elected')).at)).toBeLessThan(AT_ONCE);
   });
 
-  it('a leader that is stalled past its lease knows on the next line, and is followed meanwhile', async () => {
+  it('replace a leader that stalls past its lease, and it knows on its next line', async () => {
     const [one, two] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
     const stall = one.process.call<{ led: boolean; leads: boolean }>('stall', LEASE + 600);
     const { at } = await two.told('elected');
@@ -60,7 +60,7 @@ describe('candidates in several processes', () => {
     await one.told('elected');
   });
 
-  it('there are never two leaders, whatever happens to them', async () => {
+  it('never have two leaders, whatever fails', async () => {
     const lease = 500;
     const workers = await start(4, { ...OPTIONS, lockWatchdogTimeout: lease });
     await Promise.all(workers.map((worker) => worker.stand('a')));

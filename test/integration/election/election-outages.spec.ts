@@ -5,13 +5,13 @@ import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { AT_ONCE } from '../../../testbed/locks/locks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;
 const OPTIONS = { lockWatchdogTimeout: LEASE, commandTimeout: 500, grantTimeout: 500 };
 
-describe('an election and a Redis that fails', () => {
+describe('a candidate whose Redis fails', () => {
   let redis: RedisServer;
   const locks = new FaultLocks();
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describe('an election and a Redis that fails', () => {
 
   const said = (pattern: RegExp): string[] => locks.lines.map(({ text }) => text).filter((text) => pattern.test(text));
 
-  it('is deposed when Redis is gone, says so once, and leads again when it is back', async () => {
+  it('is deposed when Redis is down, reports it once, and leads again when Redis is back', async () => {
     const told: string[] = [];
     const service = await locks.start(redis.url, OPTIONS);
     const election = service.getLeaderElection('a', {
@@ -51,7 +51,7 @@ describe('an election and a Redis that fails', () => {
     await election.stop();
   });
 
-  it('starts while Redis is gone, and leads when it comes', async () => {
+  it('starts while Redis is down, and leads when Redis is up', async () => {
     await redis.kill();
     const service = locks.make(redis.url, OPTIONS);
     await service.start().catch(() => undefined);
@@ -62,7 +62,7 @@ describe('an election and a Redis that fails', () => {
     await eventually(() => election.isLeader);
   });
 
-  it('stops within commandTimeout while Redis is gone, leading or not', async () => {
+  it('stops within commandTimeout while Redis is down, leading or not', async () => {
     const [one, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
     const elections = [one.getLeaderElection('a').start(), other.getLeaderElection('a')];
     await eventually(() => elections[0]!.isLeader);
@@ -75,7 +75,7 @@ describe('an election and a Redis that fails', () => {
     await redis.resume();
   });
 
-  it('a leader whose answers are lost is deposed before the next one is elected', async () => {
+  it('is deposed before the next leader is elected if its replies are lost', async () => {
     await using proxy = await RespProxy.start(redis);
     const [one, other] = [await locks.start(proxy.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
     const order: string[] = [];
@@ -127,7 +127,7 @@ describe('an election and a Redis that fails', () => {
     await election.stop();
   });
 
-  it('stands again after finishTimeout, with a warning, when the work of a term never ends', async () => {
+  it('stands again after finishTimeout, with a warning, if the work of a term never ends', async () => {
     const service = await locks.start(redis.url, OPTIONS);
     const election = service.getLeaderElection('a', {
       onElected: () => new Promise(() => undefined),

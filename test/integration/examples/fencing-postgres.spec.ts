@@ -85,7 +85,7 @@ describe('a fence in the row', () => {
     expect(await inStock()).toBe(13);
   });
 
-  it('refuses a holder whose lease has ended and who writes after its successor', async () => {
+  it('refuses a holder that writes after its lease and its successor', async () => {
     const first = await stalled(SHORT);
     const second = await stalled(LONG); // waits for the lease of the first
     second.goOn();
@@ -95,7 +95,7 @@ describe('a fence in the row', () => {
     expect(await inStock()).toBe(13);
   });
 
-  it('refuses it also when its successor has read and not yet written', async () => {
+  it('refuses it even if its successor has only read so far', async () => {
     const first = await stalled(SHORT);
     const second = await stalled(LONG);
     first.goOn();
@@ -104,7 +104,7 @@ describe('a fence in the row', () => {
     expect(await second.ended).toBe(13);
   });
 
-  it('commits nothing when the lock is lost before anybody else came: verify() says so', async () => {
+  it('commits nothing after a loss without a successor: verify() reports it', async () => {
     const warehouse = new SlowWarehouse();
     const app = await start(StockTakingService, LONG, warehouse);
     const ended = app.get(StockTakingService).addArrivals('lamp');
@@ -142,7 +142,7 @@ describe('without a fence', () => {
     expect(await inStock()).toBe(13);
   });
 
-  it('a fence that readers do not raise lets a late write in between', async () => {
+  it('without raising it in readers, a late write is possible', async () => {
     const repository = new StockRepository(database);
     const [late, next] = [await lockOf(await start(TrustingService, SHORT), 'a'), await start(TrustingService)];
     const { fencingToken } = await lockOf(next, 'a');
@@ -154,7 +154,7 @@ describe('without a fence', () => {
 });
 
 describe('fences in a table of their own', () => {
-  it('let a transaction pass that has the largest tokens of all its keys', async () => {
+  it('accept a transaction that has the largest tokens of all its keys', async () => {
     const app = await start(TransferService);
     await app.get(TransferService).transfer('ann', 'bob', 30);
     await app.get(TransferService).transfer('bob', 'ann', 5);
@@ -166,7 +166,7 @@ describe('fences in a table of their own', () => {
     expect(await only('SELECT count(*)::int AS transfers FROM transfers')).toEqual({ transfers: 2 });
   });
 
-  it('refuse the whole transaction of one that comes late with one of its keys', async () => {
+  it('refuse the whole transaction if one of its tokens is late', async () => {
     const app = await start(TransferService, SHORT);
     const late = await lockOf(app, 'account:bob');
     const successor = await lockOf(await start(TransferService), 'account:bob'); // waits for the lease
@@ -192,7 +192,7 @@ describe('a trigger', () => {
     );
   const price = () => only<{ cents: number }>('SELECT cents FROM prices');
 
-  it('gives each row the token of who wrote it, and refuses who comes late', async () => {
+  it('gives each row the token of its writer, and refuses late writers', async () => {
     const prices = (await start(PriceService)).get(PriceService);
     const late = await lockOf(await start(PriceService, SHORT), 'price:lamp');
     await prices.change('lamp', write(300)); // waits for the lease
@@ -206,7 +206,7 @@ describe('a trigger', () => {
     expect(await price()).toEqual({ cents: 300 });
   });
 
-  it('lets nobody write who names no token, after transactions that named one, too', async () => {
+  it('refuses a write without a token, also after transactions with one', async () => {
     const prices = (await start(PriceService)).get(PriceService);
     await prices.change('lamp', write(100));
     const unfenced = database.query('UPDATE prices SET cents = 1');

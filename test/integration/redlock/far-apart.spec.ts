@@ -3,7 +3,7 @@ import type { LockHandle } from '../../../lib/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const MOST_CLIENTS = 5;
@@ -133,7 +133,7 @@ describe('clients that try once at the same moment for a free key', () => {
     ['one client near all masters, two far away', 3, 3, (client) => 40 * client],
   ];
   for (const [what, masters, clients, distance] of courses) {
-    it(`one of them gets it, each time: ${what}`, async () => {
+    it(`have one winner, each time: ${what}`, async () => {
       const services = await clientsAt(masters, Math.min(clients, MOST_CLIENTS), distance);
       const rounds = await tryTogether(services, 15);
       process.stdout.write(`${what}: ${rounds.served} of 15 served, at most ${rounds.longest.toFixed(0)} ms\n`);
@@ -142,19 +142,19 @@ describe('clients that try once at the same moment for a free key', () => {
     });
   }
 
-  it('one of them gets it, each time: all masters near', async () => {
+  it('have one winner, each time: all masters near', async () => {
     const services = await clientsAt(3, 3, () => 0);
     expectServed(await tryTogether(services, 100), 100);
     await bench.untilNothingIsLeft();
   });
 
-  it('one of them gets it, each time: they come up to a round trip apart', async () => {
+  it('have one winner, each time: starting up to a round trip apart', async () => {
     const services = await clientsAt(3, 4, apart(20));
     expectServed(await tryTogether(services, 15, (client) => client * 13), 15);
     await bench.untilNothingIsLeft();
   });
 
-  it('a dead client that comes first costs them some round trips, and not its lease', async () => {
+  it('lose some round trips to a crashed client that comes first, and not its lease', async () => {
     const services = await clientsAt(3, 4, (client, master) => (client === master + 1 ? 0 : 10));
     const rounds: Rounds = { served: 0, heldUp: 0, longest: 0 };
     await using watch = new Watch();

@@ -77,7 +77,7 @@ it('needs no more than the documented commands, keys and channels, with the pass
 describe.each(['design.md', 'operations.md'])('docs/%s', (document) => {
   const text = readFileSync(new URL(`../../../docs/${document}`, import.meta.url), 'utf8');
 
-  it('has the same rules', () => {
+  it('lists the same rules', () => {
     const [, rules = ''] = /^ACL SETUSER locks ([^]*?)^```/m.exec(text) ?? [];
     const documented = rules.trim().split(/\s+/);
     expect(documented).toEqual(expect.arrayContaining(['resetkeys', 'nocommands']));
@@ -87,7 +87,7 @@ describe.each(['design.md', 'operations.md'])('docs/%s', (document) => {
     expect(documented.filter((rule) => !resets(rule)).sort()).toEqual(tested.filter((rule) => !resets(rule)).sort());
   });
 
-  it('names what a Cluster needs beside them', () => {
+  it('names the further commands for a Cluster', () => {
     const [paragraph = ''] = text.split(/\n(?:\n|- )/).filter((each) => each.includes('ssubscribe'));
     const named = [...paragraph.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => code!.replaceAll('+', '').split(' '));
     expect(named.sort()).toEqual([...IN_CLUSTER].sort());
@@ -113,7 +113,7 @@ it('needs each of the documented commands', async () => {
   expect(called.filter((name) => !byThisTest.includes(name)).sort()).toEqual([...COMMANDS].sort());
 });
 
-it.each(['~other:*', '&other:*'])('is refused with a typed error when the user may only use %s', async (pattern) => {
+it.each(['~other:*', '&other:*'])('is refused with a typed error if the user may only use %s', async (pattern) => {
   const rules = RULES.map((rule) => (rule[0] === pattern[0] ? pattern : rule));
   await redis.admin.acl('SETUSER', 'locks', ...rules);
   const service = locks.make(redis.url.replace('//', `//${LOGIN}`), { commandTimeout: 400 });

@@ -25,7 +25,7 @@ const waitersOf = async (key: string): Promise<number> =>
   (await sentinels.master()).admin.zcard(redisKey('queue', key));
 
 describe('behind Sentinels', () => {
-  it('a master that was stopped, was replaced and goes on as if it still were one: nobody follows it back', async () => {
+  it('no client returns to a master that was stopped, replaced and resumes', async () => {
     const [one, other] = [
       await locks.start(sentinels.connection, OUTAGE),
       await locks.start(sentinels.connection, OUTAGE),
@@ -46,7 +46,7 @@ describe('behind Sentinels', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('a master that restarts empty: holders are told, who waits is served with a larger token', async () => {
+  it('a master that restarts empty: holders are notified, and waiters get larger tokens', async () => {
     const [one, other] = [
       await locks.start(sentinels.connection, OUTAGE),
       await locks.start(sentinels.connection, OUTAGE),
@@ -65,7 +65,7 @@ describe('behind Sentinels', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('subscriptions that are killed at all servers are restored, and who waits is served soon', async () => {
+  it('subscriptions that are killed at all servers are restored, and waiters are served soon', async () => {
     const [one, other] = [await locks.start(sentinels.connection), await locks.start(sentinels.connection)];
     const lock = await one.acquire('a');
     const waiting = other.acquire('a');
@@ -77,7 +77,7 @@ describe('behind Sentinels', () => {
     expect(performance.now() - since).toBeLessThan(SOON);
   });
 
-  it('a master that is lost before it has replicated: with replicas of 1 its holder never believed, the next one has a larger token', async () => {
+  it('with one replica, no caller gets a lock that a lost master has not replicated, and the next holder has a larger token', async () => {
     const [one, other] = [
       await locks.start(sentinels.connection, OUTAGE),
       await locks.start(sentinels.connection, OUTAGE),
