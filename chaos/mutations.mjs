@@ -1,3 +1,8 @@
+/**
+ * A line of the library, and what it is made of.
+ * @typedef {{ readonly name: string, readonly file: string, readonly topology: string, readonly from: string, readonly to: string }} Mutation
+ */
+
 const LEASE = 'lib/engine/lease-view.ts';
 const CLOCK = 'lib/common/suspension-detector.ts';
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
@@ -9,6 +14,7 @@ const TOKEN = 'lib/store/quorum/write-token.ts';
  * Lines of the library, and what each is made of to see whether chaos finds it out: on which topology.
  * `from` stands there once. With `kept` nothing that the docs presume is broken, so that nothing is excused; with
  * `only` there are faults of these kinds alone, those that the line is there for; `holders` and `defaultTimeouts` as for a run.
+ * @type {readonly Mutation[]}
  */
 export const MUTATIONS = [
   {

@@ -1,13 +1,18 @@
-import { HolderProcess } from './roles/holder-process.mjs';
+import { startWorker } from '../testbed/workers/processes.mjs';
+import { HELD } from './faults/holders.mjs';
 import { nameOf } from './roles/names.mjs';
-import { startService } from './roles/services.mjs';
+import { serviceOptions, startService } from './roles/services.mjs';
+
+const HOLDER = new URL('../testbed/workers/fault-worker.mjs', import.meta.url);
 
 /** What becomes of a key whose holder's process is stopped or killed: when the next one has it, and what the holder sees. */
 export async function measureHolder({ topology, fault, within }) {
   const service = await startService(topology.connection);
   const key = nameOf('doomed');
-  const holder = await HolderProcess.start(topology.connection, key);
+  const holder = await startWorker(HOLDER);
   try {
+    await holder.call('start', serviceOptions(topology.connection));
+    await holder.call('acquire', HELD, key, { waitTimeout: '60s' });
     const contended = new Promise((resolve) => {
       service.events.subscribe(({ type }) => type === 'contended' && resolve());
     });

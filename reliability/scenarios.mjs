@@ -1,8 +1,18 @@
+/**
+ * @typedef {object} Scenario
+ * @property {string} topology
+ * @property {string} fault
+ * @property {'kept' | 'lost' | 'either'} hold
+ * @property {number} within ms
+ * @property {string} test
+ */
+
 const FAULTS = 'test/faults';
 
 /**
  * What is measured. `hold`: what has to become of a hold, `kept`, `lost` (and its holder notified) or `either`; `within`: ms by which
  * service has to be normal again, generous, since machines differ; `test`: where the same is asserted.
+ * @type {readonly Scenario[]}
  */
 export const SCENARIOS = [
   ...on('single', [

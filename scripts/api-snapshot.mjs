@@ -5,9 +5,14 @@ import ts from 'typescript';
 import { ENTRY_POINTS } from './lib/entries.mjs';
 import { ROOT } from './lib/paths.mjs';
 
+/** @typedef {'index' | 'testing' | 'metrics' | 'health' | 'dashboard'} EntryName */
+
 const NAMES = ['index', 'testing', 'metrics', 'health', 'dashboard'];
 
-/** The public API as it was agreed on: every export with its declaration, without comments. */
+/**
+ * The public API as it was agreed on: every export with its declaration, without comments.
+ * @type {Record<EntryName, { entry: string, file: string }>}
+ */
 export const SNAPSHOTS = Object.fromEntries(
   NAMES.map((name) => {
     const path = name === 'index' ? name : `${name}/index`;
@@ -24,7 +29,11 @@ export const SNAPSHOTS = Object.fromEntries(
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';
 
-/** The declarations of everything that an entry of the built package exports, in the order in which lib exports it. */
+/**
+ * The declarations of everything that an entry of the built package exports, in the order in which lib exports it.
+ * @param {EntryName} [name]
+ * @returns {string}
+ */
 export function describeApi(name = 'index') {
   const { source, entry } = SNAPSHOTS[name];
   const program = ts.createProgram([entry], {
@@ -55,6 +64,7 @@ function exportedNames(file) {
   return clauses.flatMap(({ elements }) => elements.map(({ name }) => name.text));
 }
 
+/** @param {EntryName} [name] */
 export const readSnapshot = (name = 'index') => readFileSync(SNAPSHOTS[name].file, 'utf8');
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

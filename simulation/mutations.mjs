@@ -1,3 +1,12 @@
+/**
+ * @typedef {object} Mutation
+ * @property {string} name
+ * @property {string} what for people: what the library does then
+ * @property {string} file from the project's root
+ * @property {string} from
+ * @property {string} to
+ */
+
 /** In this variable a process is told which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
@@ -14,7 +23,10 @@ const QUORUM = 'lib/store/quorum';
 const VALIDITY = 'lib/engine/validity.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
-/** Lines of the library, and what each is made of to see whether the simulation finds it out. `from` stands there once. */
+/**
+ * Lines of the library, and what each is made of to see whether the simulation finds it out. `from` stands there once.
+ * @type {readonly Mutation[]}
+ */
 export const MUTATIONS = [
   {
     name: 'long-validity',
@@ -315,7 +327,10 @@ export const MUTATIONS = [
   },
 ];
 
-/** What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang. */
+/**
+ * What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang.
+ * @type {readonly Mutation[]}
+ */
 export const BREAKAGES = [
   {
     name: 'throwing-server',
@@ -333,9 +348,15 @@ export const BREAKAGES = [
   },
 ];
 
+/** @param {string} name */
 export const findMutation = (name) => [...MUTATIONS, ...BREAKAGES].find((mutation) => mutation.name === name);
 
-/** The text of a file with a mutation in it. */
+/**
+ * The text of a file with a mutation in it.
+ * @param {string} text
+ * @param {Mutation} mutation
+ * @returns {string}
+ */
 export function mutate(text, { name, from, to }) {
   const parts = text.split(from);
   if (parts.length !== 2) throw new Error(`mutation '${name}': the line to change occurs ${parts.length - 1} times`);

@@ -1,7 +1,7 @@
 // A thread that has its turn when it is told, and then tells the next one.
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { serve } from './serve.mjs';
+import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { now } from './shared-state.mjs';
 
 /** One section in so many lasts for a turn of the event loop, as in the scenarios. */

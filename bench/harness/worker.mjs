@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import { loadLibrary } from '../libraries/index.mjs';
 import { LOOPS } from './loops.mjs';
-import { serve } from './serve.mjs';
+import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { SharedState } from './shared-state.mjs';
 
 let state;

@@ -8,11 +8,34 @@ import { service } from './rules/service.mjs';
 import { tokens } from './rules/tokens.mjs';
 import { waiting } from './rules/waiting.mjs';
 
+/**
+ * A line of a history. `at` is in ms, on a clock that all processes share.
+ * @typedef {{ readonly at: number, readonly type: string, readonly [detail: string]: unknown }} ChaosEvent
+ *
+ * @typedef {object} Finding
+ * @property {string} rule
+ * @property {number} at
+ * @property {number} [since] the beginning of the time that the finding is about, if it is about one; `at` is its end
+ * @property {string} [key]
+ * @property {string} message
+ * @property {readonly string[]} operations the operations concerned
+ *
+ * What an assumption that was broken on purpose explains.
+ * @typedef {Finding & { readonly assumption: string, readonly fault: number }} ExcusedFinding
+ *
+ * @typedef {object} Verdict
+ * @property {readonly Finding[]} violations
+ * @property {readonly ExcusedFinding[]} excused
+ * @property {object} model the history as rules, summary and pictures read it
+ */
+
 const RULES = [exclusion, tokens, fencing, waiting, service, beliefs, latches, remains];
 
 /**
  * Judges a history: what must not happen and did (`violations`), and what did because an assumption had been broken on
  * purpose (`excused`, each with the `assumption` and the number of the `fault`). A pure function.
+ * @param {readonly ChaosEvent[]} events
+ * @returns {Verdict}
  */
 export function check(events) {
   const model = readModel(events);

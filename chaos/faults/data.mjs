@@ -18,16 +18,16 @@ export async function patiently(call) {
 }
 
 /** What a server answers when it was told to end holds: how many that were, how many heard of it, where to go on. */
-const isForced = (chunk) => /^\*3\r\n:\d+\r\n:\d+\r\n:-?\d+\r\n/m.test(chunk.toString('latin1'));
+const isForced = ({ value }) => Array.isArray(value) && value.length === 3 && value.every(Number.isInteger);
 /** The answer to a force release is lost. So the client sends it again when its connection is cut: others hold the key by then. */
 async function forceReleaseTwice({ topology, operator }, { key }) {
   const proxies = topology.networkOf(OPERATOR).flat();
-  const lost = Promise.race(proxies.map((proxy) => proxy.loseReply(isForced)));
+  const lost = Promise.race(proxies.map((proxy) => proxy.dropRepliesFrom(isForced)));
   const done = patiently(operator.call('forceReleaseFar', key));
   // With a key that nobody holds nothing is sent that could be sent again.
   await Promise.race([lost, done]);
   return async () => {
-    await Promise.all(proxies.map((proxy) => proxy.heal()));
+    await Promise.all(proxies.map((proxy) => proxy.restore()));
     await done;
   };
 }

@@ -9,7 +9,10 @@ import { SERVERS } from './servers.mjs';
  */
 const striking = (strikes, kinds) => kinds.map((kind) => ({ strikes, ...kind }));
 
-/** What can be done to servers and clients of every kind. */
+/**
+ * What can be done to servers and clients of every kind.
+ * @type {ReadonlyArray<{ readonly name: string, readonly breaks?: string }>}
+ */
 export const EVERYWHERE = [
   ...striking('client', PROCESSES),
   ...striking('server', SERVERS),

@@ -32,11 +32,14 @@ const majorityAway = (kind) => ({
 /** ms within which a client takes a lock. */
 const TAKEN = 3_000;
 /** Tokens are microseconds since 1970. */
-const hasToken = (chunk) => /\r\n\d{16}\r\n/.test(chunk.toString('latin1'));
+const hasToken = ({ args }) => args.some((arg) => /^\d{16}$/.test(arg));
 
 const majorityOf = (servers) => Math.floor(servers / 2) + 1;
 
-/** What happens to several masters that know nothing of each other. */
+/**
+ * What happens to several masters that know nothing of each other.
+ * @type {ReadonlyArray<{ readonly name: string, readonly breaks?: string }>}
+ */
 export const AMONG_MASTERS = [
   majorityAway({
     name: 'majority away',
@@ -71,17 +74,17 @@ export const AMONG_MASTERS = [
       const proxies = topology.networkOf(far);
       const struck = proxies.filter((_, i) => i !== server);
       for (const [i, proxy] of proxies.entries()) {
-        if (slow.includes(i)) proxy.delay(ms);
-        else if (i !== server) proxy.refuse();
+        if (slow.includes(i)) proxy.delay({ request: ms, reply: ms });
+        else if (i !== server) proxy.disconnect();
       }
       // It writes the token, here at once and where it is slow later.
-      await Promise.race([proxies[server].untilRequest(hasToken), sleep(TAKEN)]);
+      await Promise.race([proxies[server].seen(hasToken), sleep(TAKEN)]);
       await sleep(after);
       await servers[server].kill();
       return async () => {
         await servers[server].start({ empty: true });
         await sleep(2 * ms);
-        await Promise.all([...struck, proxies[server]].map((proxy) => proxy.heal()));
+        await Promise.all([...struck, proxies[server]].map((proxy) => proxy.restore()));
       };
     },
   },
@@ -117,7 +120,7 @@ const oneByOne = (away, gaps, bringBack) => async () => {
 };
 
 /** For so many ms masters are told to remember what was ended by force; it is in nothing else that an operator sends. */
-const REMEMBER = '\r\n60000\r\n';
+const REMEMBER = '60000';
 
 /**
  * What is sent to the other masters does not arrive, until the connections to them are cut and it is sent again. The
@@ -126,15 +129,16 @@ const REMEMBER = '\r\n60000\r\n';
 async function forceReleaseOnOne({ topology, clients, operator, servers }, { server, key, isTold }) {
   const holds = await servers[server].holdsOf(key);
   const deaf = isTold ? [] : [...clients.keys()].map((client) => topology.networkOf(client)[server]);
-  for (const proxy of deaf) proxy.loseReplies(({ isSubscriber }) => isSubscriber);
+  for (const proxy of deaf) proxy.dropReplies(({ isSubscriber }) => isSubscriber);
   const others = topology.networkOf(OPERATOR).filter((_, i) => i !== server);
   let isLost = false;
-  for (const proxy of others) void proxy.loseRequest((chunk) => chunk.includes(REMEMBER)).then(() => (isLost = true));
+  for (const proxy of others)
+    void proxy.dropRequestsFrom(({ args }) => args.includes(REMEMBER)).then(() => (isLost = true));
   const done = patiently(operator.call('forceReleaseFar', key));
   const forced = await Promise.race([servers[server].untilForced(key, holds), done]);
   if (forced > 0 && !isLost) throw new Error('a force release reached all masters: it is sent in another way now');
   return async () => {
-    await Promise.all([...others, ...deaf].map((proxy) => proxy.heal()));
+    await Promise.all([...others, ...deaf].map((proxy) => proxy.restore()));
     await done;
   };
 }

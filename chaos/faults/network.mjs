@@ -12,6 +12,8 @@ const among = ({ random, clients, networks }) => ({
   lines: random.among(Object.keys(LINES)),
 });
 
+const restore = (proxies) => Promise.all(proxies.map((proxy) => proxy.restore()));
+
 function kind(name, strike, lasts) {
   return {
     name,
@@ -24,7 +26,7 @@ function kind(name, strike, lasts) {
       const network = topology.networkOf(fault.client);
       const proxies = (fault.network === undefined ? network : [network[fault.network]]).flat();
       for (const proxy of proxies) strike(proxy, LINES[fault.lines], fault);
-      return lasts && (() => Promise.all(proxies.map((proxy) => proxy.heal())));
+      return lasts && (() => restore(proxies));
     },
   };
 }
@@ -38,10 +40,10 @@ function more({ random }, name) {
 
 /** What happens between a client and servers. */
 export const NETWORK = [
-  kind('network cut', (proxy, where) => proxy.cut(where)),
-  kind('network half-closed', (proxy, where) => proxy.halfClose(where)),
-  kind('network gone', (proxy) => proxy.refuse(), [50, 1_200]),
-  kind('network slow', (proxy, _where, { ms }) => proxy.delay(ms), [100, 1_000]),
+  kind('network cut', (proxy, where) => proxy.cutAll(where)),
+  kind('network half-closed', (proxy, where) => proxy.endReplies(where)),
+  kind('network gone', (proxy) => proxy.disconnect(), [50, 1_200]),
+  kind('network slow', (proxy, _where, { ms }) => proxy.delay({ request: ms, reply: ms }), [100, 1_000]),
   {
     // All that lies between it and others, as of one in another data centre.
     name: 'client far away',
@@ -52,13 +54,13 @@ export const NETWORK = [
     }),
     begin({ topology }, { client, ms }) {
       const proxies = topology.networkOf(client).flat();
-      for (const proxy of proxies) proxy.delay(ms);
-      return () => Promise.all(proxies.map((proxy) => proxy.heal()));
+      for (const proxy of proxies) proxy.delay({ request: ms, reply: ms });
+      return () => restore(proxies);
     },
   },
   kind('replies late', (proxy, where) => proxy.holdReplies(where), [50, 1_000]),
-  kind('replies lost', (proxy, where) => proxy.loseReplies(where), [50, 1_000]),
+  kind('replies lost', (proxy, where) => proxy.dropReplies(where), [50, 1_000]),
   kind('subscribers deaf', (proxy, where, { serverNotices }) => proxy.goDeaf(where, { serverNotices })),
   kind('subscribers mute', (proxy, where) => proxy.goMute(where)),
-  kind('requests lost', (proxy, where) => proxy.loseRequests(where), [50, 1_000]),
+  kind('requests lost', (proxy, where) => proxy.dropRequests(where), [50, 1_000]),
 ];

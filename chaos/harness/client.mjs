@@ -1,5 +1,9 @@
 import { join } from 'node:path';
-import { ClientProcess } from './process.mjs';
+import { WorkerProcess } from '../../testbed/workers/processes.mjs';
+
+const WORKER = new URL('../clients/worker.mjs', import.meta.url);
+/** Elsewhere clocks count the time for which a machine is suspended. */
+const canBeSuspended = process.platform === 'linux';
 
 /** A client of the run: a process, and the next one after it was killed. Its lives are numbered: `c1.1`, `c1.2`. */
 export class Client {
@@ -18,16 +22,16 @@ export class Client {
   async start() {
     this.#life += 1;
     const client = this.#name;
-    this.#process = new ClientProcess('../clients/worker.mjs');
+    this.#process = new WorkerProcess(WORKER, { canBeSuspended });
     await this.#process.call('start', { ...this.#settings, client, file: join(this.directory, `${client}.jsonl`) });
   }
 
   stop() {
-    this.#process.stop();
+    this.#process.pause();
   }
 
   goOn() {
-    this.#process.goOn();
+    this.#process.resume();
   }
 
   suspend() {
@@ -35,7 +39,7 @@ export class Client {
   }
 
   resume() {
-    this.#process.resume();
+    this.#process.wake();
   }
 
   block(ms) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StepFailed } from '../../scripts/lib/run.mjs';
+import { WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -13,8 +14,21 @@ import { OPERATOR } from '../topologies/networks.mjs';
 import { Client } from './client.mjs';
 import { Injector } from './injector.mjs';
 import { LeftoverWatch } from './leftovers.mjs';
-import { ClientProcess } from './process.mjs';
 
+/**
+ * @typedef {object} ChaosOptions
+ * @property {number} seed
+ * @property {number} length ms of faults
+ * @property {string} topology
+ * @property {import('../../testbed/servers/redis-process.mjs').RedisInstallation} installation
+ * @property {boolean} [onlyKept] only faults that leave the assumptions of the docs alone
+ * @property {readonly string[]} [only] only faults of these names
+ * @property {string} [holders] only callers of this sort
+ * @property {boolean} [defaultTimeouts] with the time-outs that the library has by default
+ * @property {(text: string) => void} [say]
+ */
+
+const OPERATOR_PROCESS = new URL('../clients/operator.mjs', import.meta.url);
 const KEYS = ['red', 'green', 'blue'];
 /** For which key all clients stand for election, and at which latch they wait. */
 const CROWN = 'crown';
@@ -31,7 +45,11 @@ const NORMAL_AGAIN = 15_000;
 /** ms after which a client is left alone that has not come to its end: what it never told is seen in its history. */
 const GIVEN_UP = 2 * NORMAL_AGAIN;
 
-/** One run: starts servers and clients, makes faults, ends all, and answers the history. `length` is in ms. */
+/**
+ * One run: starts servers and clients, makes faults, ends all, and answers the history. `length` is in ms.
+ * @param {ChaosOptions} options
+ * @returns {Promise<import('../checker/check.mjs').ChaosEvent[]>}
+ */
 export async function runChaos({ topology: name, installation, ...options }) {
   const { start } = await loadTopology(name);
   const directory = mkdtempSync(join(tmpdir(), 'locks-chaos-'));
@@ -43,7 +61,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const timeouts = defaultTimeouts ? DEFAULT : SHORT;
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
-    operator: new ClientProcess('../clients/operator.mjs'),
+    operator: new WorkerProcess(OPERATOR_PROCESS),
     leftovers: new LeftoverWatch(topology, history),
   };
   try {

@@ -7,7 +7,12 @@ const MOST = 80;
 /** What is shown whoever it concerns: what was done to the run, and what went wrong with it. */
 const ALWAYS = ['begin', 'fault', 'failover', 'stall', 'up', 'down', 'surprise', 'eternal', 'revived', 'left'];
 
-/** The lines of a history that a finding is about: its operations, who else was granted the key, faults and stalls. */
+/**
+ * The lines of a history that a finding is about: its operations, who else was granted the key, faults and stalls.
+ * @param {readonly import('../checker/check.mjs').ChaosEvent[]} events
+ * @param {import('../checker/check.mjs').Finding} finding
+ * @returns {string[]}
+ */
 export function excerpt(events, { at, since = at, key, operations }) {
   const concerned = events.filter(({ op }) => operations.includes(op));
   const from = Math.min(since, ...concerned.map((event) => event.at)) - BEFORE;

@@ -19,6 +19,9 @@ const SMALL = { 'font-size': 9 };
 /**
  * The history around a finding: a band for each client with the holds in which it believed, one for the faults. Those
  * concerned have a black frame; waiting is a thin line.
+ * @param {object} model
+ * @param {import('../checker/check.mjs').Finding} finding
+ * @returns {string}
  */
 export function picture(model, finding) {
   const { rule, at, message } = finding;

@@ -1,10 +1,42 @@
 import { causeOf } from '../checker/assumptions.mjs';
 import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
 
+/**
+ * @typedef {Readonly<Record<string, number>>} Counts
+ *
+ * @typedef {{ readonly median: number | undefined, readonly worst: number | undefined }} Spread
+ *
+ * @typedef {object} Recovery ms to normal service, for a kind of fault
+ * @property {string} kind
+ * @property {number} count
+ * @property {number} never
+ * @property {Spread} fromBegin
+ * @property {Spread} fromEnd
+ *
+ * @typedef {object} Summary
+ * @property {number} seed
+ * @property {string} topology
+ * @property {number} seconds
+ * @property {readonly import('../checker/check.mjs').Finding[]} violations
+ * @property {readonly import('../checker/check.mjs').ExcusedFinding[]} excused
+ * @property {Counts} acquisitions how acquisitions ended
+ * @property {Counts} kinds kinds of locks that were granted
+ * @property {number} holds
+ * @property {number} lost
+ * @property {Counts} clients holds of each client
+ * @property {Counts} faults
+ * @property {Spread} calmPulse ms that a pulse takes while no fault is in force
+ * @property {readonly Recovery[]} recovery
+ */
+
 /** How many findings of each sort are printed. */
 const SHOWN = 8;
 
-/** What a run came to, as data: the figures of the summary that is printed, and of `summary.json`. */
+/**
+ * What a run came to, as data: the figures of the summary that is printed, and of `summary.json`.
+ * @param {import('../checker/check.mjs').Verdict} verdict
+ * @returns {Summary}
+ */
 export function summarise({ model, violations, excused }) {
   const { seed, topology, length } = model.run;
   return {
@@ -27,7 +59,11 @@ export function summarise({ model, violations, excused }) {
 const outcomeOf = (outcome) =>
   outcome === undefined ? 'pending' : outcome.type === 'fail' ? outcome.code : outcome.type;
 
-/** The same for people. */
+/**
+ * The same for people.
+ * @param {Summary} summary
+ * @returns {string}
+ */
 export function print(summary) {
   const { seed, topology, seconds, violations, excused, recovery, calmPulse } = summary;
   const list = (counts) =>

@@ -5,10 +5,21 @@ import { writeHistory } from '../history/merge.mjs';
 import { excerpt } from './excerpt.mjs';
 import { picture } from './picture.mjs';
 
+/**
+ * @typedef {object} WrittenRun
+ * @property {readonly import('../checker/check.mjs').ChaosEvent[]} events
+ * @property {import('../checker/check.mjs').Verdict} verdict
+ * @property {import('./summary.mjs').Summary} summary
+ */
+
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
 const PICTURES = 10;
 
-/** Writes history, summary, pictures and the lines that violations are about into a directory of the run's own; answers which. */
+/**
+ * Writes history, summary, pictures and the lines that violations are about into a directory of the run's own; answers which.
+ * @param {WrittenRun} run
+ * @returns {string}
+ */
 export function writeRun({ events, verdict, summary }) {
   const directory = join(RESULTS, `${summary.topology}-${summary.seed}`);
   rmSync(directory, { recursive: true, force: true });

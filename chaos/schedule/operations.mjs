@@ -1,11 +1,25 @@
 import { Random } from './random.mjs';
 
+/**
+ * @typedef {object} OperationScope
+ * @property {number} seed
+ * @property {string} client
+ * @property {number} loop
+ * @property {readonly string[]} keys
+ * @property {readonly string[]} kinds
+ * @property {string} [holders] only callers of this sort
+ *
+ * @typedef {{ readonly kind: string, readonly mode: string, readonly step?: { readonly does: string } }} PlannedOperation
+ */
+
 /** As many permits has every key, in all processes. */
 export const PERMITS = 3;
 
 /**
  * What the caller number `loop` of a client asks for, one after the other, for ever: decided by the seed alone. `kinds`
  * are the kinds of locks that the topology has; `holders`: which callers there are, by default of all sorts.
+ * @param {OperationScope} scope
+ * @returns {Generator<PlannedOperation, never>}
  */
 export function* planOperations({ seed, client, loop, keys, kinds, holders }) {
   const random = new Random(seed, `${client}/${loop}`);

@@ -1,5 +1,25 @@
 import { Random } from './random.mjs';
 
+/**
+ * @typedef {object} PlannedFault
+ * @property {number} id
+ * @property {string} kind
+ * @property {number} at ms from the start of the run
+ * @property {boolean} alone
+ * @property {number} [lasts]
+ * @property {number} [takes] ms from its beginning to its end, where that is more than `lasts`
+ *
+ * @typedef {object} FaultScope
+ * @property {number} seed
+ * @property {number} length
+ * @property {readonly object[]} kinds
+ * @property {readonly string[]} clients
+ * @property {number} servers
+ * @property {number} [networks] how many places with servers there are between which and a client the network can fail;
+ *   default: `servers`
+ * @property {readonly string[]} keys
+ */
+
 /** ms before the first fault, and without faults at the end. */
 const WARM_UP = 600;
 const CALM_END = 400;
@@ -10,6 +30,8 @@ const CALM_END = 400;
  * Half of the time a fault comes alone and is followed by some calm, so that it can be told how long it took until
  * service was normal; otherwise several come at once. All kinds have their turn before one comes again. A kind with a
  * `rest` leaves so many ms between its end and the next one of such a kind, in which clients can connect again.
+ * @param {FaultScope} scope
+ * @returns {PlannedFault[]}
  */
 export function planFaults({ seed, length, kinds, clients, servers, networks = servers, keys }) {
   const random = new Random(seed, 'faults');

@@ -11,7 +11,11 @@ const TOPOLOGIES = {
 
 export const TOPOLOGY_NAMES = Object.keys(TOPOLOGIES);
 
-/** @throws StepFailed where there is no such topology */
+/**
+ * @throws StepFailed where there is no such topology
+ * @param {string} name
+ * @returns {Promise<object>}
+ */
 export async function loadTopology(name) {
   if (Object.hasOwn(TOPOLOGIES, name)) return TOPOLOGIES[name]();
   throw new StepFailed(`--topology: there is no ${name}; there are ${TOPOLOGY_NAMES.join(', ')}`);

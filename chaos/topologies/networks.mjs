@@ -1,7 +1,11 @@
-import { Proxy } from '../harness/proxy.mjs';
+import { detours } from '../../testbed/proxies/detours.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Beside the clients: who releases locks by force. */
 export const OPERATOR = 'operator';
+
+/** A run says far too much to remember it. */
+const startProxy = (server) => RespProxy.start(server, { remembers: false });
 
 /** What lies between clients and servers: for each client one proxy before each server. */
 export class Networks {
@@ -12,7 +16,7 @@ export class Networks {
     const networks = new Networks();
     networks.#servers = servers;
     for (const client of [...clients, OPERATOR]) {
-      networks.#byClient.set(client, await Promise.all(servers.map(({ host, port }) => Proxy.start({ host, port }))));
+      networks.#byClient.set(client, await Promise.all(servers.map(startProxy)));
     }
     return networks;
   }
@@ -28,8 +32,7 @@ export class Networks {
 
   /** How a client finds its proxies where it is told the addresses of servers: what ioredis calls `natMap`. */
   detours(client) {
-    const detour = ({ host, port }, i) => [`${host}:${port}`, { host, port: this.of(client)[i].port }];
-    return Object.fromEntries(this.#servers.map(detour));
+    return detours(this.#servers, this.of(client));
   }
 
   close() {

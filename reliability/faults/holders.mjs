@@ -1,5 +1,8 @@
 import { LEASE } from '../roles/services.mjs';
 
+/** The name of the lock in the holder's process. */
+export const HELD = 'held';
+
 /** What happens to a process that holds a key for which another one waits; see `measure-holder.mjs`. */
 export const HOLDER_FAULTS = {
   'holder-killed': {
@@ -9,7 +12,10 @@ export const HOLDER_FAULTS = {
   },
   'holder-stalled': {
     title: `holder stopped (SIGSTOP) beyond its lease of ${LEASE / 1_000} s`,
-    ofHolder: async (holder) => holder.stall(),
-    seenAfter: (holder) => holder.resume(),
+    ofHolder: async (holder) => holder.pause(),
+    async seenAfter(holder) {
+      holder.resume();
+      return holder.call('view', HELD);
+    },
   },
 };

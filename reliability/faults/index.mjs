@@ -9,6 +9,7 @@ import { SERVER_FAULTS } from './servers.mjs';
  * `title`, and `inject(topology)`, which resolves when all has been done that is to be done; `isLasting`: the topology is not as
  * it was afterwards;
  * `needs`: what the topology is started with.
+ * @type {Readonly<Record<string, { readonly title: string }>>}
  */
 export const FAULTS = {
   ...SERVER_FAULTS,

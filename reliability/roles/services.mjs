@@ -6,10 +6,11 @@ export const LEASE = 3_000;
 
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 
-/** A started service with the library's defaults, but for the lease. */
+/** The library's defaults, but for the lease. */
+export const serviceOptions = (connection) => ({ connection, lockWatchdogTimeout: LEASE, shutdownTimeout: 0 });
+
 export async function startService(connection) {
-  const options = { connection, lockWatchdogTimeout: LEASE, shutdownTimeout: 0 };
-  const service = createLockService(resolveModuleOptions(options), silent);
+  const service = createLockService(resolveModuleOptions(serviceOptions(connection)), silent);
   await service.start();
   return service;
 }

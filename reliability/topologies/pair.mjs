@@ -1,5 +1,5 @@
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { Forwarder } from './forwarder.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { startServer } from './server.mjs';
 
 /** Replicas need not wait for others that want the same. */
@@ -12,27 +12,31 @@ export async function start(installation) {
     args: [...PROMPT, '--replicaof', master.host, String(master.port)],
   });
   const servers = [master, replica];
-  const forwarder = await Forwarder.start(master);
-  const other = () => servers.find((server) => server !== forwarder.target);
+  const address = await RespProxy.start(master, { remembers: false });
+  let current = master;
+  const other = () => servers.find((server) => server !== current);
   const topology = {
-    connection: forwarder.url,
+    connection: address.url,
     servers,
-    serving: async () => forwarder.target,
+    serving: async () => current,
     other: async () => other(),
-    /** As when a name in the DNS is changed: who connects from now on gets there. */
-    moveAddress: (server) => (forwarder.target = server),
-    deafenSubscribers: (how) => forwarder.deafenSubscribers(how),
+    /** As when a name in the DNS is changed: clients that connect from now on get there. */
+    moveAddress(server) {
+      current = server;
+      address.leadTo(server);
+    },
+    deafenSubscribers: (how) => address.goDeaf(({ isSubscriber }) => isSubscriber, how),
     untilWhole: () =>
       eventually(
         async () => {
           const following = await other().admin.info('replication');
-          const followed = await forwarder.target.admin.info('replication');
+          const followed = await current.admin.info('replication');
           return /master_link_status:up/.test(following) && /state=online/.test(followed);
         },
         { what: 'a replica that follows' },
       ),
     async stop() {
-      forwarder.stop();
+      await address.close();
       await Promise.all(servers.map((server) => server.stop()));
     },
   };

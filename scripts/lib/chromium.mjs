@@ -7,7 +7,11 @@ export const CHROMIUM_VARIABLE = 'CHROMIUM_PATH';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** Where Chromium is: what `CHROMIUM_PATH` says, else on the PATH. */
+/**
+ * Where Chromium is: what `CHROMIUM_PATH` says, else on the PATH.
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {string}
+ */
 export function findChromium(env = process.env) {
   const named = env[CHROMIUM_VARIABLE];
   if (named) {

@@ -9,7 +9,12 @@ const EXPORT = /^--- @export$/;
 const CONSTANTS = /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = (\d+(?:, \d+)*)$/;
 const KEY = /^local ([A-Z]+) = KEYS\[(\d+)\]/;
 
-/** A script as it is sent to Redis: included parts in their places, without comments and blank lines. */
+/**
+ * A script as it is sent to Redis: included parts in their places, without comments and blank lines.
+ * @param {string} directory
+ * @param {string} file
+ * @returns {string}
+ */
 export function assembleScript(directory, file) {
   return scriptParts(directory, file)
     .map(({ text }) => text)
@@ -19,6 +24,9 @@ export function assembleScript(directory, file) {
 /**
  * The pieces of a script in their order, each with a name that stands for its text in every script. A file that is included
  * appears where the script first needs it. A file with includes in its middle has several pieces.
+ * @param {string} directory
+ * @param {string} file
+ * @returns {Array<{ readonly name: string, readonly text: string }>}
  */
 export function scriptParts(directory, file) {
   return resolveIncludes(directory, file, { done: new Set(), chain: [] });
@@ -55,7 +63,12 @@ function resolveIncludes(directory, file, { done, chain }) {
   return parts;
 }
 
-/** The files that a file includes itself. */
+/**
+ * The files that a file includes itself.
+ * @param {string} directory
+ * @param {string} file
+ * @returns {string[]}
+ */
 export function includesOf(directory, file) {
   return readLua(directory, file).flatMap((line) => INCLUDE.exec(line)?.[1] ?? []);
 }
@@ -63,6 +76,8 @@ export function includesOf(directory, file) {
 /**
  * The constants of a file that TypeScript shares: each number below `--- @export`, with the comment above. Several numbers
  * on one line belong together.
+ * @param {string} directory
+ * @param {string} file
  */
 export function exportedConstants(directory, file) {
   const lines = readLua(directory, file);
@@ -77,7 +92,12 @@ export function exportedConstants(directory, file) {
   });
 }
 
-/** The roles of the keys that a file names, in the order of KEYS. */
+/**
+ * The roles of the keys that a file names, in the order of KEYS.
+ * @param {string} directory
+ * @param {string} file
+ * @returns {string[]}
+ */
 export function keyRoles(directory, file) {
   const keys = readLua(directory, file).flatMap((line) => {
     const [, name, position] = KEY.exec(line) ?? [];
@@ -104,7 +124,11 @@ function readLua(directory, file, includedBy) {
   }
 }
 
-/** Removes comments, blank lines and trailing blanks; leaves quoted strings and long brackets as they are. */
+/**
+ * Removes comments, blank lines and trailing blanks; leaves quoted strings and long brackets as they are.
+ * @param {string} source
+ * @returns {string}
+ */
 export function stripComments(source) {
   // One alternative per thing in which `--`, a quote or a bracket does not mean itself, tried at every position.
   const token =

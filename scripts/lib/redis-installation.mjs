@@ -15,12 +15,18 @@ const SERVERS = ['redis-server', 'valkey-server'];
 const POLICY = '/usr/sbin/policy-rc.d';
 const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** The Redis that a parent process has found, or else the first one on the PATH that is new enough. */
+/**
+ * The Redis that a parent process has found, or else the first one on the PATH that is new enough.
+ * @returns {Promise<import('../../testbed/servers/redis-process.mjs').RedisInstallation | undefined>}
+ */
 export async function findRedis() {
   return (await findTold()) ?? (await findOnPath()).usable;
 }
 
-/** Finds a Redis or Valkey server, installs one where that can be done without asking, or says what to do. */
+/**
+ * Finds a Redis or Valkey server, installs one where that can be done without asking, or says what to do.
+ * @returns {Promise<import('../../testbed/servers/redis-process.mjs').RedisInstallation>}
+ */
 export async function ensureRedis() {
   const told = await findTold();
   if (told) return told;

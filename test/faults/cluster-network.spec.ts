@@ -4,7 +4,7 @@ import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
 import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import type { CommandSelector, Fault, RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import type { CommandSelector, Fault, RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over proxies and on a key of its own. */
 const AT_ONCE = 8;

@@ -4,7 +4,7 @@ import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */

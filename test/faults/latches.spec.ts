@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../testbed/locks/locks.js';
-import type { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import type { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
 import { leaveBeforeComing, playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import { RespProxy, type Fault } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy, type Fault } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over a proxy and on a key of its own. */
 const AT_ONCE = 8;

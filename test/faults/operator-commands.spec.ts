@@ -3,7 +3,7 @@ import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../testbed/locks/locks.js';
-import type { CommandSelector } from '../../testbed/proxies/resp-proxy.js';
+import type { CommandSelector } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 

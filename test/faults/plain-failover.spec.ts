@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_500;

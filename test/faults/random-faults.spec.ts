@@ -3,10 +3,11 @@ import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
 import { assertNoOverlap, assertTokensGrow } from '../../testbed/history/history.js';
-import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
+import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { random, startRandomSections, type SectionsReport } from '../../testbed/workers/random-sections.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ProxiedConnection } from '../../testbed/proxies/resp-proxy.js';
+import type { ProxiedConnection } from '../../testbed/proxies/proxied-connection.mjs';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Seconds of faults; more by the environment: FAULT_SECONDS=600 FAULT_SEED=42 npx jest test/faults/random */
 const SECONDS = Number(process.env['FAULT_SECONDS'] ?? 12);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { blockEventLoop, redisKey, startFaultWorker } from '../../testbed/locks/fault-locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */

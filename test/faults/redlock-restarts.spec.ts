@@ -6,7 +6,7 @@ import { RedisStore } from '../../lib/store/redis/redis-store.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { redisKey } from '../../testbed/locks/fault-locks.js';
 import { record } from '../../testbed/locks/locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 const LEASE = 1_500;

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
 import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;

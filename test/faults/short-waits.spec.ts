@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** However short the wait is, Redis has so many ms to answer. */
 const FIRST_ANSWER = 250;

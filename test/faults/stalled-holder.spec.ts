@@ -8,7 +8,7 @@ import {
   timed,
   type HolderView,
 } from '../../testbed/locks/fault-locks.js';
-import type { WorkerProcess } from '../../testbed/workers/processes.js';
+import type { WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 500;

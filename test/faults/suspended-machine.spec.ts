@@ -43,7 +43,7 @@ it('detects a suspension within about a second even if the wall clock was set ba
   await worker.sleep(async () => {
     since = performance.now();
     await isFree('a');
-    worker.machine.stepWall(-elapsed());
+    worker.stepWall(-elapsed());
   });
   const { ran, error } = await timed(worker.told('lost'));
   expect(error).toBeUndefined();
@@ -169,7 +169,7 @@ it.each([
   await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 600 });
   await worker.acquire('renewed', 'a');
   await worker.acquire('fixed', 'b', { expire: 10_000 });
-  worker.machine.stepWall(step);
+  worker.stepWall(step);
   expect(await worker.view('renewed')).toMatchObject({ isHeld: true, assertHeld: undefined, aborted: false });
   const { remaining, ...rest } = await worker.view('fixed');
   expect(rest).toEqual({ isHeld: true, assertHeld: undefined, aborted: false });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { blockEventLoop, FaultLocks } from '../../testbed/locks/fault-locks.js';
-import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.js';
+import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 

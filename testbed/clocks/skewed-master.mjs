@@ -1,55 +1,48 @@
 // @ts-check
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { RespProxy } from '../proxies/resp-proxy.mjs';
 
-const HOST = '127.0.0.1';
-const NO_SCRIPT = Buffer.from('0'.repeat(40));
+const NO_SCRIPT = '0'.repeat(40);
 
 /**
  * A Redis server whose clock is ahead or behind: a proxy before a real one that changes scripts on their way, so that they
  * see another time. Only what comes through it is changed. The library sees the time in scripts, `TIME` and `INFO` alone.
  */
 export class SkewedMaster {
-  /** Hash of a script as it was sent, and of what was made of it. @type {Map<string, Buffer>} */
+  /** Hash of a script as it was sent, and of what was made of it. @type {Map<string, string>} */
   #scripts = new Map();
-  /** @type {Set<import('node:net').Socket>} */
-  #sockets = new Set();
-  #server = createServer({ noDelay: true }, (client) => this.#connected(client));
+  #proxy;
   #skew;
-  #target;
 
   /**
-   * @param {number} target port of the server on this machine
+   * @param {{ readonly port: number }} target
    * @param {number} skew ms that the clock is ahead; negative: behind
    */
   constructor(target, skew) {
-    this.#target = target;
     this.#skew = skew;
+    this.#proxy = new RespProxy(target, { remembers: false, rewrite: (command) => this.#changed(command) });
   }
 
   /**
    * @param {{ readonly port: number }} server
    * @param {number} [skew] ms that the clock is ahead; negative: behind
    */
-  static async start({ port }, skew = 0) {
-    const master = new SkewedMaster(port, skew);
-    master.#server.listen(0, HOST);
-    await once(master.#server, 'listening');
+  static async start(server, skew = 0) {
+    const master = new SkewedMaster(server, skew);
+    await master.#proxy.listen();
     return master;
   }
 
   get host() {
-    return HOST;
+    return this.#proxy.host;
   }
 
-  /** @returns {number} */
   get port() {
-    return /** @type {import('node:net').AddressInfo} */ (this.#server.address()).port;
+    return this.#proxy.port;
   }
 
   get url() {
-    return `redis://${HOST}:${this.port}`;
+    return this.#proxy.url;
   }
 
   get skew() {
@@ -62,61 +55,31 @@ export class SkewedMaster {
     this.#scripts.clear();
   }
 
-  async close() {
-    for (const socket of this.#sockets) socket.destroy();
-    if (!this.#server.listening) return;
-    this.#server.close();
-    await once(this.#server, 'close');
+  close() {
+    return this.#proxy.close();
   }
 
   async [Symbol.asyncDispose]() {
     await this.close();
   }
 
-  /** @param {import('node:net').Socket} client */
-  #connected(client) {
-    const server = connect({ host: HOST, port: this.#target, noDelay: true });
-    let rest = Buffer.alloc(0);
-    client.on('data', (chunk) => {
-      rest = Buffer.concat([rest, chunk]);
-      for (let command; (command = readCommand(rest)) !== undefined; rest = rest.subarray(command.length)) {
-        server.write(writeCommand(this.#changed(command.parts)));
-      }
-    });
-    server.pipe(client);
-    /** @type {Array<[import('node:net').Socket, import('node:net').Socket]>} */
-    const ways = [
-      [client, server],
-      [server, client],
-    ];
-    for (const [one, other] of ways) {
-      this.#sockets.add(one);
-      one.on('error', () => undefined);
-      one.on('close', () => {
-        this.#sockets.delete(one);
-        other.destroy();
-      });
-    }
-  }
-
-  /** @param {Buffer[]} parts */
-  #changed(parts) {
-    const [name, script, ...rest] = /** @type {[Buffer, Buffer, ...Buffer[]]} */ (parts);
-    switch (name.toString().toLowerCase()) {
+  /** @param {import('../proxies/resp-proxy.mjs').ProxiedCommand} command */
+  #changed({ name, args: [script = '', ...rest] }) {
+    switch (name) {
       case 'eval': {
-        const text = Buffer.from(prologue(this.#skew) + script.toString());
-        this.#scripts.set(sha1(script), Buffer.from(sha1(text)));
+        const text = prologue(this.#skew) + script;
+        this.#scripts.set(sha1(script), sha1(text));
         return [name, text, ...rest];
       }
       case 'evalsha':
         // One that the server knows from elsewhere would see the true time.
-        return [name, this.#scripts.get(script.toString().toLowerCase()) ?? NO_SCRIPT, ...rest];
+        return [name, this.#scripts.get(script.toLowerCase()) ?? NO_SCRIPT, ...rest];
       case 'time':
-        return evaluation(`${prologue(this.#skew)}return redis.call('TIME')`);
+        return ['eval', `${prologue(this.#skew)}return redis.call('TIME')`, '0'];
       case 'info':
-        return evaluation(prologue(this.#skew) + INFO, parts.slice(1));
+        return ['eval', prologue(this.#skew) + INFO, '0', ...(script === '' ? [] : [script, ...rest])];
       default:
-        return parts;
+        return undefined;
     }
   }
 }
@@ -144,38 +107,5 @@ local time = redis.call('TIME')
 local micros = string.format('%.0f', time[1] * 1000000 + time[2])
 return (string.gsub(redis.call('INFO', unpack(ARGV)), 'server_time_usec:%d+', 'server_time_usec:' .. micros))`;
 
-/** @param {string} script @param {Buffer[]} [args] */
-const evaluation = (script, args = []) => [...['eval', script, '0'].map((part) => Buffer.from(part)), ...args];
-
-/** @param {Buffer} data */
-const sha1 = (data) => createHash('sha1').update(data).digest('hex');
-
-/** The first command of some bytes, and how many of them it takes; `undefined`: it is not complete. @param {Buffer} bytes */
-function readCommand(bytes) {
-  const head = lineAt(bytes, 0);
-  if (head === undefined) return undefined;
-  const parts = [];
-  let at = head.next;
-  for (let i = Number(head.text.slice(1)); i > 0; i -= 1) {
-    const size = lineAt(bytes, at);
-    if (size === undefined) return undefined;
-    const end = size.next + Number(size.text.slice(1));
-    if (bytes.length < end + 2) return undefined;
-    parts.push(bytes.subarray(size.next, end));
-    at = end + 2;
-  }
-  return { parts, length: at };
-}
-
-/** @param {Buffer} bytes @param {number} at */
-function lineAt(bytes, at) {
-  const end = bytes.indexOf('\r\n', at);
-  return end < 0 ? undefined : { text: bytes.toString('latin1', at, end), next: end + 2 };
-}
-
-/** @param {Buffer[]} parts */
-const writeCommand = (parts) =>
-  Buffer.concat([
-    Buffer.from(`*${parts.length}\r\n`),
-    ...parts.flatMap((part) => [Buffer.from(`$${part.length}\r\n`), part, Buffer.from('\r\n')]),
-  ]);
+/** @param {string} text */
+const sha1 = (text) => createHash('sha1').update(text).digest('hex');

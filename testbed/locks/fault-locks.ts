@@ -5,7 +5,7 @@ import type { LockConnectionOption } from '../../lib/module/redis-lock.connectio
 import { createLockService } from '../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { eventuallyPasses } from '../wait/eventually.mjs';
-import { startWorker, type WorkerProcess } from '../workers/processes.js';
+import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { RunningTime } from '../wait/running-time.mjs';
 import { redisKey } from './redis-key.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';

@@ -9,7 +9,7 @@ import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
 import { eventually } from '../wait/eventually.mjs';
 import { abortOf, FaultLocks, redisKey, timed } from './fault-locks.js';
 import type { RedisServer } from '../servers/redis-server.mjs';
-import { RespProxy } from '../proxies/resp-proxy.js';
+import { RespProxy } from '../proxies/resp-proxy.mjs';
 
 /** Long enough for a renewal to come through a new connection, short enough for a test to see one. */
 const LEASE = 1_500;

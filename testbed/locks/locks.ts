@@ -7,9 +7,9 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { now, type BelievedHold } from '../history/history.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
-import { startWorker, type WorkerProcess } from '../workers/processes.js';
+import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
-import { RespProxy } from '../proxies/resp-proxy.js';
+import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { RunningTime } from '../wait/running-time.mjs';
 import { started } from '../workers/started.js';
 

@@ -1,7 +1,8 @@
 import type { ClusterAddress } from '../../lib/store/redis/cluster-connection.js';
 import type { RedisCluster } from '../servers/redis-cluster.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
-import { RespProxy } from './resp-proxy.js';
+import { detours } from './detours.mjs';
+import { RespProxy } from './resp-proxy.mjs';
 
 /** A proxy before each node of a Cluster, for clients that know of no other addresses. */
 export class ClusterProxies implements AsyncDisposable {
@@ -17,8 +18,7 @@ export class ClusterProxies implements AsyncDisposable {
   /** What `connection` takes. */
   get connection(): ClusterAddress {
     const cluster = this.all.map(({ host, port }) => ({ host, port }));
-    const natMap = Object.fromEntries(this.cluster.nodes.map(({ host, port }, i) => [`${host}:${port}`, cluster[i]!]));
-    return { cluster, options: { natMap } };
+    return { cluster, options: { natMap: detours(this.cluster.nodes, this.all) } };
   }
 
   of(node: RedisServer): RespProxy {

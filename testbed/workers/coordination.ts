@@ -2,7 +2,7 @@ import { afterEach } from '@jest/globals';
 import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import type { BelievedHold } from '../history/history.js';
 import type { LockBench } from '../locks/locks.js';
-import { startWorker, type WorkerProcess } from './processes.js';
+import { startWorker, type WorkerProcess } from './processes.mjs';
 
 const WORKER = new URL('coordination-worker.mjs', import.meta.url);
 

@@ -2,7 +2,7 @@
 // end any other process, is told with `escaped`.
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
-import { serve, started } from './worker-kit.mjs';
+import { serve, started, tell } from './worker-kit.mjs';
 
 const escaped = [];
 process.on('unhandledRejection', (reason) => escaped.push(`unhandled rejection: ${String(reason)}`));
@@ -19,7 +19,7 @@ const handles = new Map();
 async function announceSpinning() {
   // From before the message: whoever hears it may stop this process before it gets any further.
   const start = performance.now();
-  await new Promise((resolve) => process.send({ event: 'spinning' }, resolve));
+  await tell('spinning');
   return start;
 }
 

@@ -1,11 +1,35 @@
+// @ts-check
 import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * @typedef {import('../../lib/service/lock.service.js').LockService} LockService
+ * @typedef {import('../../lib/service/handles/lock-handle.js').LockHandle} LockHandle
+ * @typedef {import('../history/history.js').BelievedHold} BelievedHold
+ *
+ * @typedef {object} RandomSections
+ * @property {string} who
+ * @property {number} seed
+ * @property {readonly string[]} keys
+ * @property {number} loops how many run at the same time
+ *
+ * @typedef {object} SectionsReport What has happened so far
+ * @property {BelievedHold[]} holds stretches in which `isHeld` was seen to be true, from the first to the last time
+ * @property {Record<string, number>} outcomes how acquisitions ended: `held`, `null`, `aborted`, or the code of the error
+ * @property {number} pending acquisitions without an outcome
+ * @property {string[]} late outcomes that came later than the wait and a few round trips allow, the process itself having
+ *   run all the time
+ * @property {string[]} surprises what nobody expects
+ */
 
 /** How long an outcome may take beyond `waitTimeout`: some commands that time out, and a busy machine. */
 const SLACK = 4_000;
 /** A section looks at its lock this often. */
 const LOOK = 4;
 
-/** Mulberry32: small, and good enough to choose what to do next. */
+/**
+ * Mulberry32: small, and good enough to choose what to do next.
+ * @param {number} seed
+ */
 export function random(seed) {
   let state = seed >>> 0;
   return () => {
@@ -20,11 +44,17 @@ export function random(seed) {
 /**
  * Locks random keys in random ways, and writes down when it believed to hold which. A belief has no gaps: between two
  * looks that said yes it was yes all the time, so a stretch from the first to the last such look is certain.
+ * @param {Pick<LockService, 'acquire' | 'tryAcquire' | 'run'>} service
+ * @param {RandomSections} options
  */
 export function startRandomSections(service, { who, seed, keys, loops }) {
+  /** @type {Array<BelievedHold & { to: bigint }>} */
   const holds = [];
+  /** @type {Record<string, number>} */
   const outcomes = {};
+  /** @type {string[]} */
   const late = [];
+  /** @type {string[]} */
   const surprises = [];
   let pending = 0;
   let stopped = false;
@@ -38,9 +68,15 @@ export function startRandomSections(service, { who, seed, keys, loops }) {
   }, 50);
   ticking.unref();
 
+  /** @param {string} outcome */
   const count = (outcome) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
 
-  /** Holds the lock for a while, looking at it all the time. */
+  /**
+   * Holds the lock for `length` ms, looking at it all the time.
+   * @param {LockHandle} handle
+   * @param {number} length
+   * @param {() => number} next
+   */
   async function hold(handle, length, next) {
     const { key, fencingToken: token } = handle;
     const name = `${who} ${handle.owner}`;
@@ -69,24 +105,30 @@ export function startRandomSections(service, { who, seed, keys, loops }) {
     if (handle.isHeld) record.to = at;
   }
 
+  /**
+   * @param {any} error
+   * @param {unknown[]} codes
+   */
   function expected(error, codes) {
     const code = error?.code ?? error?.name;
     if (!codes.includes(code)) surprises.push(`${who}: ${error?.stack ?? error}`);
     return code;
   }
 
+  /** @param {() => number} next */
   async function once(next) {
-    const key = keys[Math.floor(next() * keys.length)];
+    const key = /** @type {string} */ (keys[Math.floor(next() * keys.length)]);
     const length = next() < 0.8 ? next() * 40 : next() * 600;
-    const options = {
+    const options = /** @type {{ waitTimeout: number } & import('../../lib/index.js').AcquireOptions} */ ({
       waitTimeout: next() < 0.15 ? 0 : Math.round(next() * 3_000),
       expire: next() < 0.6 ? 0 : Math.round(100 + next() * 500),
-    };
+    });
     if (next() < 0.1) options.holdAtLeast = Math.round(next() * 80);
     if (next() < 0.15) options.owner = `${who}/${seed}/${Math.floor(next() * 1e9)}`;
     if (next() < 0.15) options.signal = AbortSignal.timeout(Math.round(next() * 800));
     const [since, stallsBefore] = [performance.now(), stalls];
     pending += 1;
+    /** @type {string | undefined} */
     let outcome;
     let settled = () => {
       settled = () => undefined;
@@ -120,7 +162,7 @@ export function startRandomSections(service, { who, seed, keys, loops }) {
       const code = expected(error, ['LOCK_TIMEOUT', 'LOCK_STORE', 'LOCK_LOST', 'TimeoutError', 'AbortError', 23]);
       outcome ??= options.signal?.aborted && error === options.signal.reason ? 'aborted' : code;
     }
-    count(outcome);
+    count(String(outcome));
   }
 
   const running = Array.from({ length: loops }, async (_, loop) => {
@@ -137,6 +179,7 @@ export function startRandomSections(service, { who, seed, keys, loops }) {
       await Promise.all(running);
       clearInterval(ticking);
     },
+    /** @returns {SectionsReport} */
     report: () => ({
       holds: holds.map((record) => ({ ...record })),
       outcomes: { ...outcomes },

@@ -31,7 +31,7 @@ const view = (handle) => ({
 async function onFirstLine(look) {
   // From before the message: whoever hears it may suspend and resume this process before it gets any further.
   const waitForResume = nextResume();
-  await new Promise((resolve) => process.send({ event: 'ready to be suspended' }, resolve));
+  await tell('ready to be suspended');
   waitForResume();
   return look();
 }

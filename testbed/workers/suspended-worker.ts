@@ -1,19 +1,17 @@
-import { SuspendedMachine } from '../clocks/suspended-machine.mjs';
 import type { AcquireOptions } from '../../lib/index.js';
 import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import type { HolderView } from '../locks/fault-locks.js';
-import { startWorker, type WorkerProcess } from './processes.js';
+import { startWorker, type WorkerProcess } from './processes.mjs';
 
 const WORKER = new URL('suspended-worker.mjs', import.meta.url);
 
 /** A process with a lock service on a machine of its own, which a test suspends and resumes. */
 export class SuspendedWorker implements AsyncDisposable {
-  readonly machine = new SuspendedMachine();
   private process!: WorkerProcess;
 
   static async start(options: RedisLockModuleOptions): Promise<SuspendedWorker> {
     const worker = new SuspendedWorker();
-    worker.process = await startWorker(WORKER, [], worker.machine.env);
+    worker.process = await startWorker(WORKER, { canBeSuspended: true });
     await worker.process.call('start', options);
     return worker;
   }
@@ -55,15 +53,18 @@ export class SuspendedWorker implements AsyncDisposable {
 
   /** Suspends the machine while `meanwhile` happens; answers for how many ms. */
   async sleep(meanwhile: () => Promise<unknown>, wallStep = 0): Promise<number> {
-    const pid = this.process.pid!;
-    await this.machine.suspend(pid);
+    await this.process.suspend();
     await meanwhile();
-    return this.machine.resume(pid, wallStep);
+    return this.process.wake(wallStep);
+  }
+
+  /** Sets the wall clock of the process, and nothing else. */
+  stepWall(ms: number): void {
+    this.process.stepWall(ms);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.kill();
-    this.machine[Symbol.dispose]();
   }
 
   private async lookAfterResume<T>(

@@ -1,40 +1,68 @@
+// @ts-check
+import { parentPort } from 'node:worker_threads';
+
 /**
- * Makes a script a worker that a test talks to through `processes.ts`: every call of the test runs one of `methods`,
- * with the call's arguments; what it returns, or throws, goes back.
+ * Makes a script a worker, a process (see `processes.mjs`) or a thread: every call of the other side runs one of `methods`,
+ * with the call's arguments; what it returns, or throws, is the answer.
+ * @param {Record<string, (...args: any[]) => unknown>} methods
  */
 export function serve(methods) {
-  process.on('message', async ({ id, method, args = [] }) => {
+  const answer = async (/** @type {{ id?: number, method: string, args?: unknown[] }} */ { id, method, args = [] }) => {
     try {
-      if (!Object.hasOwn(methods, method)) throw new Error(`the worker has no method "${method}"`);
-      const result = await methods[method](...args);
-      if (id !== undefined) process.send({ id, result });
+      const called = Object.hasOwn(methods, method) ? methods[method] : undefined;
+      if (called === undefined) throw new Error(`the worker has no method "${method}"`);
+      const result = await called.apply(methods, args);
+      if (id !== undefined) send({ id, result });
     } catch (error) {
-      process.send(id === undefined ? { event: 'failed', method, error: plain(error) } : { id, error: plain(error) });
+      send(id === undefined ? { event: 'failed', method, error: plain(error) } : { id, error: plain(error) });
     }
-  });
-  // The test process is gone.
+  };
+  if (parentPort !== null) return void parentPort.on('message', answer);
+  process.on('message', answer);
+  // The process that started this one is gone.
   process.on('disconnect', () => process.exit());
   tell('ready');
 }
 
-/** Tells the test of something that it has not asked for. */
-export function tell(event, details = {}) {
-  process.send({ event, ...details });
+/**
+ * Tells the other side of something that it has not asked for. Resolves when the message is out.
+ * @param {string} event
+ * @param {object} [details]
+ * @returns {Promise<void>}
+ */
+export const tell = (event, details = {}) => send({ event, ...details });
+
+/**
+ * @param {object} message
+ * @returns {Promise<void>}
+ */
+function send(message) {
+  return new Promise((resolve) => {
+    if (parentPort === null) return void process.send?.(message, undefined, undefined, () => resolve());
+    parentPort.postMessage(message);
+    resolve();
+  });
 }
 
-/** Between processes errors lose all but their message: this keeps what tests look at. */
+/**
+ * Between processes errors lose all but their message: this keeps what tests look at.
+ * @param {unknown} error
+ */
 function plain(error) {
   const { name, message, code, key, stack } = Object(error);
   return { name, message, code, key, stack };
 }
 
-/** Starts a service whose `commandTimeout` may be too short to connect on a busy machine: connecting goes on after that. */
+/**
+ * Starts a service whose `commandTimeout` may be too short to connect on a busy machine: connecting goes on after that.
+ * @param {{ start(): Promise<void> }} service
+ */
 export async function started(service) {
   for (let tries = 1; ; tries++) {
     try {
       return await service.start();
     } catch (error) {
-      if (tries === 20 || !/could not be reached within/.test(error.message)) throw error;
+      if (tries === 20 || !/could not be reached within/.test(Object(error).message)) throw error;
     }
   }
 }

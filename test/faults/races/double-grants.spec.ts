@@ -6,7 +6,7 @@ import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { redisKey } from '../../../testbed/locks/fault-locks.js';
 import { LockBench, timed } from '../../../testbed/locks/locks.js';
-import type { ConnectionFilter, RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import type { ConnectionFilter, RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 

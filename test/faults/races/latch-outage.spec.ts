@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { LockBench } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 const commandTimeout = 400;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startWorker } from '../../../testbed/workers/processes.js';
+import { startWorker } from '../../../testbed/workers/processes.mjs';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 1_500;
@@ -111,9 +111,9 @@ describe('a process whose service has been closed exits at once by itself', () =
       },
     ],
   ])('%s, with holders and waiters', async (_, prepare) => {
-    await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), [
-      redis.url,
-    ]);
+    await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), {
+      args: [redis.url],
+    });
     await prepare(async () => {
       worker.send({ ask: 'connected' });
       return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;

@@ -5,7 +5,7 @@ import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { AT_ONCE } from '../../../testbed/locks/locks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { ProxiedCommand } from '../../../testbed/proxies/resp-proxy.js';
+import type { ProxiedCommand } from '../../../testbed/proxies/resp-proxy.mjs';
 import { countReachable } from '../../../testbed/history/reachable.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { AT_ONCE, inTurn, LockBench, record, timed } from '../../../testbed/locks/locks.js';

@@ -3,7 +3,7 @@ import type { LockHandle } from '../../../lib/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const MOST_CLIENTS = 5;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { redisKey } from '../../../testbed/locks/fault-locks.js';
 import { timed } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';

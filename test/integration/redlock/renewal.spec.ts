@@ -4,7 +4,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { redisKey } from '../../../testbed/locks/fault-locks.js';
 import { aborted, record, timed } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

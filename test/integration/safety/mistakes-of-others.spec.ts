@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import type { LockLostError } from 'nestjs-redis-locks';
 
 const LEASE = 300;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { Proxy } from '../../../chaos/harness/proxy.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
 import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
@@ -13,7 +13,7 @@ const TOLD = { within: 4_000 };
 const AWAY = 300;
 
 let sentinels: RedisSentinels;
-let proxy: Proxy | undefined;
+let proxy: RespProxy | undefined;
 const locks = new FaultLocks();
 
 beforeEach(async () => {
@@ -50,28 +50,28 @@ it('a Sentinel that was temporarily down still announces a new master', async ()
 });
 
 it('a client that missed the message about a new master asks for it', async () => {
-  const { host, port } = sentinels.watcher;
-  proxy = await Proxy.start({ host, port });
+  const { host } = sentinels.watcher;
+  proxy = await RespProxy.start(sentinels.watcher);
   const { sentinels: _, ...connection } = sentinels.connection;
   const service = await locks.start({ ...connection, sentinels: [{ host, port: proxy.port }] });
   const listening = async (): Promise<string> =>
     String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
   await eventually(async () => (await listening()) !== '');
-  proxy.refuse();
+  proxy.disconnect();
   await sentinels.failover();
-  await proxy.heal();
+  await proxy.restore();
   await followsMaster(service);
 });
 
 it('a message about a new master that arrives while a client connects does not end the client', async () => {
-  const { host, port } = sentinels.watcher;
-  proxy = await Proxy.start({ host, port });
+  const { host } = sentinels.watcher;
+  proxy = await RespProxy.start(sentinels.watcher);
   const { sentinels: _, ...connection } = sentinels.connection;
   const service = await locks.start({ ...connection, sentinels: [{ host, port: proxy.port }] });
   await (await service.acquire('a')).release();
   const old = await sentinels.master();
   // The Sentinel's news take so long, and its answer to who asks where the master is twice as long.
-  proxy.delay(400);
+  proxy.delay({ request: 400, reply: 400 });
   await sentinels.failover();
   await old.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await eventually(async () => (await service.tryAcquire('a', { waitTimeout: 1_000 }))?.release(), {

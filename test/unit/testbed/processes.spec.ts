@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { now } from '../../../testbed/history/history.js';
-import { startWorker, type WorkerProcess } from '../../../testbed/workers/processes.js';
+import { startWorker, type WorkerProcess } from '../../../testbed/workers/processes.mjs';
 
 const WORKER = new URL('../../../testbed/workers/lock-worker.mjs', import.meta.url);
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Redis, RedisOptions } from 'ioredis';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
   let redis: RedisServer;

@@ -1,1 +1,0 @@
-export declare const EVERYWHERE: ReadonlyArray<{ readonly name: string; readonly breaks?: string }>;

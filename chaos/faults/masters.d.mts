@@ -1,1 +1,0 @@
-export declare const AMONG_MASTERS: ReadonlyArray<{ readonly name: string; readonly breaks?: string }>;

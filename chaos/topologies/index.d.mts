@@ -1,2 +1,0 @@
-export declare const TOPOLOGY_NAMES: readonly string[];
-export declare function loadTopology(name: string): Promise<object>;

@@ -1,1 +1,0 @@
-export const FAULTS: Readonly<Record<string, { readonly title: string }>>;

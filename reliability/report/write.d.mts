@@ -1,1 +1,0 @@
-export function documentWith(text?: string): string;

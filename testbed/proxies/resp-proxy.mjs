@@ -1,0 +1,271 @@
+// @ts-check
+import { HOST } from '../servers/ports.mjs';
+import { CommandTraps } from './command-traps.mjs';
+import { ProxiedConnection } from './proxied-connection.mjs';
+import { encodeCommand } from './resp-reader.mjs';
+import { TcpListener } from './tcp-listener.mjs';
+
+/**
+ * @typedef {import('./proxied-connection.mjs').ProxiedCommand} ProxiedCommand
+ * @typedef {import('./proxied-connection.mjs').DeafLink} DeafLink
+ * @typedef {import('./proxied-connection.mjs').RespFrame} RespFrame
+ * @typedef {import('./resp-reader.mjs').RespValue} RespValue
+ * @typedef {import('./command-traps.mjs').CommandSelector} CommandSelector
+ * @typedef {import('./command-traps.mjs').Fault} Fault
+ *
+ * @typedef {(connection: ProxiedConnection) => boolean} ConnectionFilter Chooses connections, such as those that listen to a
+ *   channel: `({ isSubscriber }) => isSubscriber`
+ *
+ * @typedef {number | (() => number)} Milliseconds
+ *
+ * @typedef {object} ProxyOptions
+ * @property {boolean} [remembers] whether `commands` keeps all commands; default `true`. Not for long runs
+ * @property {(command: ProxiedCommand) => readonly string[] | undefined} [rewrite] what the server gets in place of a command,
+ *   as its words; `undefined`: the command itself
+ */
+
+/** @type {(connection: ProxiedConnection, message?: any) => boolean} */
+const NONE = () => false;
+/** @type {ConnectionFilter} */
+const ALL = () => true;
+
+/**
+ * Stands between clients and a Redis server, knows what they say (RESP2 and RESP3) and makes the network misbehave.
+ * Every fault holds from when it is called; `heal()` ends those that last.
+ */
+export class RespProxy extends TcpListener {
+  /**
+   * All commands so far, in the order in which they came.
+   * @type {ProxiedCommand[]}
+   */
+  commands = [];
+  /** @type {Set<ProxiedConnection>} */
+  #connections = new Set();
+  /** @type {Set<(command: ProxiedCommand) => void>} */
+  #listeners = new Set();
+  #traps = new CommandTraps();
+  #connectionCount = 0;
+  /** @type {{ request: Milliseconds, reply: Milliseconds }} */
+  #delay = { request: 0, reply: 0 };
+  #lost = { requests: NONE, replies: NONE };
+  #held = { requests: NONE, replies: NONE };
+  /** @type {(push: RespValue) => number} */
+  #copiesOfPush = () => 1;
+  /** @type {import('./proxied-connection.mjs').Rules} */
+  #rules;
+  #target;
+
+  /**
+   * @param {{ readonly port: number }} target on this machine
+   * @param {ProxyOptions} [options]
+   */
+  constructor({ port }, { remembers = true, rewrite } = {}) {
+    super((client) => {
+      this.#connections.add(new ProxiedConnection(++this.#connectionCount, client, this.#target, this.#rules));
+    });
+    this.#target = { host: HOST, port };
+    this.#rules = {
+      requestDelay: () => valueOf(this.#delay.request),
+      replyDelay: () => valueOf(this.#delay.reply),
+      areRequestsHeld: (connection) => this.#held.requests(connection),
+      areRepliesHeld: (connection) => this.#held.replies(connection),
+      areRequestsLost: (connection, command) => this.#lost.requests(connection, command),
+      areRepliesLost: (connection, reply) => this.#lost.replies(connection, reply),
+      requested: (command) => {
+        if (remembers) this.commands.push(command);
+        for (const listener of this.#listeners) listener(command);
+        return this.#traps.requested(command);
+      },
+      replied: (command) => this.#traps.replied(command),
+      rewritten: (command, { raw }) => {
+        const words = rewrite?.(command);
+        return words === undefined ? raw : encodeCommand(words);
+      },
+      copiesOfPush: ({ value }) => this.#copiesOfPush(value),
+      closed: (connection) => void this.#connections.delete(connection),
+    };
+  }
+
+  /**
+   * Starts a proxy before the server on `port` of this machine.
+   * @param {{ readonly port: number }} target
+   * @param {ProxyOptions} [options]
+   */
+  static start(target, options) {
+    return new RespProxy(target, options).listen();
+  }
+
+  get openConnections() {
+    return [...this.#connections];
+  }
+
+  /**
+   * Calls `listener` with each command before it is passed on, until the returned function is called.
+   * @param {(command: ProxiedCommand) => void} listener
+   */
+  onCommand(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Resolves to the chosen command when it comes. @param {CommandSelector} selector */
+  seen(selector) {
+    return this.#traps.set('see', selector).happened;
+  }
+
+  /** Lets the server execute the chosen command, and ends its connection in place of the reply. @param {CommandSelector} selector */
+  cutAfterCommand(selector) {
+    return this.#traps.set('cut after', selector);
+  }
+
+  /** Lets the server execute the chosen command, and ends its connection in the middle of the reply. @param {CommandSelector} selector */
+  cutWithinReply(selector) {
+    return this.#traps.set('cut within', selector);
+  }
+
+  /** Ends the connection in place of passing the chosen command on: the server never sees it. @param {CommandSelector} selector */
+  cutBeforeCommand(selector) {
+    return this.#traps.set('cut before', selector);
+  }
+
+  /** Requests are passed on, replies and pushes get lost. Streams with a gap are cut when healed, as TCP would. */
+  dropReplies(where = ALL) {
+    this.#lost.replies = where;
+  }
+
+  /** Requests get lost, pushes are passed on. Streams with a gap are cut when healed. */
+  dropRequests(where = ALL) {
+    this.#lost.requests = where;
+  }
+
+  /**
+   * The first reply that `which` chooses gets lost, with everything behind it on its connection. Resolves when that has
+   * happened.
+   * @param {(reply: RespFrame) => boolean} which
+   */
+  dropRepliesFrom(which) {
+    return this.#dropFrom('replies', which);
+  }
+
+  /** The same of commands. @param {(command: ProxiedCommand) => boolean} which */
+  dropRequestsFrom(which) {
+    return this.#dropFrom('requests', which);
+  }
+
+  /** Replies and pushes wait here and arrive, late and in order, when healed. */
+  holdReplies(where = ALL) {
+    this.#held.replies = where;
+  }
+
+  /** Requests wait here and are executed, late and in order, when healed. */
+  holdRequests(where = ALL) {
+    this.#held.requests = where;
+  }
+
+  /** Pushes that fulfil the condition get lost; all else goes on. @param {(push: RespValue) => boolean} where */
+  dropPushes(where = () => true) {
+    this.#copiesOfPush = (push) => (where(push) ? 0 : 1);
+  }
+
+  /** Pushes that fulfil the condition arrive twice. @param {(push: RespValue) => boolean} where */
+  repeatPushes(where = () => true) {
+    this.#copiesOfPush = (push) => (where(push) ? 2 : 1);
+  }
+
+  /**
+   * How long everything takes from now on, each way; order is kept.
+   * @param {{ request?: Milliseconds, reply?: Milliseconds }} delay
+   */
+  delay({ request = 0, reply = 0 }) {
+    this.#delay = { request, reply };
+  }
+
+  /** Ends what loses, holds, repeats and delays, and cuts the connections that have lost something. */
+  heal() {
+    this.#heal([...this.#connections]);
+  }
+
+  /** As `heal`, but nothing brings back connections that went deaf or mute; and accepts connections again. */
+  async restore() {
+    this.#heal([...this.#connections].filter(({ isSilent }) => !isSilent));
+    await this.accept();
+  }
+
+  /** @param {readonly ProxiedConnection[]} connections */
+  #heal(connections) {
+    this.#lost = { requests: NONE, replies: NONE };
+    this.#held = { requests: NONE, replies: NONE };
+    this.#copiesOfPush = () => 1;
+    this.delay({});
+    for (const connection of connections) {
+      if (connection.hasGap) connection.cut();
+      else connection.flush();
+    }
+  }
+
+  /** Ends all connections, or the chosen ones; not those that went deaf or mute. */
+  cutAll(where = ALL) {
+    for (const connection of this.#connections) if (where(connection) && !connection.isSilent) connection.cut();
+  }
+
+  /** Tells clients that nothing more will come; what they send is still executed. */
+  endReplies(where = ALL) {
+    for (const connection of this.#connections) if (where(connection)) connection.endReplies();
+  }
+
+  /**
+   * What either end sends gets lost until `heal`, and clients see no end; servers do if `serverNotices`.
+   * @param {ConnectionFilter} where
+   * @param {DeafLink} how
+   */
+  goDeaf(where, how) {
+    for (const connection of this.#connections) if (where(connection)) connection.goDeaf(how);
+  }
+
+  /** What clients send gets lost until `heal`, and what servers send arrives. @param {ConnectionFilter} where */
+  goMute(where) {
+    for (const connection of this.#connections) if (where(connection)) connection.goMute();
+  }
+
+  /** Leads new connections to another server; those that exist stay where they are. @param {{ readonly port: number }} target */
+  leadTo({ port }) {
+    this.#target = { host: HOST, port };
+  }
+
+  /** Refuses new connections, and ends all others, until `restore`. */
+  disconnect() {
+    this.refuse();
+    this.cutAll();
+  }
+
+  /** Ends everything. */
+  async close() {
+    this.heal();
+    this.refuse();
+    for (const connection of this.openConnections) connection.cut();
+    await Promise.all(this.openConnections.map((connection) => connection.closed));
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
+
+  /**
+   * @template Message
+   * @param {'requests' | 'replies'} direction
+   * @param {(message: Message) => boolean} which
+   * @returns {Promise<void>}
+   */
+  #dropFrom(direction, which) {
+    return new Promise((resolve) => {
+      this.#lost[direction] = (_connection, /** @type {Message | undefined} */ message) => {
+        const isFirst = message !== undefined && which(message);
+        if (isFirst) resolve();
+        return isFirst;
+      };
+    });
+  }
+}
+
+/** @param {Milliseconds} milliseconds */
+const valueOf = (milliseconds) => (typeof milliseconds === 'function' ? milliseconds() : milliseconds);
