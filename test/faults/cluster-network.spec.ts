@@ -7,11 +7,11 @@ import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
 import type { CommandSelector, Fault, RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over proxies and on a key of its own. */
-const AT_ONCE = 8;
+const AT_ONCE = 10;
 /** What is said to the master of a key for its sake; the rest is about the Cluster. */
 const NAMES = ['evalsha', 'eval', 'ssubscribe'];
-/** A Cluster's client asks again 100 ms and more after a connection is lost, and eight scenarios share this process. */
-const LEASE = 3_000;
+/** A Cluster's client asks again 100 ms and more after a connection is lost, and ten scenarios share this process. */
+const LEASE = 9_000;
 const BOUND = 600;
 const LATE = 1_500;
 /** By how much a timer may be late in this process. */

@@ -76,7 +76,7 @@ describe('features that a store lacks', () => {
   it('an election whose options can never be met fails, and does not stand', async () => {
     const [service] = (await start(stores[1]![1](), 1)) as [LockService];
     const election = service.getLeaderElection('b', { replicas: { min: 1 } }).start();
-    await eventually(() => lines.some((line) => /cannot stand for election to lead 'b': replicas/.test(line)));
+    await eventually(() => lines.some((line) => /cannot stand for election to lead 'b': `replicas`/.test(line)));
     await election.stop();
     expect(lines).toHaveLength(1);
   });

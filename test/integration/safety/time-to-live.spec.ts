@@ -53,7 +53,7 @@ it('every key has a TTL at every moment of a random workload, and lives under th
   expect(samples).toBeGreaterThan(200);
   expect([...roles].sort()).toEqual(expect.arrayContaining(['fence', 'queue', 'state', 'waiters']));
   expect(sections.flatMap((each) => each.report().surprises)).toEqual([]);
-  await nothingLeftBehind(redis, 6_000);
+  await nothingLeftBehind(redis);
 });
 
 it('the tombstone of an abandoned acquisition has a TTL', async () => {
