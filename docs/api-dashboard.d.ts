@@ -24,7 +24,7 @@ export interface RedisLockDashboardPlace {
 
 export interface RedisLockDashboardSettings {
     readOnly?: boolean;
-    connection?: string | readonly string[];
+    instance?: string | readonly string[];
     refresh?: Duration;
     limit?: number;
 }

@@ -41,7 +41,7 @@ export declare class Acquisitions implements Iterable<RecordedAcquisition> {
     [Symbol.iterator](): Iterator<RecordedAcquisition>;
 }
 
-export type AcquisitionOutcome = 'acquired' | 'timeout' | 'aborted' | 'failed';
+export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' | 'failed';
 
 export interface RecordedAcquisition {
     readonly key: string;

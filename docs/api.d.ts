@@ -86,7 +86,7 @@ export interface LockMethodOptions<Args extends readonly any[] = any[]> extends 
     key: LockKey<Args>;
     onContended?: OnContended;
     condition?: (...args: Args) => boolean;
-    connection?: string;
+    instance?: string;
 }
 
 export type Lockable = PromiseLike<any> | Subscribable;
@@ -178,6 +178,7 @@ export interface AcquireOptions {
     holdAtLeast?: Duration;
     type?: LockType;
     permits?: number;
+    units?: number;
     fair?: boolean;
     replicas?: ReplicaOptions;
     onLost?: LockLostListener;
@@ -245,8 +246,8 @@ export interface ReadWriteLock {
 
 export interface Semaphore {
     readonly key: string;
-    acquire(permits?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-    tryAcquire(permits?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
+    tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
     release(handle: LockHandle): Promise<void>;
     availablePermits(): Promise<number>;
@@ -326,7 +327,7 @@ export interface LockHolderInfo {
     readonly id: string;
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
-    readonly permits: number;
+    readonly units: number;
     readonly client: string;
     readonly fencingToken: number;
     readonly ttl: number;
@@ -349,7 +350,7 @@ export interface LockWaiterInfo {
     readonly id: string;
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
-    readonly permits: number;
+    readonly units: number;
     readonly client: string;
 }
 
@@ -364,7 +365,7 @@ export interface LockContendedEvent extends EventOfKey {
     readonly type: 'contended';
 }
 
-export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
+export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockSkippedEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
 
 export interface LockLostEvent extends EventOfKey {
     readonly type: 'lost';
@@ -385,6 +386,11 @@ export interface LockRenewedEvent extends EventOfKey {
     readonly renewals: number;
 }
 
+export interface LockSkippedEvent extends EventOfKey {
+    readonly type: 'skipped';
+    readonly waited: number;
+}
+
 export interface LockTimeoutEvent extends EventOfKey {
     readonly type: 'timeout';
     readonly waited: number;
@@ -401,6 +407,7 @@ export declare const LOCK_CHANNELS: Readonly<{
     contended: string;
     acquired: string;
     timeout: string;
+    skipped: string;
     renewed: string;
     released: string;
     unreleased: string;
@@ -420,6 +427,7 @@ export interface LockAcquisition {
     readonly lockType: 'exclusive' | 'read' | 'permits';
     readonly owner: string | undefined;
     readonly waitTimeout: number;
+    readonly optional: boolean;
     result?: AcquiredLock;
     error?: unknown;
 }

@@ -67,6 +67,7 @@ export type {
   LockLostEvent,
   LockReleasedEvent,
   LockRenewedEvent,
+  LockSkippedEvent,
   LockTimeoutEvent,
   LockUnreleasedEvent,
 } from './engine/lock-event.js';

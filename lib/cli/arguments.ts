@@ -8,12 +8,12 @@ import type { WrittenConnection } from './deployment/deployment.js';
 
 export type CommandName = 'ls' | 'inspect' | 'watch' | 'release' | 'doctor';
 
-/** A command line, read. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly command: CommandName;
   /** The key of `inspect` and `release`, the pattern of `ls` and `watch`. */
   readonly subject: string | undefined;
-  /** One; with Redlock several. */
+  /** One connection; several for Redlock. */
   readonly connections: readonly WrittenConnection[];
   readonly prefix: string | undefined;
   /** ms */
@@ -25,10 +25,10 @@ export interface CommandLine {
   readonly color: boolean;
 }
 
-/** A command line that cannot be used; the message says what to write instead. */
+/** A command line that cannot be used. The message says what to write instead. */
 export class UsageError extends Error {}
 
-/** What each command takes beside options for all. */
+/** The arguments of each command, besides the options of all commands. */
 const COMMANDS: Readonly<Record<CommandName, { subject: 'key' | 'pattern' | 'none'; options?: readonly string[] }>> = {
   ls: { subject: 'pattern' },
   inspect: { subject: 'key' },
@@ -52,7 +52,7 @@ const OPTIONS = {
 const OF_SOME_COMMANDS = ['interval', 'force'] as const;
 
 /**
- * Reads a command line.
+ * Parses a command line.
  * @throws UsageError
  */
 export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | 'help' | 'version' {
@@ -63,12 +63,12 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
   const [name, ...rest] = positionals;
   if (name === undefined) return 'help';
   if (!Object.hasOwn(COMMANDS, name)) {
-    throw new UsageError(`there is no command '${oneLine(name)}': write one of ${Object.keys(COMMANDS).join(', ')}`);
+    throw new UsageError(`unknown command '${oneLine(name)}': write one of ${Object.keys(COMMANDS).join(', ')}`);
   }
   const command = name as CommandName;
   for (const option of OF_SOME_COMMANDS) {
     if (values[option] === undefined || COMMANDS[command].options?.includes(option) === true) continue;
-    throw new UsageError(`--${option} is not for ${command}`);
+    throw new UsageError(`--${option} is not an option of ${command}`);
   }
   return {
     command,
@@ -91,7 +91,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** What Node says of arguments, without those that may hold a password. It shows them as they are, and as JSON. */
+/** Removes arguments that may hold a password from a message of Node. It quotes them as they are or as JSON. */
 function messageWithout(args: readonly string[], message: string): string {
   const secret = args.filter((arg) => {
     const text = arg.replace(/^-*/, '');
@@ -101,10 +101,10 @@ function messageWithout(args: readonly string[], message: string): string {
   return withoutSecret(forms.reduce((text, form) => text.replaceAll(form, '***'), message));
 }
 
-/** Where Redis is, in a wrong place: it may hold a password, so it is not repeated. */
+/** Refuses an address of Redis among the arguments. It may hold a password, so the message does not repeat it. */
 function refuseConnections(text: string | undefined): void {
   if (text === undefined || !mayBeConnection(text)) return;
-  throw new UsageError('where Redis is stands behind --connection, or in the variable REDIS_URL');
+  throw new UsageError('an address of Redis belongs after --connection, or in the environment variable REDIS_URL');
 }
 
 function readSubject(command: CommandName, rest: readonly string[]): string | undefined {
@@ -112,23 +112,23 @@ function readSubject(command: CommandName, rest: readonly string[]): string | un
   const [first] = rest;
   if (rest.length > (subject === 'none' ? 0 : 1)) {
     throw new UsageError(
-      `${command} takes ${subject === 'none' ? 'nothing' : `one ${subject}`}: quote what has spaces`,
+      `${command} takes ${subject === 'none' ? 'no argument' : `one ${subject}`}: quote a ${subject === 'none' ? 'value' : subject} that has spaces`,
     );
   }
   if (subject !== 'key') return first;
-  if (first === undefined) throw new UsageError(`${command} takes a key: ${command} stock:42`);
+  if (first === undefined) throw new UsageError(`${command} needs a key: ${command} stock:42`);
   return refusing(() => assertKey(first));
 }
 
-/** URLs, or what the module takes as JSON. */
+/** Reads URLs, and the module's connections as JSON. */
 function readConnections(written: readonly string[]): WrittenConnection[] {
   return written.map((text) => {
     if (!text.trimStart().startsWith('{')) return text;
     try {
       return JSON.parse(text) as WrittenConnection;
     } catch {
-      // What was written may hold a password, and JSON.parse would repeat it.
-      throw new UsageError('--connection begins with { and is no JSON: write \'{"host":"redis","port":6379}\'');
+      // The text may hold a password, and JSON.parse would repeat it.
+      throw new UsageError('--connection begins with { but is not valid JSON: write \'{"host":"redis","port":6379}\'');
     }
   });
 }
@@ -139,7 +139,7 @@ function readTime(label: string, written: string): number {
   throw new UsageError(`${label} must be longer than 0: write 500ms or 5s`);
 }
 
-/** What the library refuses is a wrong command line here. */
+/** Reports an option that the library refuses as a wrong command line. */
 export function refusing<T>(read: () => T): T {
   try {
     return read();

@@ -3,18 +3,18 @@ import type { LockInfo } from '../service/lock-info.js';
 import type { ListReply } from '../store/key-list.js';
 import type { Session } from './session.js';
 
-/** At how many names is looked for one part of the list, about. */
+/** About how many names the server looks at for one part of the list. */
 const AT_A_TIME = 5_000;
-/** How many locks are asked about at once. */
+/** How many locks are inspected at once. */
 const TOGETHER = 50;
 
-/** Locks, and the keys that look like locks and are something else. */
+/** The locks, and the keys that look like locks but are something else. */
 export interface FoundLocks {
   readonly locks: LockInfo[];
   readonly skipped: ForeignKey[];
 }
 
-/** All locks whose keys match, by key. */
+/** Finds all locks whose keys match the pattern, sorted by key. */
 export async function findLocks({ locks }: Session, pattern = '*'): Promise<FoundLocks> {
   const matches = matcher(pattern);
   const found = new Set<string>();
@@ -28,14 +28,14 @@ export async function findLocks({ locks }: Session, pattern = '*'): Promise<Foun
   for (let i = 0; i < keys.length; i += TOGETHER) {
     infos.push(...(await inspectSeveral(locks, keys.slice(i, i + TOGETHER))));
   }
-  // Some may have been released since.
+  // Some may have been released in the meantime.
   return {
     locks: infos.filter((info): info is LockInfo => info !== null && !isForeign(info)),
     skipped: infos.filter(isForeign),
   };
 }
 
-/** `*` stands for any text, everything else for itself. */
+/** `*` stands for any text. All other characters stand for themselves. */
 function matcher(pattern: string): (key: string) => boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
   const expression = new RegExp(`^${parts.join('.*')}$`, 'su');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { run } from './run.js';
 
-// Somebody who has read enough, such as `head`, is no failure.
+// A reader that closes the pipe early, such as `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

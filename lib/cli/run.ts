@@ -17,7 +17,7 @@ type Command = (session: Session, line: CommandLine, terminal: Terminal) => Prom
 
 const COMMANDS: Readonly<Record<CommandName, Command>> = { ls, inspect, watch, release, doctor };
 
-/** One run of the program. */
+/** Runs the program once. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv, version: string): Promise<ExitCode> {
   const { stdout, stderr } = process;
   try {
@@ -36,7 +36,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv, versi
     return await COMMANDS[line.command](session, line, terminal);
   } catch (error) {
     stderr.write(`nestjs-redis-locks: ${safe(foreignError(error).message)}\n`);
-    if (error instanceof UsageError) stderr.write('nestjs-redis-locks --help says more.\n');
+    if (error instanceof UsageError) stderr.write('See nestjs-redis-locks --help.\n');
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
 }

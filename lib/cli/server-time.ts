@@ -1,6 +1,6 @@
 import type { Session } from './session.js';
 
-/** The time of the first server that tells it, in ms: ages of holds are by that clock. */
+/** The time of the first server that answers, in ms. The ages of holds refer to that clock. */
 export async function serverTime({ deployment }: Session): Promise<number> {
   const times = deployment.servers().map(async ({ client }) => {
     const [seconds, microseconds] = await client.time();

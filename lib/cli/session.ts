@@ -21,7 +21,7 @@ export interface Session extends AsyncDisposable {
 
 /**
  * Connects.
- * @throws UsageError for a connection that cannot be used; an error when a server cannot be reached
+ * @throws UsageError for a connection that cannot be used; an error if a server cannot be reached
  */
 export async function connect({ connections, prefix, timeout }: CommandLine): Promise<Session> {
   const deployment = deploymentOf(connections, timeout);
@@ -49,7 +49,7 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
   }
 }
 
-/** The module refuses what it would refuse in an application. */
+/** Refuses what the module would refuse in an application. */
 function deploymentOf(connections: readonly WrittenConnection[], timeout: number): Deployment {
   const [first] = connections;
   refusing(() => readConnections(connections.length === 1 ? first : [...connections]));

@@ -4,10 +4,10 @@ import type { DashboardActivity, DashboardIncident } from './dashboard-state.js'
 import { BUCKETS, DurationHistogram } from './duration-histogram.js';
 import { SlidingCounts } from './sliding-counts.js';
 
-/** How far back it is remembered, in ms. */
+/** The length of the recorded history, in ms. */
 const WINDOW = 300_000;
 const SLOT = 5_000;
-/** How many incidents are remembered. */
+/** How many incidents are kept. */
 const INCIDENTS = 50;
 
 const ACQUIRED = 0;
@@ -21,7 +21,7 @@ const LOST_HOLD = 1;
 
 type Incident = Extract<LockEvent, { type: DashboardIncident['type'] }>;
 
-/** What one instance of this process has done lately, in an amount of memory that does not grow. */
+/** The recent activity of one instance of this process, in a fixed amount of memory. */
 export class Activity {
   private readonly rates = new SlidingCounts(3, SLOT, WINDOW / SLOT);
   private readonly waits = new DurationHistogram(2, WINDOW);
@@ -30,7 +30,7 @@ export class Activity {
   private readonly since = Date.now();
   private readonly subscription: Subscription;
 
-  /** Listens until `stop`. */
+  /** Listens to events until `stop` is called. */
   constructor(
     events: Observable<LockEvent>,
     private readonly now: () => number = () => performance.now(),
@@ -74,6 +74,7 @@ export class Activity {
       case 'timeout':
         this.rates.add(TIMEOUTS, now);
         return this.remember(event, event.waited);
+      case 'skipped':
       case 'contended':
       case 'renewed':
     }

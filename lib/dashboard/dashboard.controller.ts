@@ -9,7 +9,7 @@ import { PAGE } from './page.generated.js';
 import { changeRefusal, readingRefusal } from './same-origin.js';
 import { StateStream } from './state-stream.js';
 
-/** What Express and Fastify agree on. */
+/** The parts that Express and Fastify share. */
 interface DashboardRequest {
   readonly headers: IncomingHttpHeaders;
   readonly query: unknown;
@@ -17,7 +17,7 @@ interface DashboardRequest {
 }
 type DashboardResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): void };
 
-/** So many pages are told what is new; further ones have to ask. */
+/** How many pages can have an event stream. Further pages have to poll. */
 const MOST_STREAMS = 50;
 
 const HEADERS = Object.freeze({
@@ -38,7 +38,10 @@ const STATUS = { released: 200, free: 200, changed: 409, 'read-only': 403 } as c
   number
 >;
 
-/** Answers by itself instead of returning, so that interceptors which wrap what handlers return do not wrap the page. */
+/**
+ * Writes its responses itself instead of returning them, so that interceptors that wrap the results of handlers do not
+ * wrap the page.
+ */
 class DashboardController {
   constructor(
     @Inject(LockDashboard) private readonly dashboard: LockDashboard,
@@ -62,7 +65,7 @@ class DashboardController {
     if (observatory === undefined) return;
     const { dashboard } = this;
     if (dashboard.isClosing || dashboard.streams >= MOST_STREAMS) {
-      return this.refuse(response, 503, 'no more streams now: ask for the state');
+      return this.refuse(response, 503, 'too many event streams: poll the state instead');
     }
     const stream = new StateStream(rawOf(response));
     const unwatch = observatory.watch((state) => stream.send(state));
@@ -78,7 +81,7 @@ class DashboardController {
     const observatory = this.observatoryFor(request, response, changeRefusal(request.headers));
     if (observatory === undefined) return;
     const order = readOrder(request.body);
-    if (order === undefined) return this.refuse(response, 400, 'a release names a key and its fencingToken');
+    if (order === undefined) return this.refuse(response, 400, 'the body must contain key and fencingToken');
     try {
       const outcome = await this.dashboard.release(observatory, order);
       this.json(response, STATUS[outcome.outcome], JSON.stringify(outcome));
@@ -98,7 +101,7 @@ class DashboardController {
     }
     const instance = (query as { instance?: unknown } | undefined)?.instance;
     const observatory = this.dashboard.observatory(typeof instance === 'string' ? instance : undefined);
-    if (observatory === undefined) this.refuse(response, 404, 'there is no such instance');
+    if (observatory === undefined) this.refuse(response, 404, 'there is no instance of this name');
     return observatory;
   }
 
@@ -128,10 +131,10 @@ function readOrder(body: unknown): ReleaseOrder | undefined {
   return typeof key === 'string' && typeof fencingToken === 'number' ? { key, fencingToken } : undefined;
 }
 
-/** A controller of its own for each place: path and guards are metadata of the class. */
+/** Makes a controller for each path, because path and guards are metadata of the class. */
 export function controllerAt({ path, guards }: ResolvedDashboardPlace): Type {
   class LockDashboardController extends DashboardController {}
-  // Whatever versions the application's other routes have.
+  // Independent of the versions of the application's other routes.
   Controller({ path, version: VERSION_NEUTRAL })(LockDashboardController);
   if (guards.length > 0) UseGuards(...guards)(LockDashboardController);
   return LockDashboardController;

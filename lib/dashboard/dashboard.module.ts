@@ -22,25 +22,26 @@ import { LockDashboard } from './lock-dashboard.js';
 const DASHBOARD_SETTINGS = Symbol('nestjs-redis-locks:dashboard-settings');
 
 /**
- * Serves a page that shows the locks of all processes, what this process does with them, and, unless it is `readOnly`, frees one:
+ * Serves a page that shows the locks of all processes and the activity of this process. Unless it is `readOnly`, it can
+ * release locks:
  *
  * ```ts
  * @Module({ imports: [RedisLockModule.forRoot({ … }), RedisLockDashboardModule.forRoot({ guards: [AdminGuard] })] })
  * ```
  *
- * Nothing is collected before it is imported, and Redis is asked only while somebody looks.
+ * Without this module nothing is collected. Redis is queried only while the page is open.
  */
 @Module({})
 export class RedisLockDashboardModule {
-  /** @throws LockConfigError for an option that cannot be used, and where no guards are named */
+  /** @throws LockConfigError for an option that cannot be used, and if no guards are named */
   static forRoot(options: RedisLockDashboardOptions): DynamicModule {
     refuseOtherOptions('forRoot', options, [...PLACE_OPTIONS, ...SETTINGS]);
     return dashboard(options, { provide: DASHBOARD_SETTINGS, useValue: resolveSettings(options, options) });
   }
 
   /**
-   * Like `forRoot`, with settings that other providers make.
-   * @throws LockConfigError where no guards are named; the application does not start when the settings cannot be used
+   * Like `forRoot`, with settings from other providers.
+   * @throws LockConfigError if no guards are named. If the settings cannot be used, the application does not start.
    */
   static forRootAsync(options: RedisLockDashboardAsyncOptions): DynamicModule {
     refuseOtherOptions('forRootAsync', options, [...PLACE_OPTIONS, 'inject', 'useFactory']);
@@ -84,7 +85,7 @@ function resolveMade(made: RedisLockDashboardSettings, place: RedisLockDashboard
   const early = Object.keys(made).find((name) => (PLACE_OPTIONS as string[]).includes(name));
   if (early !== undefined) {
     throw new LockConfigError(
-      `${early} comes too late here: write it beside the factory: forRootAsync({ ${early}, … }).`,
+      `${early} has no effect here: write it beside the factory: forRootAsync({ ${early}, … }).`,
     );
   }
   refuseOtherOptions('forRootAsync', made, SETTINGS);

@@ -18,7 +18,7 @@ export interface RedisLockDashboardSettings {
    * The name of the module instance to show, or a list of names.
    * @defaultValue all
    */
-  connection?: string | readonly string[];
+  instance?: string | readonly string[];
   /**
    * How often to query Redis while the page is open, in milliseconds or `'5s'`; at least 250 ms.
    * @defaultValue 2 s
@@ -54,32 +54,30 @@ export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, Redi
 export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace {
   /** The providers that `useFactory` is called with. */
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** A function of what `inject` names that returns the settings, or a promise of them. */
+  /** A function that returns the settings or a promise of them. Its arguments are the providers in `inject`. */
   useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }
 
-/** The settings as they are used. */
+/** The resolved settings. */
 export interface ResolvedDashboardSettings {
   readonly readOnly: boolean;
-  /** `undefined`: all. */
-  readonly connections: readonly string[] | undefined;
+  /** `undefined`: all instances. */
+  readonly instances: readonly string[] | undefined;
   /** ms */
   readonly refresh: number;
   readonly limit: number;
 }
 
-/** The place as it is used. */
+/** The resolved path and guards. */
 export interface ResolvedDashboardPlace {
   readonly path: string;
   readonly guards: ReadonlyArray<Type<CanActivate> | CanActivate>;
 }
 
 export const PLACE_OPTIONS = ['path', 'guards', 'imports'] satisfies Array<keyof RedisLockDashboardPlace>;
-export const SETTINGS = ['readOnly', 'connection', 'refresh', 'limit'] satisfies Array<
-  keyof RedisLockDashboardSettings
->;
+export const SETTINGS = ['readOnly', 'instance', 'refresh', 'limit'] satisfies Array<keyof RedisLockDashboardSettings>;
 
-/** Faster than this nobody reads. */
+/** The shortest interval that a person can follow. */
 const SHORTEST_REFRESH = 250;
 const DEFAULTS = { path: 'locks', refresh: 2_000, limit: 200 };
 
@@ -93,16 +91,16 @@ export function resolveSettings(
   written: RedisLockDashboardSettings,
   { guards }: Pick<RedisLockDashboardPlace, 'guards'>,
 ): ResolvedDashboardSettings {
-  const { readOnly = guards === 'none', connection, refresh = DEFAULTS.refresh, limit = DEFAULTS.limit } = written;
+  const { readOnly = guards === 'none', instance, refresh = DEFAULTS.refresh, limit = DEFAULTS.limit } = written;
   return Object.freeze({
     readOnly: readFlag('readOnly', readOnly),
-    connections: connection === undefined ? undefined : readNames(connection),
+    instances: instance === undefined ? undefined : readNames(instance),
     refresh: readRefresh(refresh),
     limit: readCount('limit', limit, 1),
   });
 }
 
-/** @throws LockConfigError for what would be passed over silently */
+/** @throws LockConfigError for an option that would be ignored silently */
 export function refuseOtherOptions(method: string, written: unknown, known: readonly string[]): void {
   const label = `RedisLockDashboardModule.${method}`;
   refuseUnknownOptions(label, written, known);
@@ -110,7 +108,7 @@ export function refuseOtherOptions(method: string, written: unknown, known: read
 
 function readPath(path: unknown): string {
   const trimmed = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : '';
-  // Parameters and wildcards would make one page of many, and segments that are empty or dots none that a browser finds.
+  // A parameter or wildcard would serve the page at many paths. A browser drops empty segments and dots.
   if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(trimmed) && !/(^|\/)\.\.?(\/|$)/.test(trimmed)) return trimmed;
   const given = typeof path === 'string' && path !== '' ? quote(path) : describe(path);
   throw new LockConfigError(
@@ -122,8 +120,8 @@ function readGuards(guards: unknown): ResolvedDashboardPlace['guards'] {
   if (Array.isArray(guards)) refuseHoles('guards', guards);
   if (Array.isArray(guards) && guards.length > 0 && guards.every(isGuard)) return guards;
   throw new LockConfigError(
-    'RedisLockDashboardModule shows who holds what, and can free locks, so it takes guards: write guards: [AdminGuard], ' +
-      "or guards: 'none' where something else keeps others out.",
+    'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
+      "or guards: 'none' if access is controlled elsewhere.",
   );
 }
 
@@ -131,12 +129,12 @@ const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
   typeof guard === 'function' ||
   (typeof guard === 'object' && guard !== null && typeof (guard as Partial<CanActivate>).canActivate === 'function');
 
-function readNames(connection: unknown): readonly string[] {
-  const names: readonly unknown[] = Array.isArray(connection) ? connection : [connection];
-  refuseHoles('connection', names);
-  for (const name of names) refuseUrls('connection', name);
+function readNames(instance: unknown): readonly string[] {
+  const names: readonly unknown[] = Array.isArray(instance) ? instance : [instance];
+  refuseHoles('instance', names);
+  for (const name of names) refuseUrls('instance', name);
   if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
-  throw new LockConfigError("connection must be the name of a RedisLockModule such as 'jobs', or a list of names.");
+  throw new LockConfigError("instance must be the name of a RedisLockModule such as 'jobs', or a list of names.");
 }
 
 function readRefresh(refresh: unknown): number {

@@ -3,26 +3,26 @@ import { describeForeign, inspectSeveral, isForeign } from '../service/inspect-s
 import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../service/lock-info.js';
 import type { DashboardHolder, DashboardLock, DashboardLocks, DashboardWaiter } from './dashboard-state.js';
 
-/** At how many names of the store is looked each time, about; where there are more, it takes several times to see all. */
+/** About how many names in the store each refresh looks at. If there are more, one pass takes several refreshes. */
 const NAMES_AT_A_TIME = 10_000;
-/** How many locks are asked about at once. */
+/** How many locks are inspected at once. */
 const TOGETHER = 50;
 /** How many holders and waiters of one key are shown. */
 const SHOWN = 100;
-/** How many keys are named that hold something else. */
+/** How many keys with other data are named. */
 const SKIPPED_SHOWN = 3;
 
-/** What is asked of a service. */
+/** The methods of the service that are used. */
 export type CountedLocks = Pick<LockService, 'list' | 'inspect'>;
 
 /**
- * Knows which locks there are. Each look goes on through the names of the store where the last one ended, and asks about the keys
- * that it knows; so a large Redis is seen in many small steps, and no step costs more than the others.
+ * Keeps a list of the locks. Each refresh continues through the names in the store where the last one ended, and
+ * inspects the known keys. So a large Redis is read in many small steps of equal cost.
  */
 export class LockCensus {
   private readonly known = new Set<string>();
   private cursor = '';
-  /** Whether somebody was left out in this round, and in the last one. */
+  /** Whether any key was left out in this pass, and in the last one. */
   private leavingOut = false;
   private leftOut = false;
   private complete = false;
@@ -31,11 +31,11 @@ export class LockCensus {
 
   constructor(
     private readonly locks: CountedLocks,
-    /** How many keys are known at most. */
+    /** The largest number of known keys. */
     private readonly limit: number,
   ) {}
 
-  /** Never rejects: what fails is told as `trouble`. */
+  /** Never rejects: a failure is reported as `trouble`. */
   async look(): Promise<DashboardLocks> {
     let trouble: string | undefined;
     try {
@@ -45,7 +45,7 @@ export class LockCensus {
       this.skipped = skipped.length > 0 ? skippedText(skipped) : undefined;
     } catch (error) {
       trouble = error instanceof Error ? error.message : String(error);
-      // What was known of the way may not hold where it failed.
+      // After a failure, the cursor may no longer be valid.
       this.cursor = '';
     }
     const { list, limit, complete, skipped } = this;
@@ -83,13 +83,13 @@ export class LockCensus {
   }
 }
 
-/** The first ones, which tell where the others come from. */
+/** The first keys, which show where the others come from. */
 const skippedText = (skipped: readonly string[]): string => {
   const more = skipped.length - SKIPPED_SHOWN;
   return skipped.slice(0, SKIPPED_SHOWN).join('; ') + (more > 0 ? `; and ${more} more` : '');
 };
 
-/** `time` is the store's. */
+/** `time`: the time of the store. */
 export function lockOf({ key, holders, waiters, permits, fencingToken }: LockInfo, time: number): DashboardLock {
   return {
     ...{ key, permits, fencingToken },
@@ -100,14 +100,14 @@ export function lockOf({ key, holders, waiters, permits, fencingToken }: LockInf
   };
 }
 
-const waiterOf = ({ owner, client, type, permits }: LockWaiterInfo): DashboardWaiter => ({
-  ...{ owner, client, type, permits },
+const waiterOf = ({ owner, client, type, units }: LockWaiterInfo): DashboardWaiter => ({
+  ...{ owner, client, type, units },
 });
 
 const holderOf = (holder: LockHolderInfo, time: number): DashboardHolder => ({
   ...waiterOf(holder),
   fencingToken: holder.fencingToken,
-  // Whoever came between the two questions has just come.
+  // A hold that is newer than `time` has just begun.
   age: Math.max(0, time - holder.since.getTime()),
   lease: holder.ttl,
   kept: holder.kept,

@@ -8,22 +8,22 @@ import { Observatory } from './observatory.js';
 
 const logger = new Logger('RedisLockDashboard');
 
-/** What came of a release. `changed`: others hold the key by now than those that were to lose it. */
+/** The result of a release. `changed`: the key has other holders than the request named. */
 export type ReleaseOutcome =
   | { readonly outcome: 'released' | 'free' | 'read-only' }
   | { readonly outcome: 'changed'; readonly lock: DashboardLock };
 
-/** What is to be released: the key, as it was seen to be held. */
+/** A request to release a key, with the hold that the viewer saw. */
 export interface ReleaseOrder {
   readonly key: string;
   readonly fencingToken: number;
 }
 
-/** All that the page's controller asks for: the instances, looked at, and releases by force. */
+/** The services of the page's controller: the instances, and forced releases. */
 export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
   private observatories = new Map<string, Observatory>();
   private readonly endings = new Set<() => void>();
-  /** Whether the application is about to end. */
+  /** Whether the application is shutting down. */
   isClosing = false;
 
   constructor(
@@ -31,24 +31,24 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
     private readonly settings: ResolvedDashboardSettings,
   ) {}
 
-  /** @throws LockConfigError for an instance that there is not */
+  /** @throws LockConfigError for an unknown instance */
   onModuleInit(): void {
-    const { connections, readOnly, refresh, limit } = this.settings;
-    const instances = connections ?? this.services.names();
+    const { readOnly, refresh, limit } = this.settings;
+    const instances = this.settings.instances ?? this.services.names();
     for (const instance of instances) {
       const service = this.services.service(instance);
       this.observatories.set(instance, new Observatory(service, { instance, instances, readOnly, refresh, limit }));
     }
   }
 
-  /** The server waits for those who are connected, and these never leave by themselves. */
+  /** The server waits for open connections, and event streams never end by themselves. */
   beforeApplicationShutdown(): void {
     this.isClosing = true;
     for (const end of this.endings) end();
     for (const observatory of this.observatories.values()) observatory.stop();
   }
 
-  /** Has something ended at shutdown, unless what it answers is called before. */
+  /** Ends something at shutdown, unless the returned function is called before. */
   endLater(end: () => void): () => void {
     this.endings.add(end);
     return () => this.endings.delete(end);
@@ -58,13 +58,13 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
     return this.endings.size;
   }
 
-  /** One that is shown; without a name the first. `undefined`: there is none of this name. */
+  /** The instance of this name, or the first one; `undefined`: there is no such instance. */
   observatory(instance: string | undefined): Observatory | undefined {
     return instance === undefined ? this.observatories.values().next().value : this.observatories.get(instance);
   }
 
   /**
-   * Frees a key, if those who hold it are still those that were seen.
+   * Releases a key if it still has the holder that the viewer saw.
    * @throws LockStoreError, LockKeyError
    */
   async release(observatory: Observatory, { key, fencingToken }: ReleaseOrder): Promise<ReleaseOutcome> {

@@ -5,17 +5,17 @@ import { Activity } from './activity.js';
 import type { DashboardState } from './dashboard-state.js';
 import { LockCensus } from './lock-census.js';
 
-/** What all states of an instance have in common. */
+/** The part of the state that does not change. */
 export type ObservatoryOptions = Pick<DashboardState, 'instance' | 'instances' | 'readOnly' | 'refresh'> & {
   readonly limit: number;
 };
 
-/** Is told each new state, as JSON. */
+/** Receives each new state, as JSON. */
 export type Viewer = (state: string) => void;
 
 /**
- * Looks at one instance, on behalf of all who want to see it: the store is asked once for all of them, every `refresh` ms at most,
- * and not at all while nobody looks.
+ * Watches one instance for all its viewers. The store is queried once for all of them, at most every `refresh` ms, and
+ * not at all without a viewer.
  */
 export class Observatory {
   readonly activity: Activity;
@@ -33,7 +33,7 @@ export class Observatory {
     this.activity = new Activity(service.events);
   }
 
-  /** What there is to see, as JSON; not older than `refresh`. Never rejects. */
+  /** The current state as JSON, not older than `refresh`. Never rejects. */
   look(): Promise<string> {
     if (this.looking !== undefined) return this.looking;
     const { last } = this;
@@ -41,7 +41,7 @@ export class Observatory {
     return this.lookAgain();
   }
 
-  /** Tells each new state, until what it answers is called. */
+  /** Sends each new state to the viewer, until the returned function is called. */
   watch(viewer: Viewer): () => void {
     this.viewers.add(viewer);
     void this.look().then((state) => this.viewers.has(viewer) && viewer(state));
@@ -52,7 +52,7 @@ export class Observatory {
     };
   }
 
-  /** What is changed is to be seen at once. */
+  /** Shows a change at once. */
   async changed(): Promise<void> {
     await this.looking;
     this.tell(await this.lookAgain());
@@ -74,7 +74,7 @@ export class Observatory {
   }
 
   private lookLater(): void {
-    // Not on behalf of the request that happened to be the first.
+    // Outside of the async context of the request that started it.
     this.timer ??= outside(() => setTimeout(() => void this.lookAndTell(), this.options.refresh).unref());
   }
 

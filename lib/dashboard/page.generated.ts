@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-Lel2j8mkKZ+WlwQpbJP5dcldGR7jceevuCcjRWjg/gU='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-DQ6wKrP71Sy0oV11GVaMUEsDqWT6eA0B5TwpoU/ljps='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -759,7 +759,7 @@ transition: width 250ms linear;
         <div class="heading">
           <h2 id="locks-heading">Held now <small>all processes</small></h2>
           <label class="filter">
-            <span class="visually-hidden">Filter by key, owner, client or kind</span>
+            <span class="visually-hidden">Filter by key, owner, client or kind of lock</span>
             <input
               id="filter"
               type="search"
@@ -796,7 +796,7 @@ transition: width 250ms linear;
         </div>
         <div class="panel">
           <ol id="incidents" class="incidents"></ol>
-          <p id="no-incidents" class="empty">None since this process started to look.</p>
+          <p id="no-incidents" class="empty">None since this process started recording.</p>
         </div>
       </section>
     </main>
@@ -862,8 +862,7 @@ Array.from({ length: char.length }, (_, i) => \`\\\\u\${char.charCodeAt(i).toStr
 const clientName = (client) => client.slice(0, 8);
 const ownerName = ({ owner, client }) =>
 visible(owner.startsWith(\`\${client}:\`) ? clientName(client) + owner.slice(client.length) : owner);
-const kindName = ({ type, permits }) =>
-type === 'permits' ? \`\${permits} permit\${permits === 1 ? '' : 's'}\` : type;
+const kindName = ({ type, units }) => (type === 'permits' ? \`\${units} permit\${units === 1 ? '' : 's'}\` : type);
 const count = (number) => number.toLocaleString('en');
 const rate = (number) => (number >= 10 ? count(Math.round(number)) : String(Math.round(number * 10) / 10));
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
@@ -959,7 +958,7 @@ const perSecond = acquired.map((each) => (each * 1_000) / slot);
 const whole = perSecond.slice(0, -1);
 const now = whole.at(-1) ?? 0;
 const most = Math.max(...whole);
-const figures = \`now \${rate(now)}/s · most \${rate(most)}/s\`;
+const figures = \`now \${rate(now)}/s · peak \${rate(most)}/s\`;
 const chart = draw(byId(id), \`Acquisitions per second over the last \${window / 60_000} minutes: \${figures}\`);
 const { svg, bottom, inner } = chart;
 const top = ceiling(most);
@@ -975,7 +974,7 @@ points: \`\${x(0)},\${bottom} \${points.join(' ')} \${x(whole.length - 1)},\${bo
 }),
 );
 svg.append(drawn('polyline', { class: 'curve', points: points.join(' ') }));
-drawMarks(chart, x, timeouts, 'series-warning', 'given up');
+drawMarks(chart, x, timeouts, 'series-warning', 'timed out');
 drawMarks(chart, x, lost, 'series-bad', 'lost');
 const minutes = window / 60_000;
 for (let minute = 0; minute <= minutes; minute++) {
@@ -1103,7 +1102,7 @@ element('span', { class: 'why' }, storyOf(incident)),
 }
 function storyOf({ type, took, reason, lockType, owner }) {
 const by = owner === undefined ? '' : \` by \${acquisitionName(owner)}\`;
-if (type === 'timeout') return \`given up\${by} after \${time(took)}\`;
+if (type === 'timeout') return \`timed out\${by} after \${time(took)}\`;
 const held = \`held\${by} (\${lockType}) for \${time(took)}\`;
 return reason === undefined ? held : \`\${held}: \${visible(reason)}\`;
 }
@@ -1136,7 +1135,7 @@ update(lock, process) {
 this.lock = lock;
 this.#told = performance.now();
 const shape = JSON.stringify([
-lock.holders.map(({ owner, client, type, permits, kept }) => [owner, client, type, permits, kept]),
+lock.holders.map(({ owner, client, type, units, kept }) => [owner, client, type, units, kept]),
 lock.holding,
 lock.permits,
 lock.waiting > 0,
@@ -1182,7 +1181,7 @@ const isFirst = i === 0;
 const hidden = lock.holding - lock.holders.length;
 const key = element('td', { role: 'cell', class: 'key' }, isFirst ? visible(lock.key) : '');
 if (isFirst && lock.permits !== undefined) key.append(note(\`of \${lock.permits} permits\`));
-if (isFirst && hidden > 0) key.append(note(\`and \${hidden} holders more\`));
+if (isFirst && hidden > 0) key.append(note(\`and \${hidden} more holders\`));
 const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
 const action = labelled('action', '', isFirst && this.mayRelease && lock.holding > 0 ? this.#release : '');
 return element('tr', { role: 'row' }, key, ...cells, waiting, action);
@@ -1233,7 +1232,7 @@ bar,
 };
 }
 const nobody = () => [
-labelled('kind', 'Held', element('span', { class: 'badge' }, 'by nobody')),
+labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
 ...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
 ];
 const labelled = (name, label, child) => element('td', { role: 'cell', class: name, 'data-label': label }, child);
@@ -1319,7 +1318,7 @@ rows.update(lock, this.#process);
 return rows;
 }
 #whyEmpty() {
-return this.#locks.length === 0 ? 'Nothing is locked.' : 'No lock matches the filter.';
+return this.#locks.length === 0 ? 'No lock is held.' : 'No lock matches the filter.';
 }
 #buildHead() {
 const row = element('tr', { role: 'row' });
@@ -1362,15 +1361,13 @@ return words.every((word) => all.includes(word));
 }
 function hintOf({ limit, more, complete }) {
 if (more)
-return \`There are more locks: only \${count(limit)} are shown. Look at others with the program, or raise the limit.\`;
-return complete
-? undefined
-: 'Redis has many keys, which are looked through little by little: there may be more locks.';
+return \`There are more locks: only \${count(limit)} are shown. To see the others, use the command line program or raise the limit.\`;
+return complete ? undefined : 'Redis has many keys, and the scan is not complete yet: there may be more locks.';
 }
 const OUTCOMES = {
-released: ['good', 'Released. Its holder hears of it at once, and the first who waits has it.'],
-free: ['good', 'Nobody holds it any more, so there was nothing to release.'],
-changed: ['bad', 'Not released: somebody else holds it by now. Look again.'],
+released: ['good', 'Released. Its holder gets a message, and the lock goes to the next waiter.'],
+free: ['good', 'The lock is no longer held, so there was nothing to release.'],
+changed: ['bad', 'Not released: the holder has changed. Check the lock again.'],
 'read-only': ['bad', 'Not released: this page is read only.'],
 };
 class ReleaseDialog {
@@ -1429,9 +1426,9 @@ write(result, text);
 }
 }
 function explanationOf({ holding, waiting }) {
-const who = holding === 1 ? 'Its holder believes in it' : \`Its \${holding} holders believe in it\`;
-const next = waiting > 0 ? ' The first who waits has it then.' : '';
-return \`\${who} until the release is heard of, so two may be at work for a moment. A holder that is dead is found out by itself, when its lease ends.\${next}\`;
+const who = holding === 1 ? 'Its holder keeps working' : \`Its \${holding} holders keep working\`;
+const next = waiting > 0 ? ' The lock then goes to the next waiter.' : '';
+return \`\${who} until the message arrives, so two holders may overlap for a moment. If a holder has crashed, the lock ends with its lease anyway.\${next}\`;
 }
 const holderText = (holder) =>
 \`\${ownerName(holder)} (\${kindName(holder)}, client \${clientName(holder.client)}), for \${time(holder.age)}\`;

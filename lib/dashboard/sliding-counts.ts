@@ -1,7 +1,7 @@
-/** Counts in columns over a window of time that moves along; as large as it was made, whatever is counted. */
+/** Counts by column over a sliding window of time, in a fixed amount of memory. */
 export class SlidingCounts {
   private readonly counts: Uint32Array;
-  /** Which slot of time each row stands for. */
+  /** The slot of time that each row stands for. */
   private readonly times: Float64Array;
 
   constructor(
@@ -14,7 +14,7 @@ export class SlidingCounts {
     this.times = new Float64Array(slots).fill(-1);
   }
 
-  /** `now` in ms, on a clock that never goes back. */
+  /** `now` in ms, from a monotonic clock. */
   add(column: number, now: number): void {
     const time = Math.floor(now / this.slot);
     const row = time % this.slots;
@@ -25,13 +25,13 @@ export class SlidingCounts {
     this.counts[row * this.columns + column]! += 1;
   }
 
-  /** What was counted in a column, by slots, the oldest first; the last one is not over yet. */
+  /** The counts of a column by slot, the oldest first. The last slot is not complete. */
   history(column: number, now: number): number[] {
     const last = Math.floor(now / this.slot);
     return Array.from({ length: this.slots }, (_, i) => this.at(last - this.slots + 1 + i, column));
   }
 
-  /** What was counted in each column, in the whole window. */
+  /** The count of each column over the whole window. */
   sums(now: number): number[] {
     return Array.from({ length: this.columns }, (_, column) =>
       this.history(column, now).reduce((sum, count) => sum + count, 0),

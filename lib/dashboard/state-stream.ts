@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 
-/** For how long one stream lasts: then the browser comes again, and guards look at it again. */
+/** How long one stream lasts. Then the browser reconnects, and the guards check it again. */
 const LONGEST = 300_000;
 
 const HEADERS = Object.freeze({
   'content-type': 'text/event-stream; charset=utf-8',
-  // Neither compressed nor held back by what is in between.
+  // Keeps proxies from compressing or buffering the stream.
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
   'x-content-type-options': 'nosniff',
 });
 
-/** Server-sent events: each a new state. */
+/** A stream of server-sent events, one for each new state. */
 export class StateStream {
   private readonly end = (): void => void this.response.end();
   private readonly timer = setTimeout(this.end, LONGEST).unref();
@@ -22,7 +22,7 @@ export class StateStream {
     response.once('close', () => clearTimeout(this.timer));
   }
 
-  /** Whoever reads too slowly misses states, which are never late then. */
+  /** A slow reader misses states, so that the others are never late. */
   send(state: string): void {
     if (this.response.writableNeedDrain || this.response.writableEnded) return;
     this.response.write(`event: state\ndata: ${state}\n\n`);

@@ -3,7 +3,7 @@ import { LockConfigError } from '../errors/index.js';
 import type { LockService } from '../service/lock.service.js';
 import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockDeclaration } from './lock-declaration.js';
-import { declareConnection, declaredConnections } from './method-lock-metadata.js';
+import { declareInstance, declaredInstances } from './method-lock-metadata.js';
 
 /** The services of an application by name, provided as `LOCK_REGISTRY`. */
 export interface LockServices {
@@ -20,13 +20,13 @@ export interface LockServices {
  * for Nest, because only the module can say in its error which names there are. The registry is not optional, so that a
  * missing module is an error.
  */
-export function injectService(target: object, { connection, site }: LockDeclaration): void {
-  const known = declaredConnections(target.constructor).some((declared) => declared.connection === connection);
-  declareConnection(target.constructor, { connection, site });
+export function injectService(target: object, { instance, site }: LockDeclaration): void {
+  const known = declaredInstances(target.constructor).some((declared) => declared.instance === instance);
+  declareInstance(target.constructor, { instance, site });
   if (known) return;
-  const token = getLockServiceToken(connection);
+  const token = getLockServiceToken(instance);
   Inject(token)(target, token);
-  if (connection === DEFAULT_INSTANCE) return;
+  if (instance === DEFAULT_INSTANCE) return;
   Optional()(target, token);
   Inject(LOCK_REGISTRY)(target, LOCK_REGISTRY);
 }
@@ -37,13 +37,13 @@ type Injected = { [LOCK_REGISTRY]?: LockServices } & Record<symbol, LockService 
  * The service that was injected into the instance of a call.
  * @throws LockConfigError if there is none: the method never runs unlocked instead
  */
-export function serviceOf(self: unknown, { connection, site }: LockDeclaration): LockService {
+export function serviceOf(self: unknown, { instance, site }: LockDeclaration): LockService {
   if (typeof self !== 'object' || self === null) {
     throw new LockConfigError(`${site} was called without its instance: bind the method, or call it on the instance.`);
   }
-  const { [getLockServiceToken(connection)]: service, [LOCK_REGISTRY]: services } = self as Injected;
+  const { [getLockServiceToken(instance)]: service, [LOCK_REGISTRY]: services } = self as Injected;
   if (service !== undefined) return service;
-  if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(connection)}`);
+  if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(instance)}`);
   throw new LockConfigError(
     `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +
       'constructs; instances from useFactory and useValue get it when the application starts. An instance made with new, ' +

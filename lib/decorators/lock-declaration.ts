@@ -29,7 +29,7 @@ export interface LockedCall {
 export interface LockDeclaration {
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
-  readonly connection: string;
+  readonly instance: string;
   readonly onContended: OnContended | undefined;
   readonly options: RunOptions;
   /** @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose */
@@ -52,12 +52,12 @@ export function declareLock(
   refuseUnknownOptions(label, written, [...optionNames('decorator'), ...moreOptions]);
   const read = readOptions('decorator', written, `${label}: `);
   refuseContradictions(read, read.expire ?? 0, `${label}: `);
-  const { key: _, condition, connection = DEFAULT_INSTANCE, onContended, ...options } = read;
+  const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, ...options } = read;
   const keyOf = compileKey(label, site, written.key);
   const { key, waitTimeout, pattern = patternOf(key) } = written;
   return {
     site: label,
-    connection,
+    instance,
     onContended,
     options: Object.freeze({
       __proto__: null,

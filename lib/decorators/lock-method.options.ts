@@ -32,7 +32,7 @@ export interface LockMethodOptions<Args extends readonly any[] = any[]> extends 
    */
   condition?: (...args: Args) => boolean;
   /** The name of the `RedisLockModule` instance; without it, the instance that has no name. */
-  connection?: string;
+  instance?: string;
 }
 
 /** The options of `@DistributedLock`. */

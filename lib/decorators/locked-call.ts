@@ -2,6 +2,7 @@ import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, t
 import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
 import type { LockService, LockServiceDefaults } from '../service/lock.service.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
+import { isOptional, markOptional } from '../options/optional-calls.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
@@ -69,10 +70,8 @@ export function lockObservable(
         entered = true;
         return drain(source, subscriber, stop);
       };
-      const options = {
-        ...runOptions(declaration, service),
-        signal: signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]),
-      };
+      const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
+      const options = withSignal(runOptions(declaration, service), ended);
       const contended = (error: unknown): void => {
         const onContended = reaction(declaration, service);
         if (entered || !isLockTimeoutError(error) || onContended === 'throw') return subscriber.error(error);
@@ -104,11 +103,29 @@ const reaction = (declaration: LockDeclaration, service: LockService): OnContend
 /** The module's defaults for methods; a stand-in in a test may have none. */
 const defaultsOf = (service: LockService): Partial<LockServiceDefaults> => service.defaults ?? {};
 
+/** The options of the calls of a declaration that do without the lock, by service. Frozen, so that they are read once. */
+const OPTIONAL_CALLS = new WeakMap<LockDeclaration, WeakMap<LockService, RunOptions>>();
+
+function runOptions(declaration: LockDeclaration, service: LockService): RunOptions {
+  if (reaction(declaration, service) === 'throw') return declaration.options;
+  const ofDeclaration = OPTIONAL_CALLS.get(declaration) ?? new WeakMap<LockService, RunOptions>();
+  OPTIONAL_CALLS.set(declaration, ofDeclaration);
+  const known = ofDeclaration.get(service);
+  if (known !== undefined) return known;
+  const options = markOptional(Object.freeze(optionalOptions(declaration, service)));
+  ofDeclaration.set(service, options);
+  return options;
+}
+
+function withSignal(written: RunOptions, signal: AbortSignal): RunOptions {
+  const options = { ...written, signal };
+  return isOptional(written) ? markOptional(options) : options;
+}
+
 /** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
-function runOptions({ options, onContended }: LockDeclaration, service: LockService): RunOptions {
-  if (options.waitTimeout !== undefined || onContended === 'throw') return options;
+function optionalOptions({ options, onContended }: LockDeclaration, service: LockService): RunOptions {
   const waitTimeout = onContended === undefined ? defaultsOf(service).methodWaitTimeout : 0;
-  return waitTimeout === undefined ? options : { ...options, waitTimeout };
+  return { ...options, waitTimeout: options.waitTimeout ?? waitTimeout };
 }
 
 function promised({ site }: LockDeclaration, result: unknown): PromiseLike<unknown> {

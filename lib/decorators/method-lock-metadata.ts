@@ -6,11 +6,11 @@ import { parameterNames } from '../keys/index.js';
  * this package can read each other's metadata.
  */
 const PARAMETERS = 'nestjs-redis-locks:parameters';
-const CONNECTIONS = 'nestjs-redis-locks:connections';
+const INSTANCES = 'nestjs-redis-locks:instances';
 
 /** A place in the code that needs an instance of the module. */
-export interface DeclaredConnection {
-  readonly connection: string;
+export interface DeclaredInstance {
+  readonly instance: string;
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
   /** Of `@UseLock`: the method, which only an interceptor locks. */
@@ -27,12 +27,12 @@ export const handOnNames = (wrapper: object, names: ParameterNames): void =>
   Reflect.defineMetadata(PARAMETERS, names, wrapper);
 
 /** Records on the class which module instance a lock needs. */
-export function declareConnection(type: object, declared: DeclaredConnection): void {
-  Reflect.defineMetadata(CONNECTIONS, [...declaredConnections(type), declared], type);
+export function declareInstance(type: object, declared: DeclaredInstance): void {
+  Reflect.defineMetadata(INSTANCES, [...declaredInstances(type), declared], type);
 }
 
 /** The instances that the locks of a class need, inherited ones included. */
-export function declaredConnections(type: unknown): readonly DeclaredConnection[] {
+export function declaredInstances(type: unknown): readonly DeclaredInstance[] {
   if (typeof type !== 'function') return [];
-  return (Reflect.getMetadata(CONNECTIONS, type) as DeclaredConnection[] | undefined) ?? [];
+  return (Reflect.getMetadata(INSTANCES, type) as DeclaredInstance[] | undefined) ?? [];
 }

@@ -85,7 +85,7 @@ export class AcquireQueue implements TicketListener {
     const { first } = this.waiters;
     if (this.holder !== hold || first === undefined || !this.batch.allows(hold, first.terms)) return false;
     this.batch.count();
-    const next = this.parts.holds.addSuccessor(hold, first.terms, this);
+    const next = this.parts.holds.replace(hold, first.terms, this);
     this.serve(first, next);
     // Observers may call anything, so they come last.
     const { events } = this.parts.context;

@@ -43,8 +43,12 @@ export class EventPublisher {
     });
   }
 
+  /** A wait was in vain. A caller that does without the lock gets no error, so this is no timeout. */
   timeout({ terms, since }: PublishedRequest): void {
-    this.publish(() => ({ type: 'timeout', ...requestFields(terms), waited: this.clock.now() - since }));
+    this.publish(() => {
+      const type = terms.optional ? 'skipped' : 'timeout';
+      return { type, ...requestFields(terms), waited: this.clock.now() - since };
+    });
   }
 
   acquired(hold: PublishedHold, since: number): void {

@@ -28,11 +28,13 @@ export class HoldRegistry<Queue> implements IdTable {
 
   /** Registers the hold of a grant. */
   add(terms: HoldTerms, grant: Grant, queue: Queue | undefined): Hold {
+    this.counts.set(terms.key, (this.counts.get(terms.key) ?? 0) + 1);
     return this.register(new Hold(terms, grant, this.context), queue);
   }
 
-  /** Registers the hold of the next local waiter, under the grant of a hold that has been removed. */
-  addSuccessor(previous: Hold, terms: HoldTerms, queue: Queue): Hold {
+  /** Registers the hold of the next local waiter in place of a hold that has ended, under the same grant. */
+  replace(previous: Hold, terms: HoldTerms, queue: Queue): Hold {
+    this.watchdog.remove(previous);
     const hold = this.register(previous.passTo(terms), queue);
     // A lease that is not renewed is to last in full. The caller begins its work meanwhile.
     if (!terms.renews) this.watchdog.renewNow([hold]);
@@ -65,13 +67,11 @@ export class HoldRegistry<Queue> implements IdTable {
     return this.holds.size;
   }
 
-  /** Removes a hold and stops its renewal; returns the queue that it came from. */
-  remove(hold: Hold): Queue | undefined {
+  /** Removes a hold and stops its renewal. */
+  remove(hold: Hold): void {
     this.watchdog.remove(hold);
-    const queue = this.holds.get(hold.id)?.queue;
     if (this.holds.delete(hold.id)) this.uncount(hold.key);
     if (this.holds.size === 0) this.emptied?.();
-    return queue;
   }
 
   /** How often the owner of a hold has its key in this client, in the same mode. */
@@ -96,7 +96,6 @@ export class HoldRegistry<Queue> implements IdTable {
 
   private register(hold: Hold, queue: Queue | undefined): Hold {
     this.holds.set(hold.id, { hold, queue });
-    this.counts.set(hold.key, (this.counts.get(hold.key) ?? 0) + 1);
     hold.observeLoss(this.lost);
     this.watchdog.add(hold);
     return hold;

@@ -39,9 +39,10 @@ export class HoldReleases {
       this.releases.leave(key, id, tombstoneFor);
       return false;
     }
-    // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
-    const queue = this.holds.remove(hold);
+    const queue = this.holds.queueOf(id);
     if (queue?.handOff(hold) === true) return true;
+    // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
+    this.holds.remove(hold);
     const next = queue?.releasing(hold);
     const sent = clock.now();
     const { epoch } = store;

@@ -3,6 +3,7 @@ export type LockEvent =
   | LockAcquiredEvent
   | LockContendedEvent
   | LockTimeoutEvent
+  | LockSkippedEvent
   | LockRenewedEvent
   | LockReleasedEvent
   | LockUnreleasedEvent
@@ -32,9 +33,18 @@ export interface LockContendedEvent extends EventOfKey {
   readonly type: 'contended';
 }
 
-/** A caller gave up after `waited` ms, since other holders had the key all the time. */
+/** A caller got a `LockTimeoutError` after `waited` ms, since other holders had the key all the time. */
 export interface LockTimeoutEvent extends EventOfKey {
   readonly type: 'timeout';
+  readonly waited: number;
+}
+
+/**
+ * A caller went on without the lock after `waited` ms, since other holders had the key all the time: a method with
+ * `onContended: 'skip'` or a function, `tryAcquire`, or `tryLock`. No error is thrown.
+ */
+export interface LockSkippedEvent extends EventOfKey {
+  readonly type: 'skipped';
   readonly waited: number;
 }
 

@@ -31,7 +31,7 @@ export class DistributedLockInterceptor implements NestInterceptor {
     const options: LockObservableOptions = { signal: clientDisconnect(context), skipped: of(undefined) };
     // Nest binds the handler to the async context in which `handle()` is called, so the call must be inside the locks' scopes.
     return locks.reduceRight<() => Observable<unknown>>(
-      (inner, lock) => () => lockObservable(lock, call, () => this.services.service(lock.connection), inner, options),
+      (inner, lock) => () => lockObservable(lock, call, () => this.services.service(lock.instance), inner, options),
       () => next.handle(),
     )();
   }

@@ -1,6 +1,6 @@
 import { UseInterceptors, type ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../common/duration.js';
-import { declareConnection } from '../decorators/method-lock-metadata.js';
+import { declareInstance } from '../decorators/method-lock-metadata.js';
 import { readLockArguments } from '../decorators/lock-arguments.js';
 import { declareLock, type LockDeclaration } from '../decorators/lock-declaration.js';
 import type { LockKey, LockMethodOptions } from '../decorators/lock-method.options.js';
@@ -44,7 +44,7 @@ export function UseLock(...written: unknown[]): MethodDecorator {
       options,
     );
     const others = declaredLocks(method);
-    declareConnection(target.constructor, { connection: lock.connection, site: lock.site, handler: name });
+    declareInstance(target.constructor, { instance: lock.instance, site: lock.site, handler: name });
     setDeclaredLocks(method, [lock, ...others]);
     if (others.length === 0) UseInterceptors(DistributedLockInterceptor)(target, name, descriptor);
   };

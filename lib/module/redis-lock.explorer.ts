@@ -1,6 +1,6 @@
 import type { ModulesContainer } from '@nestjs/core';
 import { LockConfigError } from '../errors/index.js';
-import { declaredConnections } from '../decorators/method-lock-metadata.js';
+import { declaredInstances } from '../decorators/method-lock-metadata.js';
 import { isRequestHandler, lockedHandler } from '../interceptors/request-handler.js';
 import type { LockService } from '../service/lock.service.js';
 import type { LockRegistry } from './redis-lock.registry.js';
@@ -23,11 +23,11 @@ export class LockExplorer {
    * Checks classes rather than instances, so that request-scoped providers are included.
    * @throws LockConfigError for a method that names an instance which does not exist
    */
-  refuseUnknownConnections(): void {
+  refuseUnknownInstances(): void {
     const names = this.registry.names();
     for (const { metatype, instance } of this.providers()) {
-      for (const { connection, site } of declaredConnections(classOf(instance) ?? metatype)) {
-        if (!names.includes(connection)) throw new LockConfigError(`${site}: ${this.registry.unknownName(connection)}`);
+      for (const { instance: name, site } of declaredInstances(classOf(instance) ?? metatype)) {
+        if (!names.includes(name)) throw new LockConfigError(`${site}: ${this.registry.unknownName(name)}`);
       }
     }
   }
@@ -39,7 +39,7 @@ export class LockExplorer {
   refuseLocksWithoutInterceptor(): void {
     for (const { metatype, instance } of this.providers()) {
       const type = classOf(instance) ?? metatype;
-      for (const { handler, site } of declaredConnections(type)) {
+      for (const { handler, site } of declaredInstances(type)) {
         const method = handler === undefined ? undefined : lockedHandler(type, handler);
         if (method === undefined || isRequestHandler(type, method)) continue;
         throw new LockConfigError(
@@ -57,7 +57,7 @@ export class LockExplorer {
     const token = getLockServiceToken(name);
     for (const { instance } of this.providers()) {
       const type = classOf(instance);
-      if (!declaredConnections(type).some(({ connection }) => connection === name)) continue;
+      if (!declaredInstances(type).some((declared) => declared.instance === name)) continue;
       // A frozen instance gets no service, and its locked methods say so when they are called.
       Reflect.set(instance as object, token, service);
     }

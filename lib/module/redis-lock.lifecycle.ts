@@ -24,7 +24,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
 
   async onModuleInit(): Promise<void> {
     this.registry.refuseDuplicates();
-    this.explorer.refuseUnknownConnections();
+    this.explorer.refuseUnknownInstances();
     this.explorer.refuseLocksWithoutInterceptor();
     this.explorer.assign(this.name, this.service as LockService);
     await this.start();

@@ -156,7 +156,7 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(
-      'isGlobal comes too late here: write it beside the factory: forRootAsync({ isGlobal, … }).',
+      'isGlobal has no effect here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
   if (written.name !== undefined && readInstanceName(written.name) !== name) {

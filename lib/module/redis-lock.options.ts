@@ -15,7 +15,7 @@ import type { LockStoreChoice } from './redis-lock.store.js';
 /** The options of `RedisLockModule`, as they are written. */
 export interface RedisLockModuleOptions {
   /**
-   * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ connection: name })`.
+   * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ instance: name })`.
    * @defaultValue 'default'
    */
   name?: string;
@@ -200,8 +200,7 @@ function refuseMisplacedOptions(written: unknown): void {
 
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
   refuseUnknownOptions('defaults', written, optionNames('defaults'));
-  const read = readOptions('defaults', written, 'defaults.');
-  const defaults = { ...LOCK_DEFAULTS, ...read };
-  const waits = defaults.onContended === 'throw' || read.waitTimeout !== undefined;
+  const defaults = readOptions('defaults', written, 'defaults.', LOCK_DEFAULTS);
+  const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
   return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });
 }

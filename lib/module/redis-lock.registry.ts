@@ -43,7 +43,7 @@ export class LockRegistry implements LockServices {
     const known = this.names().map((each) => `'${each}'`);
     const remedy =
       name === DEFAULT_INSTANCE
-        ? 'import RedisLockModule.forRoot() without a name, or name one of these as connection'
+        ? 'import RedisLockModule.forRoot() without a name, or name one of these as instance'
         : `import RedisLockModule.forRoot({ name: '${name}' })`;
     return `there is no RedisLockModule named '${name}': ${remedy}. Known: ${known.join(', ') || 'none'}.`;
   }

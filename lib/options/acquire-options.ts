@@ -15,8 +15,8 @@ export type LockLostListener = (error: LockLostError, handle: LockHandle) => unk
 
 /**
  * What happens if the lock is lost before the method ends. `'throw'` (default): once the method has succeeded, the caller
- * gets the `LockLostError`, with the method's value as its `result`. `'ignore'`: the caller gets the value. A function:
- * called at once, and the caller gets the value.
+ * gets the `LockLostError`, with the method's value as its `result`. A function: called the moment the lock is lost; the
+ * caller gets the error all the same, whatever the function returns or throws. `'ignore'`: the caller gets the value.
  */
 export type OnLost = 'throw' | 'ignore' | LockLostListener;
 
@@ -81,10 +81,15 @@ export interface AcquireOptions {
    */
   type?: LockType;
   /**
-   * Makes the lock a semaphore: at most this many callers hold the key at a time, each with one permit. Does not re-enter. Not
-   * together with `type`.
+   * Makes the lock a semaphore with this many permits in total, of which each holder has one, or as many as `units` says. Does
+   * not re-enter. Not together with `type`.
    */
   permits?: number;
+  /**
+   * How many of the `permits` this call takes: at least 1, at most all of them.
+   * @defaultValue 1
+   */
+  units?: number;
   /**
    * `true`: strictly in the order of arrival over all processes. `false`: the processes take turns in their order of arrival,
    * and each serves its own callers in their order.
@@ -131,8 +136,8 @@ export interface ReplicaOptions {
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
   /**
    * What happens if the lock is lost before the work ends. `'throw'`: the call rejects with `LockLostError` once the work has
-   * succeeded, with its value as `result`. `'ignore'`: the call returns the value. A function of the error and the handle:
-   * called at once, and the call returns the value.
+   * succeeded, with its value as `result`. A function of the error and the handle: called the moment the lock is lost; the
+   * call rejects all the same, whatever the function returns or throws. `'ignore'`: the call returns the value.
    * @defaultValue 'throw'
    */
   onLost?: OnLost;

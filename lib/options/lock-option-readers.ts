@@ -76,7 +76,7 @@ export function readCondition(label: string, written: unknown): (...args: any[])
 }
 
 /** The name of a module instance, where a lock says which one it uses. */
-export function readConnectionName(label: string, written: unknown): string {
+export function readInstanceName(label: string, written: unknown): string {
   if (typeof written !== 'string' || written === '') {
     throw new LockConfigError(`${label} must be the name of a RedisLockModule, such as 'jobs'.`);
   }

@@ -24,7 +24,7 @@ export function readLease(label: string, written: unknown): number {
   throw new LockConfigError(`${label}${hint || ' is too short'}. It must be at least ${SHORTEST_LEASE} ms.`);
 }
 
-/** A lease, or 0 for one that is renewed. */
+/** A lease, or 0 for a lease that is renewed. */
 export function readExpire(label: string, written: unknown): number {
   if (parseDuration(written) === 0) return 0;
   if (written === Infinity) {
@@ -142,7 +142,7 @@ export function refuseAllButObjects(label: string, written: unknown): asserts wr
   throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}.`);
 }
 
-/** Refuses an unknown option by name, with the one that was probably meant, and an option that is not an own property. */
+/** Refuses an unknown option by name, with the name that was probably meant, and an option that is not an own property. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
   refuseUnreadable(label, () => refuseOptions(label, written, known));
 }
@@ -179,6 +179,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   url: 'connection',
   redis: 'connection',
   prefix: 'keyPrefix',
+  connection: 'instance',
 };
 
 function suggestion(unknown: string, known: readonly string[]): string | undefined {

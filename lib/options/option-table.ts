@@ -1,7 +1,7 @@
 import {
   asWritten,
   readCondition,
-  readConnectionName,
+  readInstanceName,
   readLossListener,
   readOnContended,
   readOnLost,
@@ -23,7 +23,7 @@ import { readExpire, readFlag, readLease, readListener, readTimes, readWaitTimeo
  */
 
 /** Reads an option in every place that acquires a lock for one call. */
-const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, lock: read, semaphore: read });
+const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: read, lock: read, semaphore: read });
 
 export const OPTIONS = {
   key: { decorator: asWritten },
@@ -31,13 +31,14 @@ export const OPTIONS = {
   lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
   maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
-  signal: { acquire: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
-  owner: { acquire: readOwner, getLock: readOwner },
-  reentrant: { acquire: readFlag, lock: readFlag },
+  signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
+  owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
+  reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
   holdAtLeast: inCalls(readWholeDuration),
-  type: { decorator: readType, acquire: readType },
-  permits: { decorator: readPermits, acquire: readPermits, getSemaphore: readPermits },
-  fair: { decorator: readFlag, acquire: readFlag },
+  type: { decorator: readType, acquire: readType, run: readType },
+  permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
+  units: { decorator: readPermits, acquire: readPermits, run: readPermits },
+  fair: { decorator: readFlag, acquire: readFlag, run: readFlag },
   replicas: {
     defaults: readReplicas,
     ...inCalls(readReplicas),
@@ -50,32 +51,35 @@ export const OPTIONS = {
     defaults: readOnLost,
     decorator: readOnLost,
     acquire: readLossListener,
+    run: readOnLost,
     lock: readLossListener,
     semaphore: readLossListener,
   },
   pattern: {
     decorator: readPattern,
     acquire: readPattern,
+    run: readPattern,
     getLock: readPattern,
     getSemaphore: readPattern,
     election: readPattern,
   },
   condition: { decorator: readCondition },
-  connection: { decorator: readConnectionName },
+  instance: { decorator: readInstanceName },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },
 } as const satisfies Record<string, Partial<Record<OptionPlace, OptionReader>>>;
 
 /**
- * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire`,
- * `tryAcquire` and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
+ * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
+ * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
  * objects; an `election`; the methods of a latch.
  */
 export type OptionPlace =
   | 'defaults'
   | 'decorator'
   | 'acquire'
+  | 'run'
   | 'lock'
   | 'semaphore'
   | 'getLock'
@@ -95,39 +99,53 @@ export type OptionIn<Place extends OptionPlace> = {
   [Name in keyof OptionTable]: Place extends keyof OptionTable[Name] ? Name : never;
 }[keyof OptionTable];
 
-/** The options of a place as they were read; an option that was left out is missing. */
+/** The options of a place as they were read; an option that was left out is `undefined`. */
 export type ReadOptions<Place extends OptionPlace> = {
-  readonly [Name in OptionIn<Place>]?: OptionTable[Name] extends {
-    readonly [P in Place]: (...args: any[]) => infer Value;
-  }
-    ? Value
-    : never;
+  readonly [Name in OptionIn<Place>]:
+    (OptionTable[Name] extends { readonly [P in Place]: (...args: any[]) => infer Value } ? Value : never) | undefined;
 };
 
-/** The readers by place and name, in the order of the table. */
-const READERS = new Map<OptionPlace, Map<string, OptionReader>>();
+/** The options of one place, in the order of the table. */
+interface Place {
+  readonly readers: Map<string, OptionReader>;
+  readonly names: string[];
+  /** All options, left out. */
+  readonly nothing: Record<string, unknown>;
+}
+
+const PLACES = new Map<OptionPlace, Place>();
 for (const [name, places] of Object.entries(OPTIONS)) {
   for (const [place, read] of Object.entries(places) as Array<[OptionPlace, OptionReader]>) {
-    const readers = READERS.get(place) ?? new Map<string, OptionReader>();
-    READERS.set(place, readers.set(name, read));
+    const options = PLACES.get(place) ?? { readers: new Map<string, OptionReader>(), names: [], nothing: {} };
+    options.readers.set(name, read);
+    options.names.push(name);
+    options.nothing[name] = undefined;
+    PLACES.set(place, options);
   }
 }
-const NAMES = new Map([...READERS].map(([place, readers]) => [place, Object.freeze([...readers.keys()])]));
 
 /** The names of the options that a place takes. */
-export const optionNames = (place: OptionPlace): readonly string[] => NAMES.get(place)!;
+export const optionNames = (place: OptionPlace): readonly string[] => PLACES.get(place)!.names;
 
 /**
- * Reads the options that were written in a place; unknown names are refused before.
+ * Reads the options that were written in a place, which have passed `refuseUnknownOptions`. Other names are skipped.
  * @param prefix stands before the name of an option in messages, such as `defaults.`
+ * @param unwritten what applies if an option was left out
  * @throws LockConfigError for the first option that cannot be used
  */
-export function readOptions<Place extends OptionPlace>(place: Place, written: object, prefix = ''): ReadOptions<Place> {
-  // Without a prototype: an option that was left out must not be found in a polluted Object.prototype.
-  const options = Object.create(null) as Record<string, unknown>;
-  for (const [name, read] of READERS.get(place)!) {
+export function readOptions<Place extends OptionPlace, Unwritten extends object = object>(
+  place: Place,
+  written: object,
+  prefix = '',
+  unwritten?: Unwritten,
+): ReadOptions<Place> & Unwritten {
+  const { readers, nothing } = PLACES.get(place)!;
+  // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
+  const options: Record<string, unknown> = { ...nothing, ...unwritten };
+  for (const name of Object.keys(written)) {
+    const read = readers.get(name);
     const value = (written as Record<string, unknown>)[name];
-    if (value !== undefined) options[name] = read(prefix + name, value);
+    if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
   }
-  return options as ReadOptions<Place>;
+  return options as ReadOptions<Place> & Unwritten;
 }

@@ -1,9 +1,14 @@
 import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, RunOptions } from './acquire-options.js';
-import { readCount, refuseUnknownOptions } from './option-readers.js';
+import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import { isPlainly } from './plain-options.js';
+import { refuseUnknownOptions } from './option-readers.js';
+import { isOptional } from './optional-calls.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
+
+const ACQUIRE = optionNames('acquire');
+const RUN = optionNames('run');
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -13,28 +18,55 @@ export interface AcquireDefaults {
   /** The lease of a lock that is renewed. */
   readonly lockWatchdogTimeout: number;
   readonly replicas?: ReplicaTerms | undefined;
+  /** Whether the caller does without the lock if others hold it. */
+  readonly optional?: boolean;
 }
 
 /** What an acquisition asks for, without its key. */
 export type AcquireTerms = Omit<HoldTerms, 'key'> & WaitTerms;
 
+/** The options of a call that acquires a lock, completed with the defaults. */
+export interface AcquireCall {
+  readonly terms: AcquireTerms;
+  readonly reentrant: boolean;
+  readonly onLost: LockLostListener | undefined;
+}
+
+/** The options of a call of `run`. */
+export interface RunCall extends Omit<AcquireCall, 'onLost'> {
+  readonly onLost: OnLost | undefined;
+}
+
 /**
- * Checks the options of a call and completes them with the defaults.
+ * Checks the options of `acquire` or `tryAcquire` and completes them with the defaults. The caller uses only the result:
+ * what was written may change meanwhile.
  * @throws LockConfigError for the first option that cannot be used
  */
-export function resolveAcquireOptions(
-  written: AcquireOptions | RunOptions,
-  defaults: AcquireDefaults,
-  units = 1,
-): AcquireTerms {
-  refuseUnknownOptions('acquire', written, optionNames('acquire'));
+export function readAcquireCall(label: string, written: AcquireOptions, defaults: AcquireDefaults): AcquireCall {
+  if (!isPlainly(written, ACQUIRE)) refuseUnknownOptions(label, written, ACQUIRE);
   const options = readOptions('acquire', written);
+  return { terms: termsOf(options, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
+}
+
+/** Like `readAcquireCall`, for `run`. */
+export function readRunCall(written: RunOptions, defaults: AcquireDefaults): RunCall {
+  if (!isPlainly(written, RUN)) refuseUnknownOptions('run', written, RUN);
+  const options = readOptions('run', written);
+  const optional = isOptional(written);
+  return {
+    terms: termsOf(options, optional ? { ...defaults, optional } : defaults),
+    reentrant: options.reentrant ?? true,
+    onLost: options.onLost,
+  };
+}
+
+function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
   refuseContradictions(options, expire);
   return {
     owner: options.owner,
     pattern: options.pattern,
-    mode: modeOf(options, units),
+    mode: modeOf(options),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
     lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),
@@ -43,12 +75,13 @@ export function resolveAcquireOptions(
     holdAtLeast: options.holdAtLeast ?? 0,
     waitTimeout: options.waitTimeout ?? defaults.waitTimeout,
     signal: options.signal,
+    optional: defaults.optional ?? false,
   };
 }
 
 /**
  * Refuses options that exclude each other.
- * @param expire the lease that applies, 0 for one that is renewed
+ * @param expire the lease that applies, 0 for a lease that is renewed
  * @throws LockConfigError
  */
 export function refuseContradictions(
@@ -57,7 +90,8 @@ export function refuseContradictions(
     holdAtLeast = 0,
     type,
     permits,
-  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits'>,
+    units,
+  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>,
   expire: number,
   prefix = '',
 ): void {
@@ -77,12 +111,17 @@ export function refuseContradictions(
   if (type !== undefined && permits !== undefined) {
     throw new LockConfigError(`${prefix}type and permits do not go together: leave one of them out.`);
   }
+  if (units !== undefined && permits === undefined) {
+    throw new LockConfigError(
+      `${prefix}units (${units}) says how many permits a call takes: write permits: 5 beside it, the number there are.`,
+    );
+  }
+  if (units !== undefined && permits !== undefined && units > permits) {
+    throw new LockConfigError(`${prefix}${units} permits of ${permits} can never be had: ask for at most ${permits}.`);
+  }
 }
 
-function modeOf({ type, permits }: ReadOptions<'acquire'>, units: number): LockMode {
+function modeOf({ type, permits, units = 1 }: Pick<ReadOptions<'run'>, 'type' | 'permits' | 'units'>): LockMode {
   if (permits === undefined) return { kind: type === 'read' ? 'read' : 'exclusive' };
-  if (readCount('the number of permits asked for', units, 1) > permits) {
-    throw new LockConfigError(`${units} permits of ${permits} can never be had: ask for at most ${permits}.`);
-  }
   return { kind: 'permits', units, limit: permits };
 }

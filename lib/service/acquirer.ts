@@ -7,15 +7,21 @@ import { LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { holeIn } from '../options/plain-options.js';
 import type { AcquireOptions, RunOptions } from '../options/acquire-options.js';
+import { CallReader } from '../options/call-reader.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
-import { findInScope } from './lock-scope.js';
+import { currentScope, findInScope } from './lock-scope.js';
 import { OptionWarnings } from '../options/option-warnings.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
-import { optionNames } from '../options/option-table.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { OwnerHandles } from './handles/owner-handles.js';
-import { resolveAcquireOptions, type AcquireDefaults, type AcquireTerms } from '../options/resolve-acquire-options.js';
+import {
+  readAcquireCall,
+  readRunCall,
+  type AcquireCall,
+  type AcquireDefaults,
+  type AcquireTerms,
+  type RunCall,
+} from '../options/resolve-acquire-options.js';
 
 /** The options of a call that gives none. */
 export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);
@@ -32,51 +38,64 @@ interface Step {
 export class Acquirer {
   /** The handles of named owners. */
   readonly owners = new OwnerHandles();
-  /** The resolved form of options that cannot change: those of decorated methods, and none. They are checked once. */
-  private readonly resolved = new WeakMap<AcquireOptions, AcquireTerms>();
-
   /** Warnings about options that are allowed and probably a mistake, logged once. */
   readonly warnings: OptionWarnings;
+  private readonly acquireCalls: CallReader<AcquireOptions, AcquireCall>;
+  private readonly tryCalls: CallReader<AcquireOptions, AcquireCall>;
+  private readonly runCalls: CallReader<RunOptions, RunCall>;
 
   constructor(
     private readonly engine: LockEngine,
     context: EngineContext,
-    private readonly defaults: AcquireDefaults,
+    defaults: AcquireDefaults,
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
     this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
-  }
-
-  /**
-   * Refuses unknown options. Call this before the options are copied: a copy loses inherited properties.
-   * @throws LockConfigError
-   */
-  check(label: string, options: AcquireOptions | RunOptions): void {
-    if (!this.resolved.has(options as AcquireOptions)) refuseUnknownOptions(label, options, optionNames('acquire'));
+    const reader = (label: string, itsDefaults: AcquireDefaults) =>
+      new CallReader(readAcquireCall.bind(undefined, label), itsDefaults, this.warnings);
+    this.acquireCalls = reader('acquire', defaults);
+    this.tryCalls = reader('tryAcquire', { ...defaults, waitTimeout: 0, optional: true });
+    this.runCalls = new CallReader(readRunCall, defaults, this.warnings);
   }
 
   /**
    * Acquires one key or several.
-   * @param units how many permits, if `options.permits` gives their number
    * @throws LockKeyError, LockConfigError, and what `LockEngine.acquire` throws
    */
-  acquire(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.acquireWith(keys, options, units, (lock) => lock);
+  acquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, this.acquireCalls, options);
   }
 
-  /** Like `acquire`, for callers that release the handle themselves: a handle that is dropped without it is detected. */
-  acquireGuarded(keys: string | readonly string[], options: AcquireOptions, units = 1): Promise<OwnHandle> {
-    return this.acquireWith(keys, options, units, (lock) => lock.guardAgainstDropping());
+  /** Like `acquire`, with one try unless the options give a `waitTimeout`. */
+  tryAcquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, this.tryCalls, options);
+  }
+
+  /**
+   * Reads the options of `run`.
+   * @throws LockConfigError
+   */
+  readRun(options: RunOptions): RunCall {
+    return this.runCalls.read(options);
+  }
+
+  /**
+   * Acquires what `run` asks for, which releases the handle in any case.
+   * @throws as `acquire`, and LockKeyError at once
+   */
+  acquireForRun(keys: string | readonly string[], call: RunCall): Promise<OwnHandle> {
+    return this.acquireWith(keys, call, undefined);
   }
 
   /**
    * Re-enters one key that the scopes around the caller hold exclusively, without a promise. `undefined`: the call needs
-   * `acquire`.
+   * `acquireForRun`.
    */
-  reenter(keys: string | readonly string[], options: AcquireOptions): OwnHandle | undefined {
-    const terms = this.resolved.get(options);
-    if (terms === undefined || typeof keys !== 'string' || !isPlain(terms, options)) return undefined;
+  reenter(keys: string | readonly string[], { terms, reentrant }: RunCall): OwnHandle | undefined {
+    const isPlain =
+      reentrant && terms.mode.kind === 'exclusive' && terms.owner === undefined && terms.signal === undefined;
+    if (!isPlain || typeof keys !== 'string') return undefined;
     return this.partInScope(keys, ({ type }) => type === 'exclusive')?.reenter();
   }
 
@@ -92,54 +111,50 @@ export class Acquirer {
     });
   }
 
-  /** Not an `async` function: its frame would be a quarter of the memory of a waiter. */
-  private acquireWith(
+  /** For callers that release the handle themselves: a handle that is dropped without it is detected. */
+  private acquireGuarded(
     keys: string | readonly string[],
+    reader: CallReader<AcquireOptions, AcquireCall>,
     options: AcquireOptions,
-    units: number,
-    made: (lock: OwnHandle) => OwnHandle,
   ): Promise<OwnHandle> {
     try {
-      const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
-      const terms = this.termsOf(options, units);
-      if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
-      terms.signal?.throwIfAborted();
-      const reentrant = options.reentrant !== false;
-      // Read before the lock is acquired: an error after that would leave the lock behind.
-      const { onLost } = options;
-      if (onLost !== undefined && typeof onLost !== 'function') {
-        throw new LockConfigError('onLost is not the same each time it is read: write the options as a plain object.');
-      }
-      const finish = (lock: OwnHandle): OwnHandle => {
+      const call = reader.read(options);
+      const { onLost } = call;
+      return this.acquireWith(keys, call, (lock) => {
         if (onLost !== undefined) lock.onLost(onLost);
-        if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
-        return made(lock);
-      };
-      if (typeof names === 'string') return this.acquireOne(this.stepFor(names, terms, reentrant), terms, finish);
-      const steps = names.map((key) => this.stepFor(key, terms, reentrant));
-      return this.acquireSeveral(steps, terms).then(finish);
+        lock.guardAgainstDropping();
+      });
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  private termsOf(options: AcquireOptions, units: number): AcquireTerms {
-    const known = this.resolved.get(options);
-    if (known !== undefined) return known;
-    const terms = resolveAcquireOptions(options, this.defaults, units);
-    this.warnings.about(terms.pattern ?? 'options of a lock', {
-      expire: options.expire ?? this.defaults.expire,
-      maxRenewTimes: options.maxRenewTimes,
-      waitTimeout: options.waitTimeout,
-    });
-    if (options.permits === undefined && Object.isFrozen(options)) this.resolved.set(options, terms);
-    return terms;
+  /**
+   * Not an `async` function: its frame would be a quarter of the memory of a waiter.
+   * @param finish is called with the handle before the caller gets it
+   */
+  private acquireWith(
+    keys: string | readonly string[],
+    { terms, reentrant }: Pick<RunCall, 'terms' | 'reentrant'>,
+    finish: ((lock: OwnHandle) => void) | undefined,
+  ): Promise<OwnHandle> {
+    const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
+    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
+    terms.signal?.throwIfAborted();
+    const finished = (lock: OwnHandle): OwnHandle => {
+      if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
+      finish?.(lock);
+      return lock;
+    };
+    if (typeof names === 'string') return this.acquireOne(this.stepFor(names, terms, reentrant), terms, finished);
+    const steps = names.map((key) => this.stepFor(key, terms, reentrant));
+    return this.acquireSeveral(steps, terms).then(finished);
   }
 
   /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
   private stepFor(key: string, { mode, owner }: AcquireTerms, reentrant: boolean): Step {
     const step: Step = { key, again: undefined, owner };
-    if (!reentrant || mode.kind === 'permits') return step;
+    if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return step;
     const find = (type: KeyHandle['type']): KeyHandle | undefined =>
       this.partInScope(key, (lock) => lock.type === type && (owner === undefined || owner === lock.owner));
     const alone = find('exclusive');
@@ -172,12 +187,12 @@ export class Acquirer {
 
   private observed(
     steps: readonly Step[],
-    { pattern, mode, owner, waitTimeout }: AcquireTerms,
+    { pattern, mode, owner, waitTimeout, optional = false }: AcquireTerms,
     go: () => Promise<OwnHandle>,
   ): Promise<OwnHandle> {
     return traceAcquisition(
       () => ({
-        ...{ instance: this.instance, pattern, owner, waitTimeout, lockType: mode.kind },
+        ...{ instance: this.instance, pattern, owner, waitTimeout, optional, lockType: mode.kind },
         keys: steps.map(({ key }) => key),
       }),
       go,
@@ -221,14 +236,6 @@ export class Acquirer {
   }
 }
 
-/** Whether a call asks for nothing but an exclusive lock. */
-const isPlain = ({ mode, owner, signal }: AcquireTerms, { reentrant, onLost }: AcquireOptions): boolean =>
-  mode.kind === 'exclusive' &&
-  owner === undefined &&
-  signal === undefined &&
-  reentrant !== false &&
-  onLost === undefined;
-
 /** Copies field by field, which is several times as fast as a spread: each acquisition needs it. */
 const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
   key,
@@ -241,6 +248,7 @@ const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
   holdAtLeast: terms.holdAtLeast,
   replicas: terms.replicas,
   pattern: terms.pattern,
+  optional: terms.optional,
 });
 
 /**

@@ -16,7 +16,7 @@ export interface LockInfo {
   readonly fencingToken: number;
   /** The tickets in the queue, in the order of arrival. */
   readonly waiters: readonly LockWaiterInfo[];
-  /** The number of permits of a semaphore, if `setPermits` has set it. */
+  /** How many permits a semaphore has, if `setPermits` has set their number. */
   readonly permits: number | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface LockHolderInfo {
   /** The mode: exclusive, together with other readers, or permits of a semaphore. */
   readonly type: 'exclusive' | 'read' | 'permits';
   /** How many permits it has; 0 if the lock is no semaphore. */
-  readonly permits: number;
+  readonly units: number;
   /** The id of the client (one `LockService`) that has it. */
   readonly client: string;
   readonly fencingToken: number;
@@ -46,6 +46,6 @@ export interface LockWaiterInfo {
   readonly owner: string;
   readonly type: 'exclusive' | 'read' | 'permits';
   /** How many permits it asks for; 0 if the lock is no semaphore. */
-  readonly permits: number;
+  readonly units: number;
   readonly client: string;
 }

@@ -1,7 +1,6 @@
 import { describe } from '../common/describe.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
-import type { AcquireOptions, OnLost, RunOptions } from '../options/acquire-options.js';
-import { readChoice } from '../options/option-readers.js';
+import type { OnLost, RunOptions } from '../options/acquire-options.js';
 import type { Acquirer } from './acquirer.js';
 import type { LockHandle } from './handles/lock-handle.js';
 import { LockScope } from './lock-scope.js';
@@ -16,20 +15,16 @@ export class LockRunner {
   /**
    * Acquires the lock, runs `task` in its scope, and releases it. The caller gets what the task throws, whatever the
    * release does.
-   * @param units how many permits, if `options.permits` gives their number
    */
   async run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions,
-    units = 1,
   ): Promise<T> {
     refuseAllButTasks(task, options);
-    this.acquirer.check('run', options);
-    const { onLost = this.defaults.onLost } = options;
-    if (onLost !== 'throw') readChoice('onLost', onLost, ['throw', 'ignore']);
-    const acquisition = withoutOnLost(options);
-    const lock = this.acquirer.reenter(key, acquisition) ?? (await this.acquirer.acquire(key, acquisition, units));
+    const call = this.acquirer.readRun(options);
+    const { onLost = this.defaults.onLost } = call;
+    const lock = this.acquirer.reenter(key, call) ?? (await this.acquirer.acquireForRun(key, call));
     if (typeof onLost === 'function') lock.onLost(onLost);
     const scope = LockScope.ofLock(lock);
     let result: T;
@@ -42,16 +37,9 @@ export class LockRunner {
     }
     scope.end();
     if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
-    if (onLost === 'throw' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
     return result;
   }
-}
-
-/** `run` reacts to a loss itself; the acquisition does not. */
-function withoutOnLost(options: RunOptions): AcquireOptions {
-  if (options.onLost === undefined && !Object.hasOwn(options, 'onLost')) return options as AcquireOptions;
-  const { onLost: _, ...acquisition } = options;
-  return acquisition;
 }
 
 function refuseAllButTasks(task: unknown, options: unknown): void {

@@ -83,19 +83,15 @@ export class LockService {
    * LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
-    const again = this.acquirer.reenter(key, options);
-    return again === undefined
-      ? this.acquirer.acquireGuarded(key, options)
-      : Promise.resolve(again.guardAgainstDropping());
+    return this.acquirer.acquire(key, options);
   }
 
   /**
    * Acquires the lock if it is free; otherwise resolves to `null`. One try, unless this call gives a `waitTimeout`.
    * @throws as `acquire` does, except LockTimeoutError
    */
-  async tryAcquire(key: string | readonly string[], options: AcquireOptions = {}): Promise<LockHandle | null> {
-    this.acquirer.check('tryAcquire', options);
-    return nullOnTimeout(this.acquire(key, { ...options, waitTimeout: options.waitTimeout ?? 0 }));
+  tryAcquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle | null> {
+    return nullOnTimeout(this.acquirer.tryAcquire(key, options));
   }
 
   /**
@@ -154,9 +150,9 @@ export class LockService {
     refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
-      acquire: (name, terms, units) => this.acquirer.acquireGuarded(name, terms, units),
-      tryAcquire: (name, terms, units) => nullOnTimeout(service.acquire(name, terms, units)),
-      run: (name, task, terms, units) => this.runner.run(name, task, terms, units),
+      acquire: (name, terms) => this.acquirer.acquire(name, terms),
+      tryAcquire: (name, terms) => nullOnTimeout(this.acquirer.tryAcquire(name, terms)),
+      run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
     };
@@ -274,8 +270,8 @@ export class LockService {
   ): Lock {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
-      acquire: (names, terms) => this.acquirer.acquireGuarded(names, terms),
-      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.acquireGuarded(names, terms)),
+      acquire: (names, terms) => this.acquirer.acquire(names, terms),
+      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.tryAcquire(names, terms)),
       forceRelease: (key) => this.forceRelease(key),
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.acquirer.inScope(names, held),

@@ -5,7 +5,7 @@ import type { LockInfo } from './lock-info.js';
 /** The id of an acquisition begins with the id of its client. */
 const clientOf = (id: string): string => id.slice(0, id.indexOf(':'));
 
-const permitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
 /** Turns what the store knows of a key into the public form; `null` if the key has no holder and no waiter. */
 export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredLock): LockInfo | null {
@@ -20,7 +20,7 @@ export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: 
       id,
       owner,
       type: mode.kind,
-      permits: permitsOf(mode),
+      units: unitsOf(mode),
       client: clientOf(id),
       fencingToken: token,
       ttl,
@@ -31,7 +31,7 @@ export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: 
       id,
       owner,
       type: mode.kind,
-      permits: permitsOf(mode),
+      units: unitsOf(mode),
       client: clientOf(id),
     })),
     permits: limit,

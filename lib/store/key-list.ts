@@ -1,16 +1,19 @@
-/** Asks for the keys that are held; for a part of them, so that no question is long. */
+/** Asks for one part of the keys that are held, so that no request takes long. */
 export interface ListRequest {
-  /** Where to go on: what the last reply said; `''`: from the beginning. */
+  /** The cursor of the last reply; `''`: from the beginning. */
   readonly cursor: string;
-  /** At how many names the store looks for this part, about; whatever else is kept beside the locks counts. */
+  /** About how many names the store looks at for this part. Names that are not locks count, too. */
   readonly budget: number;
 }
 
 export interface ListReply {
-  /** Those of this part; one may be in two parts, and one that is taken or freed meanwhile in none. */
+  /**
+   * The keys of this part. A key may appear in two parts. A key that is acquired or released in the meantime may be
+   * missing.
+   */
   readonly keys: readonly string[];
-  /** Where to go on; `undefined`: that was all. */
+  /** Where to continue; `undefined`: there are no more keys. */
   readonly cursor: string | undefined;
-  /** The store's clock, in ms: by that holds tell since when they are. */
+  /** The store's clock, in ms. The `since` of a hold refers to it. */
   readonly time: number;
 }

@@ -1,30 +1,30 @@
 import type { ReplicateRequest } from './replicate-request.js';
 
 /**
- * What is asked of a store that keeps count-down latches. A latch that does not exist counts 0: it is open. Each call that
- * changes a latch has an id of its own and has its effect once, however often it arrives. A call that fails rejects with
- * `LockStoreError`.
+ * The interface of a store that keeps count-down latches. A latch that does not exist counts 0: it is open. Each call
+ * that changes a latch has its own id and takes effect once, even if it arrives several times. A call that fails
+ * rejects with `LockStoreError`.
  */
 export interface LatchStore {
-  /** Makes a latch, unless there is one. It is gone when nobody has counted it down for `lifetime` ms. */
+  /** Creates a latch, unless one exists. It expires if no call counts it down for `lifetime` ms. */
   setCount(request: SetCountRequest): Promise<boolean>;
   /** Counts down by one. */
   countDown(key: string, id: string): Promise<CountDownReply>;
   /**
-   * Looks at a latch. The client hears `opened` if it comes to 0 within `patience` ms (0: it does not want to). `seen`:
-   * the latches of which the client asks whether they have opened.
+   * Reads a latch. The client receives `opened` if the count comes to 0 within `patience` ms (0: no message). `seen`:
+   * the latches that the client has seen closed; the reply says which of them have opened.
    */
   count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
   /**
-   * Sees to it that at least `min` replicas have what the call `id` has done, waits at most `timeout` ms for that, and
-   * answers how many have it.
+   * Waits until at least `min` replicas have the write of the call `id`, for at most `timeout` ms. Resolves to the
+   * number of replicas that have it.
    */
   replicate(request: ReplicateRequest): Promise<number>;
 }
 
 export interface SetCountRequest {
   readonly key: string;
-  /** Id of the call, which becomes the name of the latch. */
+  /** The id of the call, which becomes the name of the latch. */
   readonly id: string;
   readonly count: number;
   /** ms */
@@ -32,21 +32,21 @@ export interface SetCountRequest {
 }
 
 export interface CountDownReply {
-  /** How much is left. */
+  /** The count that is left. */
   readonly left: number;
   /** Whether this call has counted; `false`: there was no latch. */
   readonly counted: boolean;
 }
 
-/** What is known of a latch. */
+/** The state of a latch. */
 export interface LatchCount {
-  /** How much is left; 0: there is none. */
+  /** The count that is left; 0: there is no latch. */
   readonly left: number;
-  /** Which latch it is: the id of the call that made it. `''` when there is none. */
+  /** The name of the latch: the id of the call that made it; `''` if there is none. */
   readonly latch: string;
   /**
-   * Those of `seen` that have come to 0. A store remembers that for as long as the latch was to live, and for ten minutes
-   * at least. A latch that is gone without being remembered has expired, or the store has lost it.
+   * The latches of `seen` that have come to 0. A store remembers that as long as the latch would have lived, and at
+   * least ten minutes. If a latch is missing and not remembered, it has expired or the store has lost it.
    */
   readonly opened: readonly string[];
 }

@@ -7,92 +7,91 @@ export type { ReplicateRequest };
 export { UNCONTENDED_BATCH_SIZE } from './protocol.generated.js';
 
 /**
- * What the engine asks of a store: the port behind which Redis, or anything else, keeps the locks.
- *
- * Every acquisition has an id of its own that begins with its client's id, and each call names it and acts on it
- * alone; so a store may execute a call twice or late. A call that fails rejects with `LockStoreError`.
+ * The port between the engine and a store: Redis, or any other place that keeps the locks. Every acquisition has its
+ * own id, which begins with its client's id. Each call names that id and acts on it alone. So a store may execute a
+ * call twice or late. A call that fails rejects with `LockStoreError`.
  */
 export interface LockStore {
-  /** The client's id; all its acquisitions' ids begin with it and a colon. */
+  /** The client's id. The ids of all its acquisitions begin with it and a colon. */
   readonly clientId: string;
-  /** Whether it hears now what is told to those who hold something: a release by force, a word to yield. */
+  /** Whether the client receives messages to holders now: a forced release, a `yield`. */
   readonly listening: boolean;
-  /**
-   * Whether all that it is to hear is heard, grants of every key included, as far as that is known. Left out: `listening`
-   * says so.
-   */
+  /** Whether the client receives all its messages, including grants of every key. If left out, `listening` applies. */
   readonly hearsAll?: boolean;
-  /** Grows whenever the connection was lost and made anew: what was told before may not hold after. */
+  /** Grows whenever the connection was lost and made again. Earlier replies may be out of date then. */
   readonly epoch: number;
 
-  /** How many ms an answer may take that is not late, as far as that is known: several far masters take several round trips. */
+  /** How many ms a reply takes normally, if that is known. Several distant masters take several round trips. */
   readonly answerTime?: number;
 
-  /** Why it is no use to ask now: it has been out of reach for so long that what is sent would only pile up. */
+  /** Why a request is of no use now: the store has been unreachable for so long that requests would only pile up. */
   readonly unreachable: LockStoreError | undefined;
-  /** Why an answer may be late, if that is known: a connection is lost. What is sent goes out when it is back. */
+  /** Why a reply may be late, if that is known: a connection is lost. Requests go out when it is back. */
   readonly outage?: LockStoreError | undefined;
 
-  /** Whether it can count permits. Several masters cannot: that each hold has a majority says nothing of how many there are. */
+  /**
+   * Whether the store can count permits. Several masters cannot: a majority for each hold does not limit the number of
+   * holds.
+   */
   readonly keepsPermits: boolean;
-  /** Keeps count-down latches; `undefined`: this store cannot. */
+  /** The count-down latches; `undefined`: this store does not support them. */
   readonly latches: LatchStore | undefined;
 
-  /** Connects; resolves when grants can be heard. */
+  /** Connects. Resolves when the client receives grants. */
   start(): Promise<void>;
-  /** Disconnects, without waiting for answers. */
+  /** Disconnects without waiting for replies. */
   close(): Promise<void>;
-  /** Names the one who hears what the store has to tell. */
+  /** Sets the receiver of the store's messages. */
   listen(listener: LockStoreListener): void;
 
-  /** Asks for the lock: the first time, and again while waiting. */
+  /** Requests the lock: for the first time, and again while waiting. */
   acquire(request: AcquireRequest): Promise<AcquireReply>;
-  /** Gives back a hold or a place in the queue, and asks for the next local waiter in the same step. */
+  /** Releases a hold or a place in the queue, and sends the request of the next local waiter in the same step. */
   release(request: ReleaseRequest): Promise<ReleaseReply>;
-  /** Renews many leases at once; one that fails does not disturb the others. Never rejects. */
+  /** Renews many leases at once. A lease that fails does not affect the others. Never rejects. */
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
-  /** Sets a lease anew, longer or shorter. */
+  /** Sets a new lease, longer or shorter. */
   extend(request: RenewRequest): Promise<RenewReply>;
-  /** Takes several locks in one step, or none: only if all are free and nobody waits for any. `undefined`: they are not. */
+  /**
+   * Acquires several locks in one step, or none: only if all are free and have no waiters. Otherwise resolves to
+   * `undefined`.
+   */
   acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
   /**
-   * Sees to it that at least `min` replicas have what was written of a hold, waits at most `timeout` ms for that, and
-   * answers how many have it.
+   * Waits until at least `min` replicas have the write of a hold, for at most `timeout` ms. Resolves to the number of
+   * replicas that have it.
    */
   replicate(request: ReplicateRequest): Promise<number>;
   /**
-   * Sets the number of permits of a semaphore for all requests, and grants to those that fit now. What it sends has no
-   * effect once a later call has set the number.
+   * Sets the number of permits of a semaphore for all requests, and grants to those that fit now. Has no effect once a
+   * later call has set the number.
    */
   setLimit(key: string, permits: number): Promise<void>;
-  /**
-   * Ends the holds that a key has now. What it sends names them, so a copy that arrives twice or late ends no hold that
-   * was granted since.
-   */
+  /** Ends the holds that a key has now. The command names them, so a duplicate or late copy ends no newer hold. */
   forceRelease(key: string): Promise<ForceReleaseReply>;
-  /** Tells what is known of a key. */
+  /** Returns the state of a key. */
   inspect(key: string): Promise<StoredLock>;
-  /** Lists the keys that are held, a part at a time. Left out: this store cannot, and nobody sees its locks as a whole. */
+  /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
 }
 
-/** What a store tells of its own accord. */
+/** Receives the messages of a store. */
 export interface LockStoreListener {
-  /** An acquisition that waited has been granted. */
+  /** A waiting acquisition has been granted. */
   granted(grant: PushedGrant): void;
-  /** A waiter is to ask again in `delay` ms. */
+  /** A waiter has to retry in `delay` ms. */
   retryAfter(id: string, delay: number): void;
-  /** Somebody waits behind this hold who is to be served before others have it in turn. */
+  /** A waiter comes before the rest of this hold's batch: release the lock instead of serving the batch. */
   yield(id: string): void;
-  /** A hold was ended by force; `token`: the one that had this, not one that the same acquisition got later. */
+  /** A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. */
   revoked(id: string, token?: number): void;
-  /** A latch has come to 0: the one of that name (see `LatchCount`). */
+  /** The latch of that name (see `LatchCount`) has come to 0. */
   opened(key: string, latch: string): void;
-  /** The store hears again, after it could not for a while. */
+  /** The client receives messages again after an interruption. */
   restored(): void;
 }
 
-/** In which way a lock is held: alone, together with other readers, or as `units` of `limit` permits. */
+/** How a lock is held: exclusively, shared with other readers, or as `units` of `limit` permits. */
 export type LockMode =
   | { readonly kind: 'exclusive' }
   | { readonly kind: 'read' }
@@ -102,33 +101,42 @@ export interface AcquireRequest {
   readonly key: string;
   readonly id: string;
   readonly mode: LockMode;
-  /** Left out: the acquisition is its own owner. */
+  /** If left out, the acquisition is its own owner. */
   readonly owner: string | undefined;
   /** Lease in ms. */
   readonly lease: number;
   /**
-   * Whether to take a place in the queue when the lock is not free. The store sees to it that a grant would be heard, and
-   * gives no place otherwise: then the answer is `busy`, and `restored` follows once it hears again.
+   * Whether to join the queue if the lock is not free. The store adds a ticket only if the client would receive its
+   * grant. Otherwise the reply is `busy`, and `restored` follows once it would.
    */
   readonly waits: boolean;
-  /** When to ask again at the latest, in ms. */
+  /** The longest time until the next retry, in ms. */
   readonly period: number;
-  /** For how long the place in the queue is kept without hearing again, in ms. */
+  /** How long a ticket is kept without a retry, in ms. */
   readonly patience: number;
-  /** First lease of a pushed grant, in ms. */
+  /** The first lease of a pushed grant, in ms. */
   readonly grantTimeout: number;
-  /** How many of its client are to have it in turn under one grant, each with a token of its own: as many are reserved. */
+  /** The batch size: how many waiters of this client one grant may serve. As many tokens are reserved. */
   readonly batchSize: number;
-  /** The same while nobody else waits. Whoever has as many as `TURNS_ALONE` is told to `yield` when somebody comes. */
+  /**
+   * The batch size while no other client waits. A hold with `UNCONTENDED_BATCH_SIZE` gets the message `yield` when
+   * another client comes.
+   */
   readonly uncontendedBatchSize: number;
-  /** Whether it is to be served in the order in which all came: while it waits, others get no turns. */
+  /**
+   * Whether waiters are served in the order of arrival across clients. While this request waits, no grant serves a
+   * batch.
+   */
   readonly fair: boolean;
   /**
-   * For how many ms it has been wanted: it gets the place of somebody who came so long ago, which is the same one with
-   * several servers, and when it asks again no later one than it has. Left out: it comes last.
+   * For how many ms the request has been waiting. It gets the place of a request that arrived so long ago, which is the
+   * same on all servers. A retry never moves it back. If left out, a new request goes to the end.
    */
   readonly age?: number;
-  /** Whether it has made itself younger than it is, to part from those who came at the same moment: it may fall behind then. */
+  /**
+   * Whether the request has reduced its age, to separate it from requests of the same moment. Only then may it fall
+   * back.
+   */
   readonly backedOff?: boolean;
 }
 
@@ -136,9 +144,9 @@ export interface HeldReply {
   readonly outcome: 'held';
   readonly time: number;
   readonly token: number;
-  /** ms of lease, counted from when the store was asked. */
+  /** The lease in ms, counted from when the request was sent. */
   readonly lease: number;
-  /** How many may have it in turn: the tokens from `token` on. */
+  /** How many waiters the grant may serve: the number of tokens, beginning with `token`. */
   readonly batchSize: number;
 }
 
@@ -146,16 +154,17 @@ export interface ContendedReply {
   readonly outcome: 'queued' | 'busy';
   /** The store's clock, in ms. */
   readonly time: number;
-  /** In how many ms to ask again. */
+  /** In how many ms to retry. */
   readonly retryAfter: number;
   readonly lastToken: number;
-  /** Ids of some of those who hold it. */
+  /** Ids of some of the holders. */
   readonly holders: readonly string[];
 }
 
 /**
- * `held`: granted. `queued`: has a place. `busy`: not free and no place. `left`: has given up before. `upgrade`: its owner
- * reads, and wants the lock alone, for which it would wait for itself. `too many`: there are fewer permits than it wants.
+ * `held`: granted. `queued`: has a place in the queue. `busy`: not free, and no place. `left`: was abandoned before.
+ * `upgrade`: its owner has a read lock and requests the exclusive lock, so it would wait for itself. `too many`: it
+ * requests more permits than exist.
  */
 export type AcquireReply =
   HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number } | TooManyReply;
@@ -163,23 +172,23 @@ export type AcquireReply =
 export interface TooManyReply {
   readonly outcome: 'too many';
   readonly time: number;
-  /** How many permits there are. */
+  /** The number of permits. */
   readonly limit: number;
 }
 
 export interface ReleaseRequest {
   readonly key: string;
   readonly id: string;
-  /** For how many ms to remember that the acquisition has left, should its `acquire` still be on the way. */
+  /** How many ms the tombstone lives, in case an `acquire` of this acquisition arrives later. */
   readonly tombstoneFor: number;
-  /** For how many ms to keep the key taken. */
+  /** For how many ms the key stays locked. */
   readonly keep: number;
-  /** What to ask for in the same step. */
+  /** The request to send in the same step. */
   readonly next: AcquireRequest | undefined;
 }
 
 export interface ReleaseReply {
-  /** Whether there was a hold to release. */
+  /** Whether there was a hold. */
   readonly released: boolean;
   readonly next: AcquireReply | undefined;
 }
@@ -187,20 +196,20 @@ export interface ReleaseReply {
 export interface RenewRequest {
   readonly key: string;
   readonly id: string;
-  /** Lease in ms from now on; 0 only looks. */
+  /** The lease in ms from now on; 0 only reads it. */
   readonly lease: number;
 }
 
-/** ms of lease left, `'gone'` when there is no such hold, or why it is not known. */
+/** The ms that are left of the lease, `'gone'` if there is no such hold, or the error if that is unknown. */
 export type RenewReply = number | 'gone' | Error;
 
-/** Names one grant of a hold: its acquisition may be granted again under the same id, after it was ended by force. */
+/** Names one grant of a hold. An acquisition may be granted again under the same id after it was ended by force. */
 export type HoldName = Pick<StoredHold, 'id' | 'since'>;
 
 export interface ForceReleaseReply {
-  /** How many holds were ended. */
+  /** The number of holds that were ended. */
   readonly holds: number;
-  /** How many of their clients were there to be told. */
+  /** How many of their clients received the message. */
   readonly told: number;
 }
 
@@ -208,7 +217,7 @@ export interface StoredLock {
   readonly lastToken: number;
   readonly holds: readonly StoredHold[];
   readonly waiters: readonly { readonly id: string; readonly owner: string; readonly mode: LockMode }[];
-  /** The number of permits, where it was set at run time. */
+  /** The number of permits, if it was set at run time. */
   readonly limit: number | undefined;
 }
 
@@ -216,7 +225,7 @@ export interface StoredHold {
   readonly id: string;
   readonly owner: string;
   readonly mode: LockMode;
-  /** Given back already, and kept for the rest of its `holdAtLeast`. */
+  /** Whether it is released already, and its key stays locked for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
   readonly token: number;
   readonly ttl: number;
@@ -227,7 +236,7 @@ export interface PushedGrant {
   readonly key: string;
   readonly id: string;
   readonly token: number;
-  /** First lease in ms, from `time` on. */
+  /** The first lease in ms, from `time` on. */
   readonly lease: number;
   /** The store's clock at the grant, in ms. */
   readonly time: number;

@@ -1,19 +1,19 @@
 import type { ForceReleaseReply, HoldName, LockMode, LockStore } from './lock-store.js';
 
-/** What is asked of a store that is one of several, none of which knows of the others. */
+/** The interface of a store that is one of several independent ones. */
 export interface QuorumMember extends LockStore {
-  /** Whether a grant that is pushed now would be heard. Only then may an acquisition wait in the queue. */
+  /** Whether the client would receive a pushed grant now. Only then may an acquisition wait in the queue. */
   readonly listening: boolean;
-  /** Raises the fencing token of a hold; where that is gone, nobody else gets these tokens all the same. */
+  /** Raises the fencing token of a hold. Even if the hold is gone, no other hold gets these tokens. */
   fence(request: FenceRequest): Promise<FenceReply>;
   /** Gives a hold that other masters have its vote again on this one, which has lost it. */
   reinstate(request: ReinstateRequest): Promise<ReinstateReply>;
   /**
-   * Ends the named holds of a key. May arrive twice or late: all others stay. `memory`: ms for which `reinstate` refuses
-   * them at least; left out, it is not used.
+   * Ends the named holds of a key. All other holds stay, even if the command arrives twice or late. `memory`: for how
+   * many ms `reinstate` refuses them, at least; only Redlock passes it.
    */
   endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply>;
-  /** Tells which server it is; `undefined`: we may not ask. */
+  /** Returns the identity of the server; `undefined`: the server does not permit the question. */
   identify(): Promise<ServerIdentity | undefined>;
 }
 
@@ -21,11 +21,11 @@ export interface FenceRequest {
   readonly key: string;
   readonly id: string;
   readonly token: number;
-  /** How many tokens, from this one on, nobody else is to get. */
+  /** How many tokens, beginning with this one, are reserved. */
   readonly batchSize: number;
 }
 
-/** `refused`: somebody has had this token, or a larger one. `lease`: ms that are left. */
+/** `refused`: a holder has had this token or a larger one. `lease`: the ms that are left. */
 export type FenceReply =
   | { readonly outcome: 'written'; readonly lease: number }
   | { readonly outcome: 'refused'; readonly lease: number; readonly lastToken: number }
@@ -33,15 +33,15 @@ export type FenceReply =
 
 export interface ReinstateRequest extends FenceRequest {
   readonly mode: LockMode;
-  /** Left out: the acquisition is its own owner. */
+  /** If left out, the acquisition is its own owner. */
   readonly owner: string | undefined;
-  /** ms of the lease that are left; 0 only looks. */
+  /** The rest of the lease in ms; 0 only looks. */
   readonly lease: number;
-  /** When that ends at the latest by the master's clock, in ms; `undefined`: the clock is not known. */
+  /** The latest end of the lease by the master's clock, in ms; `undefined`: the clock is not known. */
   readonly latest: number | undefined;
 }
 
-/** `missing`: others have it here, or it was only looked at. `left`: it was given back, or ended by force. */
+/** `missing`: other clients hold the lock here, or the call only looked. `left`: it was released, or ended by force. */
 export type ReinstateReply = 'held' | 'missing' | 'left';
 
 export interface ServerIdentity {

@@ -1,4 +1,4 @@
-/** Asks how many replicas have what was written under an id: of a hold, or by a call that changed a latch. */
+/** Asks how many replicas have the write of an id: of a hold, or of a call that changed a latch. */
 export interface ReplicateRequest {
   readonly key: string;
   readonly id: string;

@@ -1,44 +1,46 @@
 import type { LockMode } from '../store/lock-store.js';
 
-/** One attempt to take a key. */
+/** One attempt to acquire a key. */
 export interface RecordedAcquisition {
   readonly key: string;
-  /** In which way: alone, for reading, or as permits of a semaphore. */
+  /** How the lock was requested: exclusive, for reading, or as permits of a semaphore. */
   readonly mode: LockMode['kind'];
-  /** The owner that the caller named, if it named one. */
+  /** The owner, if the caller named one. */
   readonly owner: string | undefined;
   /**
-   * `'acquired'`; `'timeout'`: others held it for the whole wait; `'aborted'`: the caller's `signal` ended the wait;
-   * `'failed'`: it could not be had at all (the application shuts down, a reader that wants to write).
+   * `'acquired'`; `'timeout'`: other holders had it for the whole wait, and the caller got a `LockTimeoutError`;
+   * `'skipped'`: the same, but the caller goes on without the lock (`tryAcquire`, `onContended: 'skip'` or a function);
+   * `'aborted'`: the caller's `signal` ended the wait; `'failed'`: it could not be acquired (the application shuts down, a
+   * reader requested the exclusive lock).
    */
   readonly outcome: AcquisitionOutcome;
 }
 
-export type AcquisitionOutcome = 'acquired' | 'timeout' | 'aborted' | 'failed';
+export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' | 'failed';
 
 /**
- * What was locked, in the order in which it was decided. Re-entry is not told: it takes nothing. Of several keys that are
- * taken together each has an entry of its own.
+ * The attempts to acquire locks, in the order of their outcomes. Re-entry does not appear, because it acquires nothing.
+ * Several keys that are acquired together have an entry each.
  */
 export class Acquisitions implements Iterable<RecordedAcquisition> {
   private readonly records: RecordedAcquisition[] = [];
 
-  /** All of them. */
+  /** All attempts. */
   get all(): readonly RecordedAcquisition[] {
     return [...this.records];
   }
 
-  /** Those of one key. */
+  /** The attempts on one key. */
   of(key: string): readonly RecordedAcquisition[] {
     return this.records.filter((record) => record.key === key);
   }
 
-  /** How often a key was acquired, or how often that had another outcome. */
+  /** How many attempts on a key were successful, or had another outcome. */
   count(key: string, outcome: AcquisitionOutcome = 'acquired'): number {
     return this.of(key).filter((record) => record.outcome === outcome).length;
   }
 
-  /** Forgets all of them. */
+  /** Removes all records. */
   clear(): void {
     this.records.length = 0;
   }

@@ -1,4 +1,4 @@
-// In reading order: set it up, see what was locked, let time pass.
+// In reading order: set up locks, see what was locked, let time pass.
 export {
   getLockTestingToken,
   RedisLockTestingModule,
@@ -8,7 +8,7 @@ export { LockTesting, type LockTestingOptions, type OverridesProviders } from '.
 export { Acquisitions, type AcquisitionOutcome, type RecordedAcquisition } from './acquisitions.js';
 export { ManualClock } from './manual-clock.js';
 
-// For those who write a store: what it has to do, and what they bring for that.
+// For authors of stores: the contract, and what it needs.
 export { lockStoreContract } from './contract/index.js';
 export type { ContractCase, LockClientOptions, LockStoreHarness, StoreTruth } from './contract/harness.js';
 export { createLockClient, type LockClientParts } from './lock-client.js';

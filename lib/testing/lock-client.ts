@@ -5,16 +5,16 @@ import { createLockService } from '../module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import type { ManualClock } from './manual-clock.js';
 
-/** What a client is made of beside its options. */
+/** The parts of a client, besides its options. */
 export interface LockClientParts {
   clock?: ManualClock;
-  /** Default: Nest's. */
+  /** Default: Nest's logger. */
   logger?: LockLogger;
 }
 
 /**
- * A started service without Nest, such as a `LockStoreHarness` needs. Whoever closes its store ends it.
- * @throws LockConfigError for an option that cannot be used; LockStoreError when its store does not start
+ * Creates a started service without Nest, for example for a `LockStoreHarness`. Close its store to end it.
+ * @throws LockConfigError for an option that cannot be used; LockStoreError if its store does not start
  */
 export async function createLockClient(
   options: RedisLockModuleOptions = {},

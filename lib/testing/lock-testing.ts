@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { merge, type Subscription } from 'rxjs';
 import { systemClock } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
-import { declaredConnections } from '../decorators/method-lock-metadata.js';
+import { declaredInstances } from '../decorators/method-lock-metadata.js';
 import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
@@ -20,23 +20,23 @@ import { ManualClock } from './manual-clock.js';
 import { RecordingEngine } from './recording-engine.js';
 
 /**
- * The options of `LockTesting`: those of the module, and the clock. Nothing is kept in Redis, so `connection` is not used;
- * `shutdownTimeout` is 0 unless it is given.
+ * The options of `LockTesting`: those of the module, and the clock. `connection` is not used, because nothing is kept
+ * in Redis. The default of `shutdownTimeout` is 0.
  */
 export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
   /**
-   * `'system'`: time passes. `'manual'`: time passes when the test calls `clock.advance(ms)`.
+   * `'system'`: time passes. `'manual'`: time passes only when the test calls `clock.advance(ms)`.
    * @defaultValue 'system'
    */
   clock?: 'system' | 'manual';
   /**
-   * How long the end of the test waits for the holders of locks to finish.
+   * How long closing waits for holders of locks to finish.
    * @defaultValue 0
    */
   shutdownTimeout?: Duration;
 }
 
-/** What Nest's `TestingModuleBuilder` has for those who put one provider in the place of another. */
+/** The methods of Nest's `TestingModuleBuilder` that replace a provider. */
 export interface OverridesProviders {
   overrideProvider(token: any): { useValue(value: any): unknown };
 }
@@ -47,20 +47,20 @@ export const TESTING_OPTIONS: readonly string[] = [
   'clock',
 ];
 
-/** How many ms have to pass for what is to happen at once, where time stands still. */
+/** How many ms of a manual clock must pass for immediate timers to fire. */
 const END = 2;
 
 const logger = new Logger('RedisLock');
 
 /**
- * Locks for tests, in memory and apart from all others: their service, and what a test does to them from outside.
- * `RedisLockTestingModule` provides one; without a module, make one and give its service to what you test.
+ * Locks for tests, in memory and separate from all others: their service, and methods that act on them from outside.
+ * `RedisLockTestingModule` provides one. Without a module, make one and pass its service to the code under test.
  */
 export class LockTesting implements AsyncDisposable {
   /** What was locked through the service. */
   readonly acquisitions = new Acquisitions();
   readonly service: LockService;
-  /** Another client of the same locks, as another process would have. */
+  /** Another client of the same locks, like another process. */
   private readonly outsider: LockService;
   private readonly manualClock: ManualClock | undefined;
 
@@ -72,7 +72,7 @@ export class LockTesting implements AsyncDisposable {
     this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
     const time = this.manualClock ?? systemClock;
     const backend = new MemoryBackend(time);
-    // Nobody waits at the end for what a test has left held.
+    // With a manual clock, closing must not wait for locks that the test left held.
     const shutdownTimeout = clock === 'manual' ? 0 : (written.shutdownTimeout ?? 0);
     const resolved = resolveModuleOptions({ ...written, shutdownTimeout, store: () => new MemoryStore(backend) });
     this.outsider = createLockService({ ...resolved, shutdownTimeout: 0 }, logger, { clock: time });
@@ -80,13 +80,13 @@ export class LockTesting implements AsyncDisposable {
       clock: time,
       engine: (context) => new RecordingEngine(context, this.acquisitions, () => this.closeOutsider()),
     });
-    // In memory that takes no more than a moment, and never fails.
+    // In memory, starting takes no time and never fails.
     void Promise.all([this.service.start(), this.outsider.start()]);
   }
 
   /**
-   * The time of these locks.
-   * @throws LockConfigError unless it was asked for with `{ clock: 'manual' }`
+   * The clock of these locks.
+   * @throws LockConfigError unless the option `clock: 'manual'` is set
    */
   get clock(): ManualClock {
     if (this.manualClock !== undefined) return this.manualClock;
@@ -94,15 +94,18 @@ export class LockTesting implements AsyncDisposable {
   }
 
   /**
-   * Takes a key as another process would, until it is released or everything is closed. One try, unless `waitTimeout` is
-   * given.
-   * @throws as `LockService.acquire` does; LockTimeoutError when the key is held
+   * Acquires a key as another process would, until it is released or the locks are closed. Tries once, unless
+   * `waitTimeout` is given.
+   * @throws the errors of `LockService.acquire`; LockTimeoutError if the key is held
    */
   hold(key: string, options: AcquireOptions = {}): Promise<LockHandle> {
     return this.outsider.acquire(key, { waitTimeout: 0, ...options });
   }
 
-  /** Ends whoever holds a key: their `signal` aborts, and they get the `LockLostError`. `false`: nobody held it. */
+  /**
+   * Ends all holds of a key: their `signal` aborts with the `LockLostError`. Resolves to `false` if the key was not
+   * held.
+   */
   async lose(key: string): Promise<boolean> {
     const events = merge(this.service.events, this.outsider.events);
     let subscription: Subscription | undefined;
@@ -111,7 +114,7 @@ export class LockTesting implements AsyncDisposable {
     });
     try {
       const held = await this.outsider.forceRelease(key);
-      // Until its holder has heard, and not a moment longer: what fails of that is for the test to expect.
+      // Waits only until the holder has received it. What fails then is for the test to expect.
       await Promise.race([told, this.moment()]);
       return held;
     } finally {
@@ -125,21 +128,20 @@ export class LockTesting implements AsyncDisposable {
   }
 
   /**
-   * Gives the service to an instance that was made with `new`, so that its locked methods work; answers the instance.
-   * @throws LockConfigError when its class has no locked methods
+   * Passes the service to an instance that was made with `new`, so that its locked methods work. Returns the instance.
+   * @throws LockConfigError if its class has no locked methods
    */
   withLocks<T extends object>(instance: T, service: LockService = this.service): T {
-    const connections = declaredConnections(instance.constructor);
-    if (connections.length === 0) {
+    const declared = declaredInstances(instance.constructor);
+    if (declared.length === 0) {
       throw new LockConfigError(`${instance.constructor.name} has no methods with @DistributedLock.`);
     }
-    for (const { connection } of connections) Reflect.set(instance, getLockServiceToken(connection), service);
+    for (const { instance: name } of declared) Reflect.set(instance, getLockServiceToken(name), service);
     return instance;
   }
 
   /**
-   * Puts these locks in the place of those of a `RedisLockModule` that the application under test imports, as it is. The
-   * one of the same `name`.
+   * Replaces the locks of a `RedisLockModule` that the application under test imports: the one with the same `name`.
    */
   override<Builder extends OverridesProviders>(builder: Builder): Builder {
     const { name } = this.service;
@@ -148,7 +150,7 @@ export class LockTesting implements AsyncDisposable {
     return builder;
   }
 
-  /** Ends everything; the module does so at `app.close()`. */
+  /** Closes everything. The module does so at `app.close()`. */
   async close(): Promise<void> {
     await this.service.close();
   }

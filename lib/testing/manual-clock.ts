@@ -9,7 +9,7 @@ interface ManualTimer {
   readonly callback: () => void;
 }
 
-/** Time that stands still until a test lets it go on. It begins somewhere, as `performance.now()` does. */
+/** A clock that stands still until a test advances it. Like `performance.now()`, it begins at an arbitrary time. */
 export class ManualClock implements Clock {
   private time = 1_000;
   private readonly timers = new Set<ManualTimer>();
@@ -30,15 +30,15 @@ export class ManualClock implements Clock {
     this.timers.delete(timer as ManualTimer);
   }
 
-  /** Time that a test moves keeps nothing alive. */
+  /** A clock that a test advances keeps no process alive. */
   keepAlive(): () => void {
     return () => undefined;
   }
 
   /**
-   * Lets time pass: every timer that falls due is called at its time, one after the other, and what it brings about by
-   * promises happens before the next one. Calls that overlap add up: the second begins where the first one ends.
-   * Resolves when all that has happened.
+   * Lets time pass. Each timer that falls due fires at its time, one after the other. The promises that it settles run
+   * before the next timer fires. Overlapping calls add up: the second begins where the first one ends. Resolves when
+   * all timers of this time have fired.
    * @param duration milliseconds, or a text such as `'5s'`
    * @throws LockConfigError if it is not a duration
    */

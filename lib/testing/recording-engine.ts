@@ -5,7 +5,7 @@ import type { WaitTerms } from '../engine/waiter.js';
 import { isLockError, isLockTimeoutError } from '../errors/index.js';
 import type { AcquisitionOutcome, Acquisitions } from './acquisitions.js';
 
-/** An engine that records the result of each acquisition, and calls back when it closes. */
+/** An engine that records the result of each acquisition, and calls a function when it closes. */
 export class RecordingEngine extends LockEngine {
   constructor(
     context: EngineContext,
@@ -31,18 +31,19 @@ export class RecordingEngine extends LockEngine {
     const add = (outcome: AcquisitionOutcome): void => {
       for (const { key, mode, owner } of set) this.acquisitions.add({ key, mode: mode.kind, owner, outcome });
     };
+    const optional = set.some((terms) => terms.optional);
     try {
       const held = await acquired;
       add('acquired');
       return held;
     } catch (error) {
-      add(outcomeOf(error));
+      add(outcomeOf(error, optional));
       throw error;
     }
   }
 }
 
-function outcomeOf(reason: unknown): AcquisitionOutcome {
-  if (isLockTimeoutError(reason)) return 'timeout';
+function outcomeOf(reason: unknown, optional: boolean): AcquisitionOutcome {
+  if (isLockTimeoutError(reason)) return optional ? 'skipped' : 'timeout';
   return isLockError(reason) ? 'failed' : 'aborted';
 }

@@ -12,8 +12,8 @@ import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-te
 export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {}
 
 /**
- * The token under which the `LockTesting` of a named instance is provided; that of the default one is the class.
- * @throws LockConfigError for a URL: its password would be printed wherever the token is
+ * The token that provides the `LockTesting` of a named instance. The default instance uses the class.
+ * @throws LockConfigError for a URL: its password would be printed with the token
  */
 export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionToken<LockTesting> {
   refuseUrls('getLockTestingToken', name);
@@ -21,8 +21,8 @@ export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionT
 }
 
 /**
- * Stands for `RedisLockModule` in tests: the same locks, in memory and apart from all others, and a `LockTesting` beside
- * the service.
+ * Replaces `RedisLockModule` in tests: the same locks, in memory and separate from all others. It also provides a
+ * `LockTesting`.
  */
 @Module({})
 export class RedisLockTestingModule {
@@ -50,7 +50,7 @@ export class RedisLockTestingModule {
         useFactory: ({ service }: LockTesting) => service,
       },
     ];
-    // Of two providers with one token the later one counts.
+    // If two providers have one token, the later one counts.
     return {
       ...module,
       module: RedisLockTestingModule,

@@ -400,4 +400,4 @@ it('the memory store does what Redis does, whatever comes (SEED, RUNS and SHRINK
     endOnFailure: process.env['SHRINK'] === undefined,
     interruptAfterTimeLimit: 20_000,
   });
-}, 120_000);
+});

@@ -5,7 +5,7 @@ import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 1_500;
+const SOON = 2_500;
 
 /**
  * A server without sharded pub/sub, in two halves: the commands are unknown to these servers, and the scripts, which go by

@@ -120,7 +120,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   const open: RespProxy[] = [];
   beforeAll(async () => {
     topology = await start();
-  }, 40_000);
+  });
   afterEach(async () => {
     await locks.closeAll();
     await Promise.all(open.splice(0).map((proxy) => proxy.close()));
@@ -179,7 +179,7 @@ describe('on one server', () => {
   const listening = (): number[] => proxy.openConnections.filter(LISTENING).map(({ id }) => id);
   /** Why subscriptions were left. */
   const reasons = (): string[] =>
-    locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*trying again: /, ''));
+    locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*retrying: /, ''));
   const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
 
   it('a waiter learns from the answer that grants it a place that nobody listens for it', async () => {
@@ -197,7 +197,7 @@ describe('on one server', () => {
     await proxy.accept();
     await eventually(() => isSubscribed(far), { within: 5_000 });
     expect(listening().at(-1)).toBeGreaterThan(before!);
-    expect(reasons()[0]).toBe('the server does not see that this client is subscribed to it');
+    expect(reasons()[0]).toBe('the server sees no subscriber on the channel of this client');
     expect(await lock.release()).toBe(true);
     expect(await (await waiting).release()).toBe(true);
     await nothingLeftBehind(redis);
@@ -216,7 +216,7 @@ describe('on one server', () => {
     const next = await waiting;
     await eventually(() => reasons().length > 0, { what: 'a doubt' });
     await eventually(() => isSubscribed(far), { within: 5_000 });
-    expect(reasons()).toEqual(['a message that a lock was granted did not come']);
+    expect(reasons()).toEqual(['the message about a granted lock did not arrive']);
     expect(await next.release()).toBe(true);
     await nothingLeftBehind(redis);
   });
@@ -254,7 +254,7 @@ describe('on one server', () => {
     expect(await clients()).toEqual(before);
     expect(reasons()).toEqual([]);
     for (const service of services) expect(await isSubscribed(service)).toBe(true);
-  }, 60_000);
+  });
 
   it('does not subscribe to a replica, and follows its address to the master', async () => {
     await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });

@@ -36,7 +36,7 @@ const failures: Array<[string, () => unknown]> = [
 ];
 
 describe.each(failures)('when the release fails because %s', (_, fail) => {
-  const options = { commandTimeout: 300, lockWatchdogTimeout: 2_000 };
+  const options = { commandTimeout: 500, lockWatchdogTimeout: 3_000 };
 
   it("the task's own error is what the caller gets", async () => {
     const service = await locks.start(proxy.url, options);
@@ -63,7 +63,7 @@ describe.each(failures)('when the release fails because %s', (_, fail) => {
   });
 
   it('release() itself rejects with LockStoreError, and stops renewing', async () => {
-    const service = await locks.start(proxy.url, { ...options, lockWatchdogTimeout: 300, commandTimeout: 150 });
+    const service = await locks.start(proxy.url, { ...options, lockWatchdogTimeout: 900, commandTimeout: 400 });
     const handle = await service.acquire('a');
     await fail();
     const { error } = await timed(handle.release());
@@ -103,7 +103,7 @@ it('a task that fails after its lock was lost: its own error is what the caller 
 });
 
 it('failing renewals never end the process: no unhandled rejection, no uncaught exception', async () => {
-  await using worker = await startFaultWorker({ connection: proxy.url, lockWatchdogTimeout: 200, commandTimeout: 150 });
+  await using worker = await startFaultWorker({ connection: proxy.url, lockWatchdogTimeout: 900, commandTimeout: 400 });
   await worker.call('holdCarelessly', ['a', 'b', 'c']);
   // A renewal that is refused, one that is not answered, and a connection that is cut: all three are tried again.
   await redis.admin.del(redisKey('state', 'a'));
@@ -123,7 +123,7 @@ it('failing renewals never end the process: no unhandled rejection, no uncaught 
 });
 
 it('an asynchronous onLost that rejects is logged, and does not end the process', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 200 });
+  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 900 });
   await worker.call('holdWithAsyncListener', 'a');
   await redis.admin.del(redisKey('state', 'a'));
   const lines = await eventually(async () => {

@@ -3,6 +3,7 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
@@ -121,12 +122,12 @@ it('says so to whoever asks first: a typed error for a foreign state or fence ke
     await redis.admin.set(redisKey(role, role), 'of somebody else');
     const { error } = await timed(service.acquire(role));
     expect(error).toMatchObject({ code: 'LOCK_STORE', transient: false, cause: expect.any(Error) });
-    expect(error.message).toContain('the key holds something else: choose another keyPrefix');
+    expect(error.message).toContain('the key belongs to another application: choose another keyPrefix');
   }
 });
 
 it('renews the other locks when one of a batch cannot be renewed', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
+  const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
   const handles = await Promise.all(names.map((name) => service.acquire(name)));
   await redis.admin.set(redisKey('state', 'batch:7'), 'of somebody else');
@@ -134,7 +135,7 @@ it('renews the other locks when one of a batch cannot be renewed', async () => {
   await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
   const renewals = (): number[] => names.map((name) => locks.told('renewed').filter(({ key }) => key === name).length);
   const before = renewals();
-  while (renewals().some((count, i) => i !== 7 && count < before[i]! + 2)) await new Promise(setImmediate);
+  await eventually(() => renewals().every((count, i) => i === 7 || count >= before[i]! + 2));
   expect(handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, i) => i !== 7));
   expect(await redis.admin.get(redisKey('state', 'batch:7'))).toBe('of somebody else');
   await Promise.all(handles.map((handle) => handle.release().catch(() => undefined)));

@@ -19,7 +19,7 @@ let trio: RedisSentinels;
 
 beforeEach(async () => {
   trio = await startRedisSentinels({ sentinels: 3, downAfter: DOWN_AFTER, failoverTimeout: 3_000 });
-}, 60_000);
+});
 afterEach(async () => {
   await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));
   await locks.closeAll();
@@ -81,7 +81,7 @@ describe('with the first Sentinel frozen', () => {
     expect({ failover, normal, normalToo }).toMatchObject({ failover: expect.any(Number) });
     expect(normal - failover).toBeLessThan(SOON);
     expect(normalToo - failover).toBeLessThan(SOON);
-  }, 60_000);
+  });
 });
 
 it('a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
@@ -101,7 +101,7 @@ it('a master that dies while its replica is waited for: the time that replicas a
   expect(error).toBeUndefined();
   await lock!.verify();
   expect(await lock!.release()).toBe(true);
-}, 180_000);
+});
 
 describe('with a first Sentinel whose machine is gone', () => {
   let silent: SilentPort;
@@ -156,7 +156,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
     await lock.release();
     const told = await first().admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
     expect(told).toEqual([old.host, String(old.port)]);
-  }, 60_000);
+  });
 
   it('a master that refuses writes for want of replicas makes a client ask the Sentinels again', async () => {
     const { sentinels, name } = trio.connection;
@@ -169,5 +169,5 @@ describe('with a first Sentinel that is cut off together with the old master', (
     await trio.cutOff();
     const master = await trio.untilMasterIsNot(old);
     await eventually(() => uses(service, master, 'a'), { within: NORMAL, every: 50, what: 'the new master' });
-  }, 60_000);
+  });
 });

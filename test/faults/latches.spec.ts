@@ -52,7 +52,7 @@ describe('a latch that Redis has lost, with work left', () => {
 
   it('ends the wait with an error when nobody has counted it down for its expire', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
-    await latch.trySetCount(1, { expire: 300 });
+    await latch.trySetCount(1, { expire: 1_000 });
     const { error } = await timed(() => latch.await(FOR_EVER));
     expect(error).toMatchObject({ ...LOST, message: expect.stringMatching(/expire/) });
     // Whoever comes now has never seen it.
@@ -68,14 +68,14 @@ describe('a latch that has opened while a client could not hear', () => {
     const proxy = await bench.proxy();
     const far = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
     const near = (await bench.service()).getCountDownLatch('a');
-    await near.trySetCount(1, { expire: 100 });
+    await near.trySetCount(1, { expire: 1_000 });
     const waiting = timed(() => far.await(FOR_EVER));
     await registeredOn(bench.redis);
     proxy.refuse();
     proxy.cutAll();
     await near.countDown();
     // Longer than the latch would have lived.
-    await eventually(async () => (await bench.redis.admin.pttl('lock:counted:{a}')) < 599_800);
+    await eventually(async () => (await bench.redis.admin.pttl('lock:counted:{a}')) < 598_800);
     if (next > 0) expect(await near.trySetCount(next)).toBe(true);
     await proxy.accept();
     expect(await waiting).toMatchObject({ value: true });

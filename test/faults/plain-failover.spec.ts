@@ -6,7 +6,7 @@ import { startRedis, type RedisServer } from '../../testbed/servers/redis-server
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
-const SOON = 1_500;
+const SOON = 2_500;
 /** Longer than a `FAILOVER` takes: the master holds back all writes until the replica's next ack, once a second. */
 const LEASE = 5_000;
 

@@ -9,8 +9,8 @@ import { record } from '../../testbed/locks/locks.js';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
-const LEASE = 1_200;
-const options = { lockWatchdogTimeout: LEASE, commandTimeout: 800 };
+const LEASE = 1_500;
+const options = { lockWatchdogTimeout: LEASE, commandTimeout: 1_000 };
 
 const stateOf = (key: string): string => redisKey('state', key);
 
@@ -49,6 +49,8 @@ describe('a hold whose masters restart empty, one after the other', () => {
     for (const [i, service] of services.slice(1).entries()) {
       waiting.push(service.run('a', () => order.push(i), { waitTimeout: '60s' }));
       await bench.untilWaiting('a', i + 1);
+      // No master remembers in which order they came: that takes ages that differ by more than a question needs.
+      await sleep(300);
     }
     for (const master of bench.masters) {
       await master.restart({ empty: true });
@@ -93,14 +95,15 @@ describe('a vote that is taken again', () => {
 
   it('does not last longer than the lease of the hold', async () => {
     const service = await bench.service();
-    const lock = await service.acquire('a', { expire: 2_000 });
-    await eventually(async () => (await bench.holding('a')).every(Boolean));
+    const lock = await service.acquire('a', { expire: 5_000 });
+    await bench.untilHeldByAll('a');
     await sleep(1_000);
     await bench.masters[1]!.admin.del(stateOf('a'));
     await lock.verify();
     await eventually(async () => (await bench.holding('a')).every(Boolean));
-    const [mine, again] = await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => endOf(admin)));
-    expect(again! - mine!).toBeLessThanOrEqual(1);
+    const [first, again, third] = await Promise.all(bench.masters.map(({ admin }) => endOf(admin)));
+    // Each lease began when its master was asked; the hold has what a majority gives it.
+    expect(again! - Math.max(first!, third!)).toBeLessThanOrEqual(1);
     await lock.release();
   });
 

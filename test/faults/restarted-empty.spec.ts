@@ -4,7 +4,7 @@ import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { KINDS } from '../integration/kinds/support.js';
 
-const LEASE = 1_500;
+const LEASE = 2_500;
 
 let redis: RedisServer;
 const locks = new FaultLocks();

@@ -28,7 +28,7 @@ const isFree = (key: string): Promise<unknown> =>
 describe.each([
   ['watched by the watchdog', 600, undefined],
   ['of a fixed lease', 600, { expire: 600 }],
-  ['of a short lease, after less than a second', 200, { expire: 200 }],
+  ['of a short lease, after less than a second', 400, { expire: 400 }],
 ])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
   it('is not held on the first line after the resume, and others have had it meanwhile', async () => {
     await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
@@ -113,7 +113,7 @@ it('goes on with a lease that outlasts the suspension: it is renewed as before',
 });
 
 it('does not believe a pushed grant that a waiter slept through', async () => {
-  const times = { grantTimeout: 400 };
+  const times = { grantTimeout: 800 };
   await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
   const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
   const first = await one.acquire('a');

@@ -29,22 +29,22 @@ describe.each([
 ])("when the client's wall clock is moved an hour %s", (_, by) => {
   it('loses nothing: renewals and waits go on', async () => {
     const [one, other] = [
-      await locks.start(redis.url, { lockWatchdogTimeout: 300 }),
-      await locks.start(redis.url, { lockWatchdogTimeout: 300 }),
+      await locks.start(redis.url, { lockWatchdogTimeout: 900 }),
+      await locks.start(redis.url, { lockWatchdogTimeout: 900 }),
     ];
-    const [handle, fixed] = [await one.acquire('a'), await one.acquire('fixed', { expire: 5_000 })];
+    const [handle, fixed] = [await one.acquire('a'), await one.acquire('fixed', { expire: 20_000 })];
     const waiting = other.acquire('a');
-    const impatient = other.tryAcquire('fixed', { waitTimeout: 400 });
+    const impatient = other.tryAcquire('fixed', { waitTimeout: 1_000 });
     const asked = performance.now();
     await eventually(() => locks.told('contended').length === 2);
     moveWallClock(by);
     handle.assertHeld();
     expect(handle.signal.aborted).toBe(false);
     fixed.assertHeld();
-    expect(fixed.remainingTime()).toBeGreaterThan(3_500);
-    expect(fixed.remainingTime()).toBeLessThanOrEqual(5_000);
+    expect(fixed.remainingTime()).toBeGreaterThan(15_000);
+    expect(fixed.remainingTime()).toBeLessThanOrEqual(20_000);
     expect(await impatient).toBeNull();
-    expect(performance.now() - asked).toBeGreaterThanOrEqual(395);
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(995);
 
     const renewals = locks.told('renewed').length;
     await eventually(() => locks.told('renewed').length >= renewals + 4);
@@ -78,5 +78,5 @@ it('gives tokens by the clock of the server, not of the client', async () => {
     await handle.release();
   }
   expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
-  expect(tokens[3]! - tokens[0]!).toBeLessThan(5_000_000);
+  expect(tokens[3]! - tokens[0]!).toBeLessThan((HOUR / 2) * 1_000);
 });

@@ -22,7 +22,7 @@ describe('the documentation', () => {
   it('has no example that does not compile', () => {
     expect(EXAMPLES.length).toBeGreaterThan(60);
     expect(complaintsAbout(EXAMPLES)).toEqual([]);
-  }, 120_000);
+  });
 
   it('quotes what stands in the files that it names', () => {
     const words = (text: string): string => text.replace(/\s+/g, ' ').trim();

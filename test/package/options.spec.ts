@@ -90,7 +90,7 @@ describe('docs/options.md', () => {
   it('has the tables that the doc comments give', async () => {
     await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/generate-options.mjs'), '--check']);
     // It compiles the library's types, which takes a loaded machine long.
-  }, 120_000);
+  });
 
   it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
     ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],

@@ -7,9 +7,7 @@ import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
 import { redisKey } from './redis-key.mjs';
 import { startLockWorker, type LockWorker } from './locks.js';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../servers/redis-cluster.mjs';
-
-/** It takes as long as its nodes need to find each other. */
-const START_TIMEOUT = 40_000;
+import { started } from '../wait/started.mjs';
 
 /** A Cluster for the tests of a file; services and processes on it end after each test, and all its nodes run again. */
 export class ClusterBench {
@@ -21,7 +19,7 @@ export class ClusterBench {
   constructor(options?: RedisClusterOptions) {
     beforeAll(async () => {
       this.cluster = await startRedisCluster(options);
-    }, START_TIMEOUT);
+    });
     afterEach(async () => {
       await Promise.all(this.services.splice(0).map((service) => service.close()));
       await Promise.all(this.workers.splice(0).map(({ process }) => process.kill()));
@@ -31,7 +29,7 @@ export class ClusterBench {
       await expectAllKeysHaveTtl(this.cluster.admin);
       await this.cluster.flush();
       this.lines.length = 0;
-    }, START_TIMEOUT);
+    });
     afterAll(() => this.cluster.stop());
   }
 
@@ -42,8 +40,7 @@ export class ClusterBench {
     const connection = { cluster: this.cluster.addresses };
     const service = createLockService(resolveModuleOptions({ connection, shutdownTimeout: 0, ...options }), logger);
     this.services.push(service);
-    await service.start();
-    return service;
+    return started(service);
   }
 
   serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {

@@ -9,6 +9,7 @@ import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { RunningTime } from '../wait/running-time.mjs';
 import { redisKey } from './redis-key.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
+import { started } from '../wait/started.mjs';
 
 export { redisKey };
 
@@ -37,9 +38,7 @@ export class FaultLocks {
     connection: LockConnectionOption,
     options: Omit<RedisLockModuleOptions, 'connection'> = {},
   ): Promise<LockService> {
-    const service = this.make(connection, options);
-    await service.start();
-    return service;
+    return started(this.make(connection, options));
   }
 
   /** Events of one type so far. */

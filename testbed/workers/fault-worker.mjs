@@ -2,6 +2,7 @@
 // end any other process, is told with `escaped`.
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
+import { started } from '../wait/started.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
 const escaped = [];
@@ -58,7 +59,7 @@ const view = (handle) => ({
 serve({
   async start(options) {
     service = createLockService(resolveModuleOptions(options), logger);
-    await service.start();
+    await started(service);
   },
   async acquire(name, key, options) {
     const handle = await service.acquire(key, options);

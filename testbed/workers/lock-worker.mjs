@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Cluster, Redis } from 'ioredis';
+import { started } from '../wait/started.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
 const now = () => process.hrtime.bigint();
@@ -47,7 +48,7 @@ serve({
     const { resolveModuleOptions } = await import('../../dist/esm/module/redis-lock.options.js');
     const make = () => createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), logger);
     services.push(...Array.from({ length: count }, make));
-    await Promise.all(services.map((service) => service.start()));
+    await Promise.all(services.map(started));
     const { cluster } = options.connection;
     counters = cluster === undefined ? new Redis(options.connection) : new Cluster(cluster);
     counters.on('error', () => {});

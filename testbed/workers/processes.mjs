@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { SuspendedMachine } from '../clocks/suspended-machine.mjs';
 import { Guard } from '../servers/guard.mjs';
 
-const PATIENCE = 15_000;
+const PATIENCE = 60_000;
 
 /**
  * What a worker says: an answer to a call, or an event with its details.

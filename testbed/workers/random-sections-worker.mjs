@@ -3,6 +3,7 @@
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { startRandomSections } from './random-sections.mjs';
+import { started } from '../wait/started.mjs';
 import { serve } from './worker-kit.mjs';
 
 const escaped = [];
@@ -16,7 +17,7 @@ let sections;
 serve({
   async start(options, sectionOptions) {
     service = createLockService(resolveModuleOptions(options), silent);
-    await service.start();
+    await started(service);
     sections = startRandomSections(service, sectionOptions);
   },
   async block(ms) {

@@ -2,6 +2,7 @@
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { nextResume } from '../clocks/suspended-clock.mjs';
+import { started } from '../wait/started.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
@@ -39,7 +40,7 @@ async function onFirstLine(look) {
 serve({
   async start(options) {
     service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), silent);
-    await service.start();
+    await started(service);
   },
   async acquire(name, key, options) {
     const handle = await service.acquire(key, options);

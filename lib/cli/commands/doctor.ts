@@ -7,7 +7,7 @@ import type { Terminal } from '../output/terminal.js';
 import { safe, safeJson } from '../output/texts.js';
 import type { Session } from '../session.js';
 
-/** Looks at the servers, and says what to change. */
+/** Checks the servers, and reports what to change. */
 export async function doctor(session: Session, { json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const findings = await examine(session);
   const ok = findings.every(({ status }) => status !== 'problem');

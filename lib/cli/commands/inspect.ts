@@ -11,13 +11,13 @@ import { clientName, kindName, ownerName, safe, safeJson } from '../output/texts
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
-/** Shows one lock: who holds it, with which fencing token, and who waits, in their order. */
+/** Shows one lock: its holders with their fencing tokens, and its waiters in order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const key = subject!;
   const [lock = null] = await inspectSeveral(session.locks, [key]);
-  if (isForeign(lock)) throw new Error(`${quote(key)} is no lock: ${lock.reason}`);
+  if (isForeign(lock)) throw new Error(`${quote(key)} is not a lock: ${lock.reason}`);
   if (json) terminal.write(`${safeJson(lock, 2)}\n`);
-  else if (lock === null) terminal.write(`${safe(key)} is free, and nobody waits for it.\n`);
+  else if (lock === null) terminal.write(`${safe(key)} is free and has no waiters.\n`);
   else terminal.write(describeLock(terminal.style, lock, await serverTime(session)));
   return lock === null ? EXIT.no : EXIT.ok;
 }
@@ -40,7 +40,7 @@ function describeLock(style: Style, { key, holders, waiters, permits }: LockInfo
       ownerName(waiter),
       clientName(waiter.client),
     ]);
-    // A client's callers wait behind one ticket.
+    // The waiting calls of a client share one ticket.
     parts.push(table(style, ['NEXT', 'WANTED', 'BY', 'CLIENT'], rows));
   }
   return parts.join('\n');

@@ -13,7 +13,7 @@ export async function ls(session: Session, { subject, json }: CommandLine, termi
   const { locks, skipped } = await findLocks(session, subject);
   for (const foreign of skipped) terminal.complain(`${safe(describeForeign(foreign))}\n`);
   if (json) terminal.write(`${safeJson(locks, 2)}\n`);
-  else if (locks.length === 0) terminal.write('Nothing is locked.\n');
+  else if (locks.length === 0) terminal.write('No lock is held.\n');
   else terminal.write(locksTable(terminal.style, locks, await serverTime(session)));
   return EXIT.ok;
 }

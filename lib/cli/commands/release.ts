@@ -6,7 +6,7 @@ import { clientName, ownerName, safe, safeJson, time } from '../output/texts.js'
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
-/** Frees a lock; while somebody holds it only with --force. */
+/** Releases a lock. A lock that is held is released only with --force. */
 export async function release(
   session: Session,
   { subject, force, json }: CommandLine,
@@ -15,25 +15,25 @@ export async function release(
   const key = subject!;
   const lock = await session.locks.inspect(key);
   const held = lock !== null && lock.holders.length > 0;
-  // Even where nobody seems to hold it: somebody may have come meanwhile, and with --force that is meant.
+  // Also if the lock looked free: with --force, a lock acquired in the meantime has to be released, too.
   const released = force && (await session.locks.forceRelease(key));
   const refused = held && !force;
   if (json) terminal.write(`${safeJson({ key, held, released, refused })}\n`);
   else if (refused) terminal.complain(whyRefused(lock, await serverTime(session)));
-  else terminal.write(released ? `${safe(key)} was released.\n` : `${safe(key)} is not held by anybody.\n`);
+  else terminal.write(released ? `${safe(key)} was released.\n` : `${safe(key)} is not held.\n`);
   return refused ? EXIT.no : EXIT.ok;
 }
 
 function whyRefused({ key, holders, waiters }: LockInfo, now: number): string {
   const lines = holders.map((holder) => {
     const age = time(now - holder.since.getTime());
-    const rest = holder.kept ? 'has released it, and it is kept' : 'is renewed or ends';
+    const rest = holder.kept ? 'has released it, and holdAtLeast ends' : 'is renewed or expires';
     return `  ${ownerName(holder)} of client ${clientName(holder.client)}, for ${age}; it ${rest} within ${time(holder.ttl)}\n`;
   });
-  const next = waiters.length > 0 ? 'The first who waits would have it then. ' : '';
+  const next = waiters.length > 0 ? 'The lock then goes to the next waiter. ' : '';
   return (
     `${safe(key)} is held, so it was not released:\n${lines.join('')}` +
-    'A holder that is dead is found out by itself, when its lease ends. One that lives believes in its lock until it\n' +
-    `hears of the release, so two may be at work for a moment. ${next}To release it all the same, add --force.\n`
+    'If its holder has crashed, the lock ends with its lease. If the holder runs, it keeps working until it receives\n' +
+    `the message, so two holders may overlap for a moment. ${next}To release the lock by force, add --force.\n`
   );
 }

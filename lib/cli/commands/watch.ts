@@ -11,7 +11,10 @@ import { safe, safeJson } from '../output/texts.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
-/** Shows all locks until SIGINT or SIGTERM; as JSON one line for each look. A look that fails is told, and the next one follows. */
+/**
+ * Shows all locks until SIGINT or SIGTERM. With --json, each refresh writes one line. A failed refresh is reported, and
+ * the next one follows.
+ */
 export async function watch(session: Session, line: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
@@ -49,7 +52,7 @@ async function look(
       `${isInteractive ? CLEAR : ''}${heading}\n${locksTable(style, locks, now)}${notes}${isInteractive ? '' : '\n'}`,
     );
   } catch (error) {
-    // A question that is cut short by the end has not failed.
+    // A request that the end of the program interrupts has not failed.
     if (!stopped.aborted) terminal.complain(`${safe(foreignError(error).message)}\n`);
   }
 }

@@ -21,17 +21,19 @@ export class ClusterServers implements Deployment {
     this.connection = new Cluster([...cluster], {
       clusterRetryStrategy: retryDelay,
       slotsRefreshTimeout: timeout,
-      // One that has lost some of its slots is what somebody wants to look at.
+      // A Cluster that has lost some of its slots is worth looking at.
       enableReadyCheck: false,
       ...options,
       redisOptions: { ...clientOptions(timeout), ...options.redisOptions },
       lazyConnect: true,
     });
-    // Whoever asks hears of it.
+    // The failed command reports the error.
     this.connection.on('error', () => undefined);
   }
 
-  /** Those that have slots; ioredis forgets one that cannot be reached until it looks for the slots again. */
+  /**
+   * The masters that serve slots. ioredis drops a master that cannot be reached until the next refresh of the slots.
+   */
   servers(): Server[] {
     const { slots } = this.connection;
     const owners = new Set(slots.map((nodes) => nodes?.[0]));

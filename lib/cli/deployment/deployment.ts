@@ -2,27 +2,27 @@ import type { Redis, RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../module/redis-lock.connection.js';
 import type { ClusterAddress } from '../../store/redis/cluster-connection.js';
 
-/** Where Redis is, as it is written on a command line: a URL, or what the module takes as JSON. */
+/** The address of Redis as written on a command line: a URL, or the module's connection as JSON. */
 export type WrittenConnection = string | RedisOptions | ClusterAddress;
 
-/** A server that has locks. */
+/** A server that keeps locks. */
 export interface Server {
   readonly client: Redis;
-  /** An address alone; what else its options tell may be secret. */
+  /** Only the address: other options may be secret. */
   readonly address: string;
-  /** Whether a name is in one of its slots; in no Cluster every name is. */
+  /** Whether the server serves the slot of a name. Outside of a Cluster it serves every name. */
   serves(name: string): boolean;
 }
 
-/** What a command line names. */
+/** The servers that a command line names. */
 export interface Deployment {
-  /** One server is one behind Sentinels, too. */
+  /** A server behind Sentinels is also one server. */
   readonly kind: 'one server' | 'redlock' | 'cluster';
-  /** For the module; closed by `close()`. */
+  /** The module's option `connection`. `close()` closes it. */
   readonly connection: LockConnectionOption;
-  /** By now; of a Cluster its masters. */
+  /** The current servers. Of a Cluster, the masters. */
   servers(): readonly Server[];
-  /** @throws Error, which names an address and nothing secret, when too few servers can be reached */
+  /** @throws Error if too few servers can be reached. The message names addresses and no secrets. */
   connect(): Promise<void>;
   close(): void;
 }

@@ -5,7 +5,7 @@ import { after, isRefusal } from './answers.js';
 import { clientOptions, retryDelay } from './client-options.js';
 import type { Deployment, Server } from './deployment.js';
 
-/** One server, or the masters of a Redlock. */
+/** One server, or the masters of Redlock. */
 export class IndependentServers implements Deployment {
   private readonly clients: readonly Redis[];
 
@@ -29,7 +29,7 @@ export class IndependentServers implements Deployment {
     return this.clients.map((client) => ({ client, address: addressOf(client), serves: () => true }));
   }
 
-  /** Redlock does without a minority; what is told of the others says so. */
+  /** With Redlock, a minority of the masters may fail. The findings about them say so. */
   async connect(): Promise<void> {
     const connected = await Promise.allSettled(this.clients.map((client) => connectWithin(client, this.timeout)));
     const failures = connected.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
@@ -47,11 +47,11 @@ function clientOf(connection: string | RedisOptions, timeout: number): Redis {
     typeof connection === 'string'
       ? new Redis(connection, own)
       : new Redis({ ...own, ...connection, lazyConnect: true });
-  // Whoever asks hears of it.
+  // The failed command reports the error.
   return client.on('error', () => undefined);
 }
 
-/** Behind Sentinels the name of the master, who may be elsewhere next time. */
+/** With Sentinels, the name of the master: the server itself may change. */
 function addressOf({ options: { sentinels, name, path, host, port } }: Redis): string {
   if (sentinels) return name ?? 'Sentinels';
   return path ?? `${host ?? ''}:${port ?? ''}`;
@@ -62,10 +62,10 @@ async function connectWithin(client: Redis, timeout: number): Promise<void> {
   const remember = (error: Error): void => void (last = error);
   client.on('error', remember);
   try {
-    // Connecting succeeds before a wrong password is told, and asking tells it.
+    // Connecting succeeds even with a wrong password. The first command shows it.
     await Promise.race([client.connect().then(() => client.time()), after(timeout)]);
   } catch (error) {
-    // Whoever may not ask for the time is connected, though.
+    // A user who may not call TIME is connected nevertheless.
     if (isRefusal(error)) return;
     const failure = storeFailure(last ?? error);
     throw new Error(`${addressOf(client)}: ${failure.message}`, { cause: failure });

@@ -1,19 +1,19 @@
 import type { Redis } from 'ioredis';
 import { ok, warning, type Finding } from './finding.js';
 
-/** How far a server's clock is from ours. */
+/** The difference between a server's clock and the local one. */
 export interface ClockReading {
-  /** ms by which the server is ahead. */
+  /** By how many ms the server is ahead. */
   readonly ahead: number;
-  /** ms that the question took; `ahead` is no more exact than half of that. */
+  /** The round trip in ms. The error of `ahead` is at most half of it. */
   readonly took: number;
 }
 
-/** Of so many questions the quickest is the most exact one. */
+/** How many times the clock is read. The fastest reading is the most exact one. */
 const QUESTIONS = 5;
-/** ms from which on clocks count as apart. */
+/** A difference of this many ms or more is reported. */
 const APART = 1_000;
-/** ms from which on a round trip is a long one. */
+/** A round trip of this many ms or more is reported. */
 const SLOW = 50;
 
 export async function readClock(client: Redis): Promise<ClockReading> {
@@ -31,10 +31,14 @@ export async function readClock(client: Redis): Promise<ClockReading> {
 export function checkLatency({ took }: ClockReading): Finding {
   const found = `${took.toFixed(1)} ms`;
   if (took < SLOW) return ok('round trip', found);
-  return warning('round trip', found, 'run the service near its Redis: taking a lock and giving it back is one each');
+  return warning(
+    'round trip',
+    found,
+    'run the service near its Redis: acquiring and releasing a lock take one round trip each',
+  );
 }
 
-/** Locks are timed by clocks that nobody sets; what goes by the clock of the wall is tokens, and what people read. */
+/** Leases use monotonic clocks. Only fencing tokens and displayed times depend on the wall clock. */
 export function checkClock({ ahead, took }: ClockReading): Finding {
   const skew = Math.max(0, Math.abs(ahead) - took / 2);
   const found = `the server is ${Math.abs(ahead).toFixed(0)} ms ${ahead < 0 ? 'behind' : 'ahead'}`;
@@ -42,6 +46,6 @@ export function checkClock({ ahead, took }: ClockReading): Finding {
   return warning(
     'clock',
     `${found} (within ${(took / 2).toFixed(0)} ms)`,
-    'let NTP set both: leases do not depend on it, but after a failover fencing tokens grow only if the clocks of the servers agree',
+    'synchronize both clocks (NTP): leases do not depend on them, but after a failover fencing tokens grow only if the servers agree',
   );
 }

@@ -6,7 +6,7 @@ import type { Trial } from './trial.js';
 
 type Attempt = readonly [command: string, ...args: string[]];
 
-/** Each command that locks need, in a form that changes nothing but a key of the doctor's own. */
+/** Each command that locks need, in a form that changes only a key of the doctor's own. */
 function attempts({ state: key, channel }: Trial): Attempt[] {
   return [
     ['EVALSHA', '0'.repeat(40), '0'],
@@ -38,7 +38,7 @@ function attempts({ state: key, channel }: Trial): Attempt[] {
   ];
 }
 
-/** What they need beside that in a Cluster. To listen in a slot is tried by itself. */
+/** The further commands that locks need in a Cluster. Sharded subscriptions have a check of their own. */
 const attemptsInCluster = ({ slotChannel }: Trial): Attempt[] => [
   ['SPUBLISH', slotChannel, 'doctor'],
   ['PUBSUB', 'SHARDNUMSUB', slotChannel],
@@ -47,22 +47,22 @@ const attemptsInCluster = ({ slotChannel }: Trial): Attempt[] => [
   ['ASKING'],
 ];
 
-/** Commands that are allowed one by one: `+pubsub|numsub`. */
+/** Commands that an ACL allows by subcommand: `+pubsub|numsub`. */
 const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER'];
 
-/** What only parts of the library need. */
+/** Commands that only some features need. */
 const OPTIONAL = [
-  { command: ['WAIT', '0', '1'], without: 'replicas cannot be waited for' },
-  { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find what is locked' },
+  { command: ['WAIT', '0', '1'], without: 'the option `replicas` fails' },
+  { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find the locks' },
   {
     command: ['INFO'],
     without:
-      'a subscription that leads to a replica is found out late, several masters cannot be told apart, and this doctor sees less',
+      'a subscription at a replica is noticed late, Redlock cannot check its masters, and this doctor checks less',
   },
-  { command: ['PING'], without: 'each heartbeat of a subscription is refused, and noted in the ACL log' },
+  { command: ['PING'], without: 'each heartbeat of a subscription is refused, and recorded in the ACL log' },
 ] as const;
 
-/** Tries what locks ask of their Redis user. */
+/** Checks that the Redis user may run all commands that locks need. */
 export async function checkPermissions(trial: Trial): Promise<Finding[]> {
   const { client } = trial.server;
   const refusals: Array<{ readonly command: string; readonly what: Refusal }> = [];
@@ -74,16 +74,16 @@ export async function checkPermissions(trial: Trial): Promise<Finding[]> {
     (await refusalOf(client, command)) === undefined ? [] : [optionalMissing(nameOf(command), without)],
   );
   const { username, password } = client.options;
-  // Without a password ioredis does not log in, whatever a URL has before its host: that may be the password.
+  // Without a password, ioredis does not log in. A name before the host of the URL may be the password.
   const user = (password && username) || 'default';
   return [summary(user, trial.prefix, refusals), ...(await Promise.all(missing)).flat()];
 }
 
-/** As rules of an ACL name it. */
+/** The name of a command in the rules of an ACL. */
 const nameOf = ([command, first]: Attempt): string =>
   (WITH_SUBCOMMANDS.includes(command) ? `${command}|${first}` : command).toLowerCase();
 
-/** What a user may not do: say a command, or use a key or a channel. */
+/** What a user may not do: run a command, or access a key or a channel. */
 type Refusal = 'command' | 'key' | 'channel';
 
 async function refusalOf(client: Redis, [command, ...args]: Attempt): Promise<Refusal | undefined> {
@@ -91,7 +91,7 @@ async function refusalOf(client: Redis, [command, ...args]: Attempt): Promise<Re
     await client.call(command, ...args);
     return undefined;
   } catch (error) {
-    // Whatever else it says, it was permitted to be asked.
+    // Any other error means that the command is permitted.
     if (!isRefusal(error)) {
       if (isReply(error)) return undefined;
       throw error;
@@ -100,7 +100,7 @@ async function refusalOf(client: Redis, [command, ...args]: Attempt): Promise<Re
   }
 }
 
-/** The server has answered, as opposed to a connection that is gone. */
+/** Whether the server has replied, as opposed to a lost connection. */
 const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
 
 function summary(
@@ -108,7 +108,7 @@ function summary(
   prefix: string,
   refusals: ReadonlyArray<{ readonly command: string; readonly what: Refusal }>,
 ): Finding {
-  if (refusals.length === 0) return ok('permissions', `${user} may do all that locks need`);
+  if (refusals.length === 0) return ok('permissions', `${user} has all permissions that locks need`);
   const commands = refusals.filter(({ what }) => what === 'command').map(({ command }) => `+${command}`);
   const rules = [
     ...commands,
@@ -117,10 +117,10 @@ function summary(
   ];
   return problem(
     'permissions',
-    `${user} may not do ${refusals.length} of the things that locks need: ${refusals.map(({ command }) => command).join(', ')}`,
+    `${user} lacks the permission for ${refusals.length} of the commands that locks need: ${refusals.map(({ command }) => command).join(', ')}`,
     `ACL SETUSER ${user} ${rules.join(' ')}`,
   );
 }
 
 const optionalMissing = (command: string, without: string): Finding =>
-  warning('permissions', `${command} is refused, so ${without}`, `allow +${command}, if that matters`);
+  warning('permissions', `${command} is refused, so ${without}`, `allow +${command} if you need this`);

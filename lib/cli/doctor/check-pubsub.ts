@@ -4,11 +4,11 @@ import { isRefusal } from '../deployment/answers.js';
 import { ok, problem, type Finding } from './finding.js';
 import type { Trial } from './trial.js';
 
-/** One of the two kinds of channels that Redis has. */
+/** One of the two kinds of channels in Redis. */
 interface Kind {
   readonly check: string;
   readonly event: 'message' | 'smessage';
-  /** What tells who listens. */
+  /** The subcommand of PUBSUB that counts subscribers. */
   readonly census: 'NUMSUB' | 'SHARDNUMSUB';
   readonly rules: string;
   subscribe(listener: Redis, channel: string): Promise<unknown>;
@@ -20,7 +20,7 @@ const PLAIN: Kind = {
   ...{ check: 'pub/sub', event: 'message', census: 'NUMSUB' },
   rules: '+subscribe +publish +pubsub|numsub',
   subscribe: (listener, channel) => listener.subscribe(channel),
-  // Locks never do, and need not be allowed to.
+  // Locks never unsubscribe, and need no permission for it.
   unsubscribe: async () => undefined,
   publish: (client, channel) => client.publish(channel, 'doctor'),
 };
@@ -33,15 +33,15 @@ const SHARDED: Kind = {
   publish: (client, channel) => client.spublish(channel, 'doctor'),
 };
 
-/** What a server says that knows no sharded pub/sub: Redis before 7. */
+/** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
-/** Tries whether a message comes across, and whether the server sees who listens: without either nobody is woken. */
+/** Checks that a message arrives, and that the server sees the subscriber. Waiters need both. */
 export async function checkPubSub(trial: Trial): Promise<Finding> {
   return withListener(trial, (listener) => tryOut(PLAIN, trial, listener, trial.channel));
 }
 
-/** The same in a slot of a Cluster. */
+/** The same for sharded pub/sub, in a slot of a Cluster. */
 export async function checkShardedPubSub(trial: Trial): Promise<Finding> {
   return withListener(trial, (listener) => tryOut(SHARDED, trial, listener, trial.slotChannel));
 }
@@ -69,8 +69,8 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     if (Number(listeners) === 0) {
       return problem(
         check,
-        'the server does not see who is subscribed to it',
-        'connect commands and subscriptions to the same server, without a proxy that parts them',
+        'the server does not count its subscribers',
+        'connect commands and subscriptions to the same server, without a proxy that separates them',
       );
     }
     const sent = performance.now();
@@ -78,13 +78,13 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     const took = await Promise.race([heard.then((at) => at - sent), within(timeout)]);
     await kind.unsubscribe(listener, channel);
     if (took !== undefined) return ok(check, `a message took ${took.toFixed(1)} ms`);
-    return problem(check, `no message came across within ${timeout} ms`, 'look for a proxy that holds messages back');
+    return problem(check, `no message arrived within ${timeout} ms`, 'look for a proxy that delays messages');
   } catch (error) {
     const { message } = error as Error;
-    if (UNKNOWN.test(message)) return ok(check, 'none before Redis 7: messages go over the bus of the Cluster');
+    if (UNKNOWN.test(message)) return ok(check, 'not supported before Redis 7: messages go over the cluster bus');
     const advice = isRefusal(error)
-      ? `let the user subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
-      : 'see whether a further connection can be made';
+      ? `permit the user to subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
+      : 'check whether the server accepts another connection';
     return problem(check, message, advice);
   }
 }

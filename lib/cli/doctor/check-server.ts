@@ -1,7 +1,7 @@
 import { ok, problem, warning, type Finding } from './finding.js';
 import type { ServerInfo } from './server-info.js';
 
-/** Redis from this on has all that the scripts use. */
+/** The oldest version of Redis that has all commands of the scripts. */
 const OLDEST = [6, 2] as const;
 
 export function checkVersion(info: ServerInfo): Finding {
@@ -20,42 +20,49 @@ export function checkRole(info: ServerInfo): Finding {
   return problem('role', `a replica of ${master}, which refuses writes`, 'connect to the master');
 }
 
-/** All keys of locks have a TTL, so every policy but noeviction may throw away a lock that somebody holds. */
+/** All keys of locks have a TTL, so every policy but noeviction may evict a lock that is held. */
 export function checkEviction(info: ServerInfo): Finding {
   const check = 'eviction policy';
   const policy = info.get('maxmemory_policy') ?? 'unknown';
   if (policy === 'noeviction') return ok(check, policy);
-  const advice =
-    'CONFIG SET maxmemory-policy noeviction (and in redis.conf), or give the locks a Redis of their own beside the cache';
+  const advice = 'CONFIG SET maxmemory-policy noeviction (and in redis.conf), or use a separate Redis for locks';
   if (Number(info.get('maxmemory')) === 0) {
-    return warning(check, `${policy}, without a maxmemory so far; with one it would throw away locks`, advice);
+    return warning(
+      check,
+      `${policy}, but no maxmemory is set; with one, Redis could evict locks that are held`,
+      advice,
+    );
   }
-  return problem(check, `${policy}: when its memory is full Redis throws away locks that are held`, advice);
+  return problem(check, `${policy}: when its memory is full, Redis may evict locks that are held`, advice);
 }
 
-/** From this part of maxmemory on it is nearly full. */
+/** Memory counts as nearly full from this share of maxmemory on. */
 const NEARLY_FULL = 0.9;
 
 export function checkMemory(info: ServerInfo): Finding {
   const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
   const found = `${megabytes(used)} used${most > 0 ? ` of ${megabytes(most)}` : ', no maxmemory'}`;
   if (most === 0 || used < NEARLY_FULL * most) return ok('memory', found);
-  return warning('memory', found, 'raise maxmemory: a full Redis lets locks go and live, but gives no new ones');
+  return warning('memory', found, 'raise maxmemory: a full Redis renews and releases locks, but grants no new ones');
 }
 
 export function checkSaving(info: ServerInfo): Finding {
   const saves = info.get('rdb_last_bgsave_status') !== 'err' && info.get('aof_last_write_status') !== 'err';
   if (saves) return ok('saving', info.get('aof_enabled') === '1' ? 'append-only file' : 'no append-only file');
-  return problem('saving', 'the last save to disk failed, and Redis may refuse writes', 'see its log; free some disk');
+  return problem(
+    'saving',
+    'the last save to disk failed, and Redis may refuse writes',
+    'check the log of Redis and the free disk space',
+  );
 }
 
-/** A master that comes back empty votes again for locks that others hold. */
+/** A master that restarts without its data could vote for a second holder. */
 export function checkVoteIsKept(info: ServerInfo): Finding {
   if (info.get('aof_enabled') === '1') return ok('persistence', 'append-only file');
   return warning(
     'persistence',
-    'no append-only file: restarted, this master forgets what it has voted for',
-    'CONFIG SET appendonly yes with appendfsync always, or start it again only when the longest lease is over',
+    'no append-only file: after a restart, this master has forgotten its votes',
+    'CONFIG SET appendonly yes with appendfsync always, or restart it only after the longest lease has ended',
   );
 }
 

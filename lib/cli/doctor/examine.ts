@@ -14,12 +14,12 @@ import { problem, type Finding } from './finding.js';
 import { readServerInfo, type ServerInfo } from './server-info.js';
 import { trialAt, type Trial } from './trial.js';
 
-/** Looks at every server, and then takes a lock. All that is left is its fencing token, for ten minutes. */
+/** Checks every server, then acquires a lock. Only its fencing token remains in Redis, for ten minutes. */
 export async function examine(session: Session): Promise<Finding[]> {
   const id = randomBytes(8).toString('hex');
   const { deployment } = session;
   const findings: Finding[] = [];
-  // All at once, as long as it is certain who has which slots.
+  // Created together, while it is known which server serves which slots.
   const trials = deployment.servers().map((server) => trialAt(server, session, id));
   for (const trial of trials) {
     const found = await examineServer(trial, deployment.kind);
@@ -41,7 +41,13 @@ async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Fi
       ...(await clockFindings(client)),
     ];
   } catch (error) {
-    return [problem('connection', foreignError(error).message, 'see whether the server runs, and who may reach it')];
+    return [
+      problem(
+        'connection',
+        foreignError(error).message,
+        'check whether the server runs, and whether this machine can reach it',
+      ),
+    ];
   }
 }
 
@@ -61,7 +67,7 @@ async function clockFindings(client: Redis): Promise<Finding[]> {
     const reading = await readClock(client);
     return [checkLatency(reading), checkClock(reading)];
   } catch (error) {
-    // Told among the permissions already.
+    // The permissions report it already.
     if (isRefusal(error)) return [];
     throw error;
   }

@@ -1,8 +1,10 @@
-/** What was found out about one thing. */
+/** The result of one check. */
 export interface Finding {
-  /** `problem`: locks do not work, or not as promised. `warning`: they may not some day, or it could not be seen. */
+  /**
+   * `problem`: locks do not work, or not as promised. `warning`: they may fail later, or the check was not possible.
+   */
   readonly status: 'ok' | 'warning' | 'problem';
-  /** What was looked at. */
+  /** The subject of the check. */
   readonly check: string;
   readonly found: string;
   /** What to change. */

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import { isRefusal } from '../deployment/answers.js';
 
-/** What INFO tells, by name. */
+/** The fields of INFO by name. */
 export type ServerInfo = ReadonlyMap<string, string>;
 
-/** `undefined`: the user may not ask. */
+/** `undefined`: the user may not call INFO. */
 export async function readServerInfo(client: Redis): Promise<ServerInfo | undefined> {
   try {
     return readFacts(await client.info());
@@ -14,6 +14,6 @@ export async function readServerInfo(client: Redis): Promise<ServerInfo | undefi
   }
 }
 
-/** Of lines such as `role:master`. */
+/** Reads lines such as `role:master`. */
 export const readFacts = (text: string): ServerInfo =>
   new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));

@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty';
 
-/** What a text means; how that looks is decided here. */
+/** The meanings of texts. This file decides how each one looks. */
 export interface Style {
   strong(text: string): string;
   dim(text: string): string;
@@ -24,7 +24,9 @@ const COLORED: Style = {
 };
 const PLAIN: Style = { strong: plain, dim: plain, good: plain, warning: plain, bad: plain };
 
-/** Colours on a terminal only, and never with NO_COLOR (https://no-color.org); FORCE_COLOR has them anywhere. */
+/**
+ * Uses colours on a terminal only, and never with NO_COLOR (https://no-color.org). FORCE_COLOR turns them on anywhere.
+ */
 export function styleFor(stream: Pick<WriteStream, 'isTTY'>, wanted: boolean, env: NodeJS.ProcessEnv): Style {
   if (!wanted || isSet(env['NO_COLOR'])) return PLAIN;
   if (isSet(env['FORCE_COLOR'])) return env['FORCE_COLOR'] === '0' ? PLAIN : COLORED;

@@ -1,10 +1,10 @@
 import type { Style } from './style.js';
 import { safe } from './texts.js';
 
-/** A text, and how it looks. */
+/** A text and its style. */
 export type Cell = string | { readonly text: string; readonly style: keyof Style };
 
-/** Rows under their headings, each column as wide as its widest cell. */
+/** Formats rows under their headings. Each column is as wide as its widest cell. */
 export function table(style: Style, headings: readonly string[], rows: ReadonlyArray<readonly Cell[]>): string {
   const widths = headings.map((heading, i) => Math.max(heading.length, ...rows.map((row) => textOf(row[i]!).length)));
   const pad = (text: string, i: number): string => (i === widths.length - 1 ? text : text.padEnd(widths[i]!));
@@ -16,5 +16,5 @@ export function table(style: Style, headings: readonly string[], rows: ReadonlyA
     .join('');
 }
 
-/** Whatever it is: what stands in a cell may come from Redis, and others write there. */
+/** Any cell may come from Redis, where other programs write, too. */
 const textOf = (cell: Cell): string => safe(typeof cell === 'string' ? cell : cell.text);

@@ -1,14 +1,14 @@
 import type { Style } from './style.js';
 
-/** Where a command writes to. */
+/** The output of a command. */
 export interface Terminal {
   readonly style: Style;
-  /** Whether somebody looks at it, rather than a program. */
+  /** Whether a person reads the output, rather than a program. */
   readonly isInteractive: boolean;
   write(text: string): void;
-  /** For what is no result. */
+  /** Writes errors and notes, which are not part of the result. */
   complain(text: string): void;
 }
 
-/** Begins a new screen. */
+/** Clears the screen. */
 export const CLEAR = '\u001b[H\u001b[2J\u001b[3J';

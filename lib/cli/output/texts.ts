@@ -8,7 +8,7 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-/** A length of time, to two units: `250 ms`, `12.3 s`, `3m 5s`, `2d 4h`. */
+/** Formats a duration in up to two units: `250 ms`, `12.3 s`, `3m 5s`, `2d 4h`. */
 export function time(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
@@ -17,21 +17,21 @@ export function time(ms: number): string {
   return `${Math.floor(ms / large)}${name} ${Math.floor((ms % large) / small)}${smallName}`;
 }
 
-/** Of a client's 32 digits as many as tell a few clients apart. */
+/** The first of a client's 32 digits: enough to tell a few clients apart. */
 export const clientName = (client: string): string => safe(client.slice(0, 8));
 
-/** Text that others made, which must not steer the terminal. */
+/** Text from other programs, made safe for the terminal. */
 export const safe = printable;
 
-/** The same as JSON: what a terminal would take for a command stands there as `\\u009b`, which means what it was. */
+/** The same for JSON: control characters are written as escapes such as `\\u009b`, which parse to the same text. */
 export const safeJson = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).split('\n').map(printable).join('\n');
 
-/** An owner that a caller named; one that nobody named is its acquisition. */
+/** The owner that a caller named. An owner that no caller named is the acquisition itself. */
 export function ownerName({ owner, client }: LockHolderInfo | LockWaiterInfo): string {
   return safe(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
 }
 
-export function kindName({ type, permits }: LockHolderInfo | LockWaiterInfo): string {
-  return type === 'permits' ? `${permits} permit${permits === 1 ? '' : 's'}` : type;
+export function kindName({ type, units }: LockHolderInfo | LockWaiterInfo): string {
+  return type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type;
 }

@@ -3,10 +3,10 @@ import { boundOf, count, quantile, rate, sum, time } from './format.js';
 
 const HEIGHT = 150;
 const MARGIN = { left: 34, right: 8, top: 8, bottom: 20 };
-/** What is shown at least, so that a chart with little in it is not all one bar: 0.1 ms to 1 s. */
+/** The smallest range of a chart, so that few values do not fill it with one bar: 0.1 ms to 1 s. */
 const FEWEST_BUCKETS = 17;
 
-/** A drawing as wide as its figure: texts keep their size. */
+/** A drawing as wide as its figure, so that texts keep their size. */
 function draw(figure, label) {
   const width = Math.max(200, figure.clientWidth - 28);
   const svg = drawn('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img', 'aria-label': label });
@@ -34,7 +34,7 @@ function put(id, title, figures, svg, legend) {
   byId(id).replaceChildren(caption, svg, element('ul', { class: 'legend' }, ...items));
 }
 
-/** How long something took, on a logarithmic scale; several series one above the other. */
+/** A logarithmic histogram of durations, with several series on top of each other. */
 export function drawHistogram(id, title, { buckets, series }) {
   const all = series[0].counts.map((_, i) => sum(series.map(({ counts }) => counts[i])));
   const total = sum(all);
@@ -55,7 +55,7 @@ export function drawHistogram(id, title, { buckets, series }) {
     let y = bottom;
     for (const { counts, look, name } of series) {
       if (!counts[i]) continue;
-      // One among thousands is seen, too.
+      // A single value among thousands is visible, too.
       const height = Math.max(1.5, (counts[i] / top) * (bottom - MARGIN.top));
       const bar = {
         class: look,
@@ -93,14 +93,14 @@ function drawDecades({ svg, bottom }, { first, perDecade }, step, shown) {
 
 const shortTime = (ms) => (ms < 1_000 ? `${+ms.toPrecision(1)} ms` : `${count(Math.round(ms / 1_000))} s`);
 
-/** How many locks were acquired in each second, and when some were lost or given up. */
+/** The acquisitions per second, and the times of losses and timeouts. */
 export function drawRate(id, { acquired, timeouts, lost, slot, window }) {
   const perSecond = acquired.map((each) => (each * 1_000) / slot);
-  // The last slot is not over yet.
+  // The last slot is not complete.
   const whole = perSecond.slice(0, -1);
   const now = whole.at(-1) ?? 0;
   const most = Math.max(...whole);
-  const figures = `now ${rate(now)}/s · most ${rate(most)}/s`;
+  const figures = `now ${rate(now)}/s · peak ${rate(most)}/s`;
   const chart = draw(byId(id), `Acquisitions per second over the last ${window / 60_000} minutes: ${figures}`);
   const { svg, bottom, inner } = chart;
   const top = ceiling(most);
@@ -116,7 +116,7 @@ export function drawRate(id, { acquired, timeouts, lost, slot, window }) {
     }),
   );
   svg.append(drawn('polyline', { class: 'curve', points: points.join(' ') }));
-  drawMarks(chart, x, timeouts, 'series-warning', 'given up');
+  drawMarks(chart, x, timeouts, 'series-warning', 'timed out');
   drawMarks(chart, x, lost, 'series-bad', 'lost');
   const minutes = window / 60_000;
   for (let minute = 0; minute <= minutes; minute++) {

@@ -1,18 +1,18 @@
-/** Where the page is, and below it what it asks for: behind prefixes of applications and of proxies. */
+/** The path of the page. Its data are below it, also behind prefixes of applications and of proxies. */
 const base = location.pathname.replace(/\/+$/, '');
 
 export const address = (what, instance) =>
   `${base}/${what}${instance === undefined ? '' : `?instance=${encodeURIComponent(instance)}`}`;
 
-/** How many times the state is asked for before the stream is tried again. */
+/** How many times the page polls before it tries the stream again. */
 const POLLS = 5;
 const POLL_EVERY = 2_000;
-/** After so long without news a stream is no longer believed in. */
+/** A stream without news for this many ms counts as dead. */
 const SILENCE = 15_000;
 
 /**
- * Follows the state of an instance: told by a stream, or asked for where there is none. Rests while the page is hidden, so that nobody
- * is asked for nothing. `told` gets each state, `status` in which way it comes and, if it does not, why.
+ * Follows the state of an instance through a stream, or by polling if there is none. Pauses while the page is hidden,
+ * to save requests. `told` receives each state; `status` receives the way it comes, or the reason why it does not.
  */
 export class Connection {
   #source;
@@ -43,7 +43,7 @@ export class Connection {
     });
     source.addEventListener('error', () => {
       if (source !== this.#source) return;
-      // What is interrupted comes again by itself; what is refused does not.
+      // The browser resumes an interrupted stream, but not one that was refused.
       if (source.readyState === EventSource.CLOSED) this.#poll(POLLS);
       else this.#listener.status('connecting');
     });
@@ -82,7 +82,7 @@ async function ask(url) {
   }
 }
 
-/** Frees a lock. Answers what came of it: an `outcome`, or an `error`. */
+/** Releases a lock. Resolves to an `outcome` or an `error`. */
 export async function release(instance, key, fencingToken) {
   try {
     const response = await fetch(address('release', instance), {

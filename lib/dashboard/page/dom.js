@@ -5,7 +5,7 @@ export function element(name, attributes = {}, ...children) {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** As `element`, of a drawing. */
+/** Like `element`, for SVG. */
 export function drawn(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
@@ -20,12 +20,12 @@ function fill(node, attributes, children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** Writes a text where it is another one by now, so that nothing is selected anew or told twice. */
+/** Writes a text only if it has changed, so that selections stay and screen readers do not repeat it. */
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Shows a text, or hides its place when there is none. */
+/** Shows a text, or hides its element if there is none. */
 export function show(node, text) {
   node.hidden = text === undefined;
   write(node, text ?? '');

@@ -5,7 +5,7 @@ const UNITS = [
   [1_000, 's'],
 ];
 
-/** A length of time, to two units: `250 ms`, `12.3 s`, `3m 5s`, `2d 4h`. */
+/** Formats a duration in up to two units: `250 ms`, `12.3 s`, `3m 5s`, `2d 4h`. */
 export function time(ms) {
   if (ms < 10 && ms > 0) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
@@ -15,37 +15,36 @@ export function time(ms) {
   return `${Math.floor(ms / large)}${name} ${Math.floor((ms % large) / small)}${smallName}`;
 }
 
-/** Controls, format characters such as text direction, line separators, and halves of a surrogate pair. */
+/** Control and format characters, such as text direction; line separators; and lone surrogates. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
-/** A text of others, which looks like what it is. */
+/** Makes unusual characters of a text from other programs visible. */
 export const visible = (text) =>
   text.replace(UNPRINTABLE, (char) =>
     Array.from({ length: char.length }, (_, i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
   );
 
-/** Of a client's 32 digits as many as tell a few clients apart. */
+/** The first of a client's 32 digits: enough to tell a few clients apart. */
 export const clientName = (client) => client.slice(0, 8);
 
-/** An owner that a caller named; one that nobody named is its acquisition. */
+/** The owner that a caller named. An owner that no caller named is the acquisition itself. */
 export const ownerName = ({ owner, client }) =>
   visible(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
 
-export const kindName = ({ type, permits }) =>
-  type === 'permits' ? `${permits} permit${permits === 1 ? '' : 's'}` : type;
+export const kindName = ({ type, units }) => (type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type);
 
 export const count = (number) => number.toLocaleString('en');
 
-/** A number of something for each second. */
+/** Formats a number per second. */
 export const rate = (number) => (number >= 10 ? count(Math.round(number)) : String(Math.round(number * 10) / 10));
 
 export const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-/** The upper end of a bucket in ms; the last one has none. */
+/** The upper bound of a bucket in ms. The last bucket has none. */
 export const boundOf = ({ first, perDecade, count: buckets }, i) =>
   i >= buckets - 1 ? Infinity : first * 10 ** (i / perDecade);
 
-/** Below which time so much of all lies, as far as buckets tell; `undefined` when there is nothing. */
+/** The duration below which this part of all values lies, rounded up to a bucket; `undefined`: there are no values. */
 export function quantile(buckets, counts, part) {
   const total = sum(counts);
   if (total === 0) return undefined;

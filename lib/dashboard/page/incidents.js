@@ -5,7 +5,7 @@ const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released' };
 
 let shown = '';
 
-/** Lists what went wrong, the newest first. */
+/** Lists the incidents, the newest first. */
 export function listIncidents(incidents) {
   const news = JSON.stringify(incidents);
   if (news === shown) return;
@@ -30,12 +30,12 @@ function itemOf(incident) {
 
 function storyOf({ type, took, reason, lockType, owner }) {
   const by = owner === undefined ? '' : ` by ${acquisitionName(owner)}`;
-  if (type === 'timeout') return `given up${by} after ${time(took)}`;
+  if (type === 'timeout') return `timed out${by} after ${time(took)}`;
   const held = `held${by} (${lockType}) for ${time(took)}`;
   return reason === undefined ? held : `${held}: ${visible(reason)}`;
 }
 
-/** As `ownerName`, where the client is not told: an acquisition's id begins with it. */
+/** Like `ownerName`, if the client is unknown: an acquisition's id begins with it. */
 function acquisitionName(owner) {
   const [, client = ''] = /^([0-9a-f]{32}):\d+$/.exec(owner) ?? [];
   return ownerName({ owner, client });

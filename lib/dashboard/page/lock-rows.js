@@ -1,10 +1,13 @@
 import { element, write } from './dom.js';
 import { clientName, count, kindName, ownerName, time, visible } from './format.js';
 
-/** A lease that is about to end. */
+/** A lease with less time left, in ms, is about to end. */
 const SHORT_LEASE = 2_000;
 
-/** The rows of one lock: one for each hold, and one with its queue while that is open. They live as long as the lock is shown. */
+/**
+ * The rows of one lock: one for each hold, and one for the queue while it is open. They exist as long as the lock is
+ * shown.
+ */
 export class LockRows {
   body = element('tbody', { role: 'rowgroup' });
   #waiting = element('button', { type: 'button', 'aria-expanded': 'false' });
@@ -17,7 +20,7 @@ export class LockRows {
   #open = false;
   #told = 0;
 
-  /** `process`: the one that serves the page. `onRelease` is left out where nothing may be released. */
+  /** `process`: the process that serves the page. `onRelease` is left out if locks cannot be released. */
   constructor(key, { columns, onRelease }) {
     this.key = key;
     const cell = element('td', { role: 'cell', colspan: columns }, this.#queue);
@@ -32,7 +35,7 @@ export class LockRows {
     this.lock = lock;
     this.#told = performance.now();
     const shape = JSON.stringify([
-      lock.holders.map(({ owner, client, type, permits, kept }) => [owner, client, type, permits, kept]),
+      lock.holders.map(({ owner, client, type, units, kept }) => [owner, client, type, units, kept]),
       lock.holding,
       lock.permits,
       lock.waiting > 0,
@@ -46,7 +49,7 @@ export class LockRows {
     this.tick();
   }
 
-  /** Counts on from what was told last. */
+  /** Updates the times since the last state. */
   tick() {
     const passed = performance.now() - this.#told;
     this.lock.holders.forEach(({ age, lease, fencingToken }, i) => {
@@ -59,7 +62,7 @@ export class LockRows {
     });
   }
 
-  /** The longest lease that each hold was seen with stands for the whole. */
+  /** The longest lease seen of each hold counts as the full bar. */
   #rememberLongest(holders) {
     this.#longest = new Map(
       holders.map(({ fencingToken, lease }) => [
@@ -75,7 +78,7 @@ export class LockRows {
     const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
     this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, nobody())] : rows));
     if (this.#open) this.body.append(this.#queueRow);
-    // It was taken out and put in again.
+    // The element was removed and inserted again.
     if (focused === this.#release || focused === this.#waiting) focused.focus();
   }
 
@@ -85,7 +88,7 @@ export class LockRows {
     const hidden = lock.holding - lock.holders.length;
     const key = element('td', { role: 'cell', class: 'key' }, isFirst ? visible(lock.key) : '');
     if (isFirst && lock.permits !== undefined) key.append(note(`of ${lock.permits} permits`));
-    if (isFirst && hidden > 0) key.append(note(`and ${hidden} holders more`));
+    if (isFirst && hidden > 0) key.append(note(`and ${hidden} more holders`));
     const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
     const action = labelled('action', '', isFirst && this.mayRelease && lock.holding > 0 ? this.#release : '');
     return element('tr', { role: 'row' }, key, ...cells, waiting, action);
@@ -140,11 +143,11 @@ function holdCells(holder, process) {
 }
 
 const nobody = () => [
-  labelled('kind', 'Held', element('span', { class: 'badge' }, 'by nobody')),
+  labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
   ...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
 ];
 
-/** Labels stand before values where there are no headings. */
+/** Labels stand before values if there are no headings. */
 const labelled = (name, label, child) => element('td', { role: 'cell', class: name, 'data-label': label }, child);
 
 const note = (text) => element('span', { class: 'more' }, text);
@@ -154,7 +157,7 @@ function kindBadge(holder) {
   return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
 }
 
-/** Which client it is; of the process that serves this page it is known where it runs. */
+/** The client. For the process that serves this page, also the host and process id. */
 const placeOf = ({ client }, process) =>
   client === process.client
     ? `client ${clientName(client)} · ${process.host}:${process.pid}`

@@ -2,7 +2,7 @@ import { byId, element, show } from './dom.js';
 import { count, kindName, ownerName } from './format.js';
 import { LockRows } from './lock-rows.js';
 
-/** By what locks are sorted; of several holders it is the first. */
+/** The sort keys of the columns. A lock with several holders is sorted by the first. */
 const COLUMNS = [
   { name: 'Key', of: ({ key }) => key },
   { name: 'Held', of: ({ holders: [first] }) => (first ? kindName(first) : '') },
@@ -66,7 +66,7 @@ export class LockTable {
     for (const lock of wanted) {
       const rows = this.#rows.get(lock.key);
       const { body } = rows === undefined || isNews ? this.#shown(lock) : rows;
-      // What is in its place stays there, with its focus.
+      // An element in its place stays there and keeps its focus.
       if (before.nextElementSibling !== body) before.after(body);
       before = body;
     }
@@ -86,7 +86,7 @@ export class LockTable {
   }
 
   #whyEmpty() {
-    return this.#locks.length === 0 ? 'Nothing is locked.' : 'No lock matches the filter.';
+    return this.#locks.length === 0 ? 'No lock is held.' : 'No lock matches the filter.';
   }
 
   #buildHead() {
@@ -135,8 +135,6 @@ function matches(text) {
 
 function hintOf({ limit, more, complete }) {
   if (more)
-    return `There are more locks: only ${count(limit)} are shown. Look at others with the program, or raise the limit.`;
-  return complete
-    ? undefined
-    : 'Redis has many keys, which are looked through little by little: there may be more locks.';
+    return `There are more locks: only ${count(limit)} are shown. To see the others, use the command line program or raise the limit.`;
+  return complete ? undefined : 'Redis has many keys, and the scan is not complete yet: there may be more locks.';
 }

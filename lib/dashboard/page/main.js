@@ -6,7 +6,7 @@ import { LockTable } from './lock-table.js';
 import { ReleaseDialog } from './release-dialog.js';
 import { Tiles } from './tiles.js';
 
-/** How often what is counted down is written anew, in ms. */
+/** How often the running times are updated, in ms. */
 const TICK = 250;
 
 const STATUS = { live: 'Live', polling: 'Polling', connecting: 'Connecting', offline: 'Offline' };
@@ -76,7 +76,7 @@ byId('instance').addEventListener('change', ({ target }) => {
 
 let width;
 new ResizeObserver(([{ contentRect }]) => {
-  // Drawing does not change the width, but what is drawn the height.
+  // Drawing changes the height of the figure, but not its width.
   if (contentRect.width !== width) drawCharts();
   width = contentRect.width;
 }).observe(byId('rate'));

@@ -3,13 +3,13 @@ import { byId, element, write } from './dom.js';
 import { clientName, kindName, ownerName, time, visible } from './format.js';
 
 const OUTCOMES = {
-  released: ['good', 'Released. Its holder hears of it at once, and the first who waits has it.'],
-  free: ['good', 'Nobody holds it any more, so there was nothing to release.'],
-  changed: ['bad', 'Not released: somebody else holds it by now. Look again.'],
+  released: ['good', 'Released. Its holder gets a message, and the lock goes to the next waiter.'],
+  free: ['good', 'The lock is no longer held, so there was nothing to release.'],
+  changed: ['bad', 'Not released: the holder has changed. Check the lock again.'],
   'read-only': ['bad', 'Not released: this page is read only.'],
 };
 
-/** Asks before a lock is released by force, and tells what came of it. */
+/** Asks for a confirmation before a lock is released by force, and shows the result. */
 export class ReleaseDialog {
   #dialog = byId('dialog');
   #input = byId('dialog-input');
@@ -72,9 +72,9 @@ export class ReleaseDialog {
 }
 
 function explanationOf({ holding, waiting }) {
-  const who = holding === 1 ? 'Its holder believes in it' : `Its ${holding} holders believe in it`;
-  const next = waiting > 0 ? ' The first who waits has it then.' : '';
-  return `${who} until the release is heard of, so two may be at work for a moment. A holder that is dead is found out by itself, when its lease ends.${next}`;
+  const who = holding === 1 ? 'Its holder keeps working' : `Its ${holding} holders keep working`;
+  const next = waiting > 0 ? ' The lock then goes to the next waiter.' : '';
+  return `${who} until the message arrives, so two holders may overlap for a moment. If a holder has crashed, the lock ends with its lease anyway.${next}`;
 }
 
 const holderText = (holder) =>

@@ -4,7 +4,7 @@ import { count, rate, sum } from './format.js';
 const ALL = 'all processes';
 const HERE = 'this process, 5 min';
 
-/** What stands in each tile; a tone where somebody should look. */
+/** The content of each tile. A tone marks a value that needs attention. */
 const TILES = [
   { name: 'Held', of: ALL, value: ({ locks }) => sum(locks.list.map(({ holding }) => holding)) },
   {
@@ -22,7 +22,7 @@ function toned(tone) {
   return (value) => (value > 0 ? tone : undefined);
 }
 
-/** Over the window, or the time since the process has begun to look. */
+/** Over the window, or over the time since the recording began. */
 function perMinute({ acquired, window, since, at }) {
   const seen = Math.min(window, Math.max(at - since, 1_000));
   return (sum(acquired) * 60_000) / seen;

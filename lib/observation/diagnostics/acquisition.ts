@@ -16,6 +16,8 @@ export interface LockAcquisition {
   readonly owner: string | undefined;
   /** In ms; 0: one try; `Infinity`: without limit. */
   readonly waitTimeout: number;
+  /** Whether the caller does without the lock if others hold it: `tryAcquire`, `onContended: 'skip'` or a function. */
+  readonly optional: boolean;
   /** The result, once the call has succeeded. */
   result?: AcquiredLock;
   /** The error, once the call has failed. */

@@ -9,6 +9,7 @@ export const LOCK_CHANNELS = Object.freeze({
   contended: 'nestjs-redis-locks:contended',
   acquired: 'nestjs-redis-locks:acquired',
   timeout: 'nestjs-redis-locks:timeout',
+  skipped: 'nestjs-redis-locks:skipped',
   renewed: 'nestjs-redis-locks:renewed',
   released: 'nestjs-redis-locks:released',
   unreleased: 'nestjs-redis-locks:unreleased',

@@ -16,8 +16,8 @@ export interface LockHealthCheckOptions {
    */
   timeout?: Duration;
   /**
-   * `check` only: by how much a renewal may be late, in milliseconds or `'5s'`. The default is half of the time from the
-   * moment a renewal is due until the lease ends.
+   * `check` only: by how much a renewal may be late, in milliseconds or `'5s'`. The default is half of the time between
+   * the moment a renewal is due and the end of the lease.
    * @defaultValue a third of the module's `lockWatchdogTimeout`
    */
   maxWatchdogLag?: Duration;
@@ -32,7 +32,7 @@ export interface LockHealthReport {
   readonly watchdogLag: number;
   readonly roundTrip?: number;
   readonly held: number;
-  /** The faults, if the status is down. */
+  /** The faults, if the status is `down`. */
   readonly message?: string;
 }
 

@@ -1,5 +1,11 @@
 import type { AcquiredLock, LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
-import type { LockLostEvent, LockReleasedEvent, LockUnreleasedEvent } from '../../engine/lock-event.js';
+import type {
+  LockLostEvent,
+  LockReleasedEvent,
+  LockSkippedEvent,
+  LockTimeoutEvent,
+  LockUnreleasedEvent,
+} from '../../engine/lock-event.js';
 import { isLockError, isLockTimeoutError } from '../../errors/index.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 import { MANUAL, type Labels, type MEASURES } from './measures.js';
@@ -8,7 +14,7 @@ import { MANUAL, type Labels, type MEASURES } from './measures.js';
 export type Recorder = (measure: keyof typeof MEASURES, value: number, labels: Labels) => void;
 
 /** The outcome of a call that acquires a lock. */
-export type Outcome = 'acquired' | 'timeout' | 'failed' | 'aborted';
+export type Outcome = 'acquired' | 'timeout' | 'skipped' | 'failed' | 'aborted';
 
 /** Measures all locks of this process, until the returned function is called. */
 export function measureLocks(record: Recorder): () => void {
@@ -56,6 +62,8 @@ function measureHolds(record: Recorder): () => void {
 }
 
 function countEvents(record: Recorder): () => void {
+  const gaveUp = (event: LockDiagnostics<LockTimeoutEvent | LockSkippedEvent>): void =>
+    record('wait', inSeconds(event.waited), { ...labelsOf(event), 'lock.outcome': event.type });
   return listenToEvents({
     contended: (event) => record('contended', 1, labelsOf(event)),
     acquired(event) {
@@ -64,7 +72,8 @@ function countEvents(record: Recorder): () => void {
       record('handoffs', 1, labels);
       record('wait', inSeconds(event.waited), { ...labels, 'lock.outcome': 'acquired' });
     },
-    timeout: (event) => record('wait', inSeconds(event.waited), { ...labelsOf(event), 'lock.outcome': event.type }),
+    timeout: gaveUp,
+    skipped: gaveUp,
     renewed: (event) => record('renewals', 1, labelsOf(event)),
     lost: (event) => record('lost', 1, labelsOf(event)),
   });
@@ -92,9 +101,9 @@ export const holdIdOf = (hold: {
 export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens }: AcquiredLock): string[] =>
   [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken }));
 
-export function outcomeOf({ result, error }: LockAcquisition): Outcome {
+export function outcomeOf({ result, error, optional }: LockAcquisition): Outcome {
   if (result !== undefined) return 'acquired';
-  if (isLockTimeoutError(error)) return 'timeout';
+  if (isLockTimeoutError(error)) return optional ? 'skipped' : 'timeout';
   return isLockError(error) ? 'failed' : 'aborted';
 }
 

@@ -29,9 +29,9 @@ const level = measure('level');
 export const MEASURES = Object.freeze({
   acquire: duration(
     'acquire.duration',
-    'How long calls that asked for a lock took (acquired, timeout, failed, aborted)',
+    'How long calls that asked for a lock took (acquired, timeout, skipped, failed, aborted)',
   ),
-  wait: duration('wait.duration', 'Time spent waiting for a contended lock (acquired, timeout)'),
+  wait: duration('wait.duration', 'Time spent waiting for a contended lock (acquired, timeout, skipped)'),
   hold: duration('hold.duration', 'How long locks were held (released, unreleased, lost)'),
   contended: count('contended', 'How often others held the lock'),
   handoffs: count('handoffs', 'How often a lock was handed off to a waiter'),

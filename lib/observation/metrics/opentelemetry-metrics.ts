@@ -24,7 +24,7 @@ const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter'] sati
  * ```ts
  * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics of @opentelemetry/api
  * ```
- * @throws LockConfigError for a value that is no meter
+ * @throws LockConfigError for a value that is not a meter
  */
 export function openTelemetryMetrics(meter: LockMeter): () => void {
   refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');

@@ -63,7 +63,7 @@ export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions 
         const span = acquiring.get(acquisition);
         if (span === undefined) return;
         const outcome = outcomeOf(acquisition);
-        // A timeout is no error of the span; a caller that treats it as one has a span of its own.
+        // A timeout or a skip does not make the span an error. A caller that treats it as an error has its own span.
         if (outcome === 'failed') span.setStatus({ code: ERROR, message: messageOf(acquisition.error) });
         end(span, outcome);
         const { result } = acquisition;

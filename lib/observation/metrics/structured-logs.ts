@@ -19,7 +19,7 @@ export interface StructuredLogOptions {
 }
 
 const TYPES: ReadonlyArray<LockEvent['type']> = [
-  ...(['contended', 'acquired', 'timeout', 'renewed', 'released', 'unreleased', 'lost'] as const),
+  ...(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const),
 ];
 
 /** Events that an operator should look into. All others go to `debug`. */

@@ -9,9 +9,9 @@ import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './sem
 
 /** What a `Semaphore` object needs of the service. */
 export interface SemaphoreService {
-  acquire(key: string, options: AcquireOptions, units: number): Promise<LockHandle>;
-  tryAcquire(key: string, options: AcquireOptions, units: number): Promise<LockHandle | null>;
-  run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions, units: number): Promise<T>;
+  acquire(key: string, options: AcquireOptions): Promise<LockHandle>;
+  tryAcquire(key: string, options: AcquireOptions): Promise<LockHandle | null>;
+  run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions): Promise<T>;
   inspect(key: string): Promise<StoredLock>;
   setPermits(key: string, permits: number): Promise<void>;
 }
@@ -27,14 +27,14 @@ export class DefaultSemaphore implements Semaphore {
     private readonly terms: SemaphoreTerms,
   ) {}
 
-  async acquire(permits = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
+  async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
     refuseUnknownOptions('semaphore.acquire', options, optionNames('semaphore'));
-    return this.service.acquire(this.key, { ...options, ...(await this.asked(permits)) }, permits);
+    return this.service.acquire(this.key, { ...options, ...(await this.asked(units)) });
   }
 
-  async tryAcquire(permits = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, ...(await this.asked(permits)) };
-    return this.service.tryAcquire(this.key, options, permits);
+  async tryAcquire(units = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
+    const options = { waitTimeout: waitTime, expire: leaseTime, ...(await this.asked(units)) };
+    return this.service.tryAcquire(this.key, options);
   }
 
   async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
@@ -45,7 +45,7 @@ export class DefaultSemaphore implements Semaphore {
     }
     refuseUnknownOptions('semaphore.run', options, [...optionNames('semaphore'), 'units']);
     const { units = 1, ...rest } = options;
-    return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) }, units);
+    return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) });
   }
 
   async release(handle: LockHandle): Promise<void> {
@@ -74,9 +74,9 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   /** If `setPermits` has raised the number, there may be more permits than this object was made with. */
-  private async asked(units: number): Promise<SemaphoreTerms> {
+  private async asked(units: number): Promise<SemaphoreTerms & { units: number }> {
     const { permits, pattern } = this.terms;
-    return { pattern, permits: units > permits ? Math.max(permits, await this.getPermits()) : permits };
+    return { pattern, units, permits: units > permits ? Math.max(permits, await this.getPermits()) : permits };
   }
 
   private notHeld(why: string): LockNotHeldError {

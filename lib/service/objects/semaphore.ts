@@ -30,16 +30,16 @@ export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 export interface Semaphore {
   readonly key: string;
   /**
-   * Waits for permits and acquires them; the handle releases them.
+   * Waits for `units` permits (default 1) and acquires them; the handle releases them.
    * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than there are, also if `setPermits`
    * lowers their number while the call waits
    */
-  acquire(permits?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
+  acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
   /**
-   * Acquires permits within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime` 0 they are
+   * Acquires `units` permits (default 1) within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime` 0 they are
    * renewed as long as they are held.
    */
-  tryAcquire(permits?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+  tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
   /** Runs `task` with one permit, or with `units` permits. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**

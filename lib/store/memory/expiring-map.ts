@@ -1,12 +1,14 @@
-/** Something that is worth keeping for a time only. */
+/** A value that may be dropped after some time. */
 export interface Expiring {
   isExpired(now: number): boolean;
 }
 
-/** How many entries are looked at whenever one is added: more than one, so that what is over grows less. */
+/** How many entries each addition looks at: more than one, so that expired entries do not pile up. */
 const LOOKS = 2;
 
-/** Forgets what is over, a little at each addition; so nothing grows, without a timer. */
+/**
+ * A map that drops expired entries, a few with each addition. So it does not grow without bound, and needs no timer.
+ */
 export class ExpiringMap<T extends Expiring> {
   private readonly entries = new Map<string, T>();
   private looking = this.entries.entries();

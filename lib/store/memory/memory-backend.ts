@@ -8,10 +8,10 @@ import { MemoryLatch } from './memory-latch.js';
 import { MemoryLock } from './memory-lock.js';
 import { clientOf, type MemoryServer } from './memory-server.js';
 
-/** How many turns of promises a message is behind the answer, which takes its own way through a few of them. */
+/** After how many microtasks a message follows its reply, which itself passes through a few of them. */
 const TURNS_BEHIND = 10;
 
-/** Something to be told to a client, and a client that hears. */
+/** A message to a client. */
 type Message = (client: LockStoreListener) => void;
 type Subscriber = (message: Message) => void;
 
@@ -28,8 +28,8 @@ class Fence implements Expiring {
 }
 
 /**
- * What the clients of one process share, as they would share one Redis: the locks, the clock by which leases end, and the
- * channels on which clients hear. Executes one thing after the other.
+ * The state that the clients of one process share, like one Redis: the locks, the clock for leases, and the channels of
+ * the clients. It executes one script after the other.
  */
 export class MemoryBackend implements MemoryServer {
   now = 0;
@@ -42,11 +42,11 @@ export class MemoryBackend implements MemoryServer {
 
   constructor(
     private readonly clock: Clock = systemClock,
-    /** What is added to the clock, so that the time looks like that of a server, and nobody sets it. */
+    /** The offset of the clock, so that the time looks like that of a server and is never set. */
     private readonly origin = Date.now() - clock.now(),
   ) {}
 
-  /** A client hears from now on. */
+  /** Subscribes a client to its messages. */
   subscribe(client: string, subscriber: Subscriber): void {
     this.clients.set(client, subscriber);
   }
@@ -55,7 +55,7 @@ export class MemoryBackend implements MemoryServer {
     this.clients.delete(client);
   }
 
-  /** Executes a script: never at once, at one moment, and with its messages behind the answer. */
+  /** Executes a script: asynchronously, at one moment in time, with its messages after the reply. */
   async execute<Reply>(script: () => Reply): Promise<Reply> {
     await Promise.resolve();
     const reply = this.atThisMoment(script);
@@ -65,7 +65,7 @@ export class MemoryBackend implements MemoryServer {
     return reply;
   }
 
-  /** Does something with a lock, and forgets it when there is nothing left of it. */
+  /** Runs a script on a lock, and removes the lock if nothing of it is left. */
   withLock<Reply>(key: string, script: (lock: MemoryLock) => Reply): Reply {
     const lock = this.locks.get(key, this.now) ?? new MemoryLock(key, this);
     this.locks.set(key, lock, this.now);
@@ -74,14 +74,14 @@ export class MemoryBackend implements MemoryServer {
     return reply;
   }
 
-  /** Several locks in one step, or none. */
+  /** Acquires several locks in one step, or none. */
   acquireAll(requests: readonly AcquireRequest[]): readonly HeldReply[] | undefined {
     const all = requests.every((request) => this.withLock(request.key, (lock) => lock.couldTake(request)));
     if (!all) return undefined;
     return requests.map((request) => this.withLock(request.key, (lock) => lock.take(request)));
   }
 
-  /** Does something with the latches of a key, and forgets them when there is nothing left. */
+  /** Runs a script on the latches of a key, and removes them if nothing is left. */
   withLatch<Reply>(key: string, script: (latch: MemoryLatch) => Reply): Reply {
     const latch = this.latches.get(key, this.now) ?? new MemoryLatch(key, this);
     this.latches.set(key, latch, this.now);
@@ -90,7 +90,7 @@ export class MemoryBackend implements MemoryServer {
     return reply;
   }
 
-  /** What is known of a key, for those who look at the backend itself. */
+  /** Returns the state of a key, for code that uses the backend itself. */
   inspect(key: string): StoredLock {
     return this.atThisMoment(() => this.withLock(key, (lock) => lock.inspect(this.lastToken(key))));
   }
@@ -100,20 +100,20 @@ export class MemoryBackend implements MemoryServer {
     return [...this.locks.values()].flatMap((lock) => (lock.isHeld ? [lock.key] : []));
   }
 
-  /** How many locks, fences and latches are kept. */
+  /** How many locks, fences and latches are stored. */
   get size(): { readonly locks: number; readonly fences: number; readonly latches: number } {
     return { locks: this.locks.size, fences: this.fences.size, latches: this.latches.size };
   }
 
-  // What a lock finds around it.
+  // The functions of a server that locks use.
 
   lastToken(key: string): number {
     return this.fences.get(key, this.now)?.token ?? 0;
   }
 
   /**
-   * The first of so many tokens. They follow the clock and never fall below the last one, so that need not be remembered
-   * for ever.
+   * Returns the first of this many tokens. Tokens follow the clock and never fall below the last one, so they need not
+   * be remembered forever.
    */
   nextToken(key: string, lease: number, wanted: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
@@ -143,17 +143,14 @@ export class MemoryBackend implements MemoryServer {
     return script();
   }
 
-  /** Not in the async context, nor in the scopes of locks, of whoever happened to be the cause. */
+  /** Outside of the async context, and of the scopes of locks, of the call that caused the messages. */
   private async deliver(messages: ReadonlyArray<() => void>): Promise<void> {
     for (let turn = 0; turn < TURNS_BEHIND; turn++) await Promise.resolve();
     for (const message of messages) outside(message);
   }
 }
 
-/**
- * Where the backends of this process are, for every copy of the package that is loaded: as ES modules and as CommonJS,
- * or twice.
- */
+/** The place of this process's backends for every copy of the package: as ES modules and as CommonJS, or two copies. */
 const SHARED = Symbol.for('nestjs-redis-locks:memory-backends');
 
 /** Grows with each change of the methods of `MemoryBackend` that another copy of the package calls. */
@@ -166,7 +163,7 @@ interface SharedBackends {
 }
 
 /**
- * The backend that all clients of this process with this prefix share, as they would share one Redis.
+ * Returns the backend that all clients of this process with this prefix share, like one Redis.
  * @throws LockConfigError if a copy of the package with another version of the backends was loaded before
  */
 export function sharedBackend(keyPrefix: string): MemoryBackend {

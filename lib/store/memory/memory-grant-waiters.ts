@@ -5,9 +5,9 @@ import { exceedsLimit, isClosed, reenters } from './memory-modes.js';
 import { freeAt, type MemoryTicket } from './memory-queue.js';
 import { clientOf } from './memory-server.js';
 
-/** What granting waiters leaves behind. */
+/** The result of granting waiters. */
 interface Granted {
-  /** The first ticket that only the holds keep from a grant. */
+  /** The first ticket that only the holds block. */
   readonly head: MemoryTicket | undefined;
   /** The batch size of the asker's grant, if it was granted. */
   readonly batchSize: number;
@@ -67,7 +67,7 @@ export function grantWaiters(
     }
   }
 
-  // A client is passed over in favour of other clients only. A lock that no other client wants is granted to it.
+  // A client is passed over only in favour of other clients. A lock that no other client requests is granted to it.
   if (holds.length === 0 && head === undefined) {
     for (const ticket of queue.readParked(PARKED_READ)) {
       if (holds.length > 0 || ticket.staleAt <= now || !server.isPresent(ticket.id)) continue;
@@ -99,7 +99,7 @@ function presenceOf({ queue, server }: MemoryLockState, asker: string | undefine
   };
 }
 
-/** Has the head of the queue retry earlier, if the lease that blocks it ends earlier than it was told. */
+/** Makes the head of the queue retry earlier, if the lease that blocks it ends earlier than the reply said. */
 function hurryHead({ server }: MemoryLockState, holds: readonly MemoryHold[], head: MemoryTicket): void {
   const free = freeAt(holds, head);
   if (free === undefined || head.retryAt <= free + HEAD_RETRY_SLACK) return;

@@ -1,19 +1,19 @@
 import { PUSHED_GRACE } from '../protocol.generated.js';
 import type { GrantedClaim } from './memory-modes.js';
 
-/** Who has the lock, with a lease end of its own. */
+/** A holder of the lock, with the end of its lease. */
 export interface MemoryHold extends GrantedClaim {
   readonly token: number;
   readonly since: number;
   ends: number;
-  /** Granted by a message, and its client has not been heard of since. */
+  /** Granted by a message, and the client has sent nothing since. */
   pushed: boolean;
 }
 
 /** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */
 export class MemoryHolds {
   private readonly holds = new Map<string, MemoryHold>();
-  /** Until when there is anything at all, as Redis' TTL of the state: the longest lease. */
+  /** The end of the longest lease, like the TTL of the state in Redis. */
   private until = 0;
 
   write(hold: MemoryHold): void {
@@ -37,7 +37,7 @@ export class MemoryHolds {
     return this.holds.size > 0;
   }
 
-  /** The holds whose leases have not ended, and those whose leases have. */
+  /** The holds whose leases run, and those whose leases have ended. */
   read(now: number): { readonly holds: MemoryHold[]; readonly ended: readonly MemoryHold[] } {
     this.exist(now);
     const all = [...this.holds.values()];
@@ -48,8 +48,8 @@ export class MemoryHolds {
   }
 
   /**
-   * They live as long as the longest of their leases; with a pushed grant half a second longer, so that a waiter that asks
-   * then notices one that was not taken.
+   * Keeps the holds until the longest of their leases ends. With a pushed grant, half a second longer: a waiter that
+   * retries then finds a grant that was not taken.
    */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
     if (holds.length === 0) return;

@@ -3,7 +3,7 @@ import { OPENED_RETENTION } from '../protocol.generated.js';
 import type { Expiring } from './expiring-map.js';
 import type { MemoryServer } from './memory-server.js';
 
-/** For how many ms a call is remembered that has had its effect. */
+/** For how many ms a call that has taken effect is remembered. */
 const CALL_MEMORY = 60_000;
 
 /** A latch between `setCount` and its opening. */
@@ -12,16 +12,16 @@ interface Latch {
   readonly lifetime: number;
   left: number;
   until: number;
-  /** Clients that want to hear of 0 → until when. */
+  /** The clients that want the message that the latch has opened → until when. */
   readonly clients: Map<string, number>;
 }
 
-/** The count-down latches of one key, one after the other, as the scripts `lua/latch-*.lua` treat them. */
+/** The count-down latches of one key, one after the other. Mirrors the scripts `lua/latch-*.lua`. */
 export class MemoryLatch implements Expiring {
   private latch: Latch | undefined;
-  /** Calls that have had their effect → until when that is remembered; also when the latch has opened since. */
+  /** Calls that have taken effect → until when they are remembered. They outlive the latch. */
   private readonly calls = new Map<string, number>();
-  /** Names of latches that have come to 0 → until when that is remembered. */
+  /** Names of latches that have come to 0 → until when they are remembered. */
   private readonly opened = new Map<string, number>();
   private memoryUntil = 0;
 
@@ -88,7 +88,7 @@ export class MemoryLatch implements Expiring {
   private recordCall(id: string): void {
     const { now } = this.server;
     for (const [other, until] of this.calls) {
-      if (until > now) break; // as are those behind it
+      if (until > now) break; // all further entries are newer
       this.calls.delete(other);
     }
     this.calls.set(id, now + CALL_MEMORY);

@@ -21,7 +21,7 @@ export const ownedRequest = (request: AcquireRequest): OwnedRequest => ({
 export const findHold = (holds: readonly MemoryHold[], id: string): MemoryHold | undefined =>
   holds.find((hold) => hold.id === id);
 
-/** What is stored of one lock, with the functions of `lua/shared/holds.lua` that read and write it. */
+/** The stored state of one lock, with the functions of `lua/shared/holds.lua` that read and write it. */
 export class MemoryLockState {
   readonly holds = new MemoryHolds();
   readonly queue = new MemoryQueue();
@@ -57,7 +57,7 @@ export class MemoryLockState {
     return hold;
   }
 
-  /** Grants a request that gets its answer at once. */
+  /** Grants a request as the reply. */
   grantNow(holds: MemoryHold[], request: OwnedRequest, batchSize = request.batchSize): HeldReply {
     const hold = this.grant(holds, { ...request, batchSize }, request.lease);
     return this.held(hold, this.batchSizeOf(hold));

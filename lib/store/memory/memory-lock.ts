@@ -23,8 +23,8 @@ import { tryAcquire } from './memory-try-acquire.js';
 const MAX_WAITERS = 1_000;
 
 /**
- * One lock with the scripts of `lua`: each public method is a script and happens at one moment, `server.now`. The parts of
- * the scripts stand in files of the same names: `memory-try-acquire.ts` for `lua/shared/try-acquire.lua`.
+ * One lock with the scripts of `lua`. Each public method is a script and runs at one moment, `server.now`. The parts of
+ * the scripts are in files of the same names: `memory-try-acquire.ts` for `lua/shared/try-acquire.lua`.
  */
 export class MemoryLock implements Expiring {
   private readonly state: MemoryLockState;

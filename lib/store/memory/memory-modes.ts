@@ -1,6 +1,6 @@
 import type { LockMode } from '../lock-store.js';
 
-/** Who wants a lock, or has it, in which way. As in `lua/shared/modes.lua`. */
+/** A request for a lock, or a hold: the owner and the mode. As in `lua/shared/modes.lua`. */
 export interface Claim {
   readonly id: string;
   readonly owner: string;
@@ -9,25 +9,25 @@ export interface Claim {
 
 /** A claim that was granted. */
 export interface GrantedClaim extends Claim {
-  /** Given back already, and kept for the rest of its `holdAtLeast`. */
+  /** Whether it is released already, and its key stays locked for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
 }
 
 const owns = (holds: readonly GrantedClaim[], { owner }: Claim, kind: LockMode['kind']): boolean =>
   holds.some((hold) => hold.owner === owner && hold.mode.kind === kind && !hold.kept);
 
-/** Whether the owner has the lock already, in a way that lets it in again: whoever has it alone may also read. */
+/** Whether the owner holds the lock in a mode that admits the request: an exclusive holder may also read. */
 export function reenters(holds: readonly GrantedClaim[], request: Claim): boolean {
   const { kind } = request.mode;
   if (kind === 'permits') return false;
   return owns(holds, request, 'exclusive') || (kind === 'read' && owns(holds, request, 'read'));
 }
 
-/** A reader that wants the lock alone would wait for itself. */
+/** Whether a reader requests the exclusive lock. It would wait for itself. */
 export const upgrades = (holds: readonly GrantedClaim[], request: Claim): boolean =>
   request.mode.kind === 'exclusive' && owns(holds, request, 'read') && !owns(holds, request, 'exclusive');
 
-/** Whether somebody may come in beside those who are in already. `limit` is one that was set at run time. */
+/** Whether the current holds admit the request. `limit`: the number of permits that was set at run time. */
 export function admits(holds: readonly GrantedClaim[], request: Claim, limit: number | undefined): boolean {
   const { mode } = request;
   if (mode.kind !== 'permits' && (holds.length === 0 || reenters(holds, request))) return true;
@@ -37,19 +37,19 @@ export function admits(holds: readonly GrantedClaim[], request: Claim, limit: nu
   return used + mode.units <= limitFor(mode, limit);
 }
 
-/** The number of permits: as it was set at run time, or else as it stands in the request. */
+/** The number of permits: as set at run time, otherwise as the request states. */
 export const limitFor = (mode: LockMode, limit: number | undefined): number =>
   limit ?? (mode.kind === 'permits' ? mode.limit : 0);
 
 /**
- * Whether a request asks for more permits than there are: it would wait for ever, and all behind it. With a total of 0
- * the semaphore is paused, and every request waits.
+ * Whether a request asks for more permits than exist. It would wait forever, and block all tickets behind it. With a
+ * limit of 0 the semaphore is paused, and every request waits.
  */
 export function exceedsLimit({ mode }: Claim, limit: number | undefined): boolean {
   const total = limitFor(mode, limit);
   return mode.kind === 'permits' && total > 0 && mode.units > total;
 }
 
-/** Whether somebody has the lock alone, so that nobody else can come in. */
+/** Whether the lock is held exclusively, so that no other owner can be granted. */
 export const isClosed = (holds: readonly GrantedClaim[]): boolean =>
   holds.some((hold) => hold.mode.kind === 'exclusive');

@@ -2,7 +2,7 @@ import type { LockLogger } from '../../common/logger.js';
 
 let warned = false;
 
-/** Says, once per process and not in tests, how far locks in memory reach. */
+/** Warns once per process, and not in tests, that locks in memory work in this process only. */
 export function warnOfMemoryOnly(logger: LockLogger): void {
   const { NODE_ENV, JEST_WORKER_ID, VITEST } = process.env;
   if (warned || NODE_ENV === 'test' || JEST_WORKER_ID !== undefined || VITEST !== undefined) return;

@@ -15,15 +15,15 @@ export interface MemoryTicket extends Claim {
   retryAt: number;
 }
 
-/** The tickets of one lock in the order in which they came: `queue` and `waiters` of Redis, and `lua/shared/queue.lua`. */
+/** The tickets of one lock in the order of arrival: `queue` and `waiters` of Redis, and `lua/shared/queue.lua`. */
 export class MemoryQueue {
   private readonly tickets = new Map<string, MemoryTicket>();
-  /** Those whose clients could not take a grant: no grant looks at them until their clients ask again. */
+  /** Tickets whose clients were absent at a grant. No grant looks at them until their clients retry. */
   private readonly parked = new Map<string, MemoryTicket>();
-  /** Clients that have let a grant run out: their tickets are parked until they ask again. */
+  /** Clients that have let a pushed grant expire. Their tickets are parked until they retry. */
   private readonly passed = new Set<string>();
   private until = 0;
-  /** How many tickets are fair: served in the order in which all clients came. */
+  /** The number of fair tickets: they are served in the order of arrival across clients. */
   private fair = 0;
   /** The last place. */
   private last = 0;
@@ -43,8 +43,8 @@ export class MemoryQueue {
   }
 
   /**
-   * The place that an acquisition has, or one at the end; or that of somebody who came at `micros`, if that is given: a later
-   * one than it has only if it is `younger`.
+   * The place of an acquisition, or a new one at the end. `micros`: the time at which its request arrived, which sets
+   * its place. It falls behind its earlier place only if `backedOff` is set.
    */
   placeFor(id: string, micros: number | undefined, backedOff: boolean | undefined, now: number): number {
     const empty = !this.exists(now);
@@ -53,7 +53,7 @@ export class MemoryQueue {
     return place ?? (empty ? 1 : this.last + 1);
   }
 
-  /** Its client asks, so it is not passed over any more. */
+  /** A client that sends a request is no longer passed over. */
   write(ticket: MemoryTicket, now: number): void {
     this.passed.delete(clientOf(ticket.id));
     const empty = this.tickets.size + this.parked.size === 0;
@@ -66,7 +66,7 @@ export class MemoryQueue {
     if (isNew) this.sweepParked(now);
     if (before === ticket.place) return;
     if (empty || (before === undefined && !wasParked && ticket.place > this.last)) this.last = ticket.place;
-    else this.sort(); // some came between others, or changed places
+    else this.sort(); // a ticket was inserted before another one, or changed its place
   }
 
   drop(id: string): boolean {
@@ -76,7 +76,7 @@ export class MemoryQueue {
     return this.tickets.delete(id) || this.parked.delete(id);
   }
 
-  /** Has a ticket keep its place for when its client asks again. */
+  /** Parks a ticket. It keeps its place for the next retry of its client. */
   park(ticket: MemoryTicket): void {
     this.tickets.delete(ticket.id);
     this.parked.set(ticket.id, ticket);
@@ -95,17 +95,17 @@ export class MemoryQueue {
     return this.exists(now) && this.fair > 0;
   }
 
-  /** In turn, without those that are parked; also those that are stale. Those that come up may be dropped or parked. */
+  /** All tickets that are not parked, in order, stale ones included. The caller may drop or park the current ticket. */
   read(now: number): Iterable<MemoryTicket> {
     return this.exists(now) ? this.tickets.values() : [];
   }
 
-  /** All of them, parked ones last. */
+  /** All tickets, parked ones last. */
   readAll(now: number): MemoryTicket[] {
     return this.exists(now) ? [...this.tickets.values(), ...this.parked.values()] : [];
   }
 
-  /** How many are in front of a place, as far as that matters. */
+  /** The number of tickets before a place, up to a limit. */
   before(place: number): number {
     let count = 0;
     for (const ticket of this.tickets.values()) {
@@ -115,12 +115,12 @@ export class MemoryQueue {
     return count;
   }
 
-  /** For somewhat longer than it needs to: as in Redis, where few have to see to it then. */
+  /** Keeps the queue somewhat longer than necessary, as in Redis, so that few requests have to prolong it. */
   keepFor(patience: number, now: number): void {
     if (this.until < now + patience) this.until = now + Math.round(1.25 * patience);
   }
 
-  /** The first so many tickets that are parked. */
+  /** The first `count` parked tickets. */
   readParked(count: number): MemoryTicket[] {
     return [...this.parked.values()].sort(byPlace).slice(0, count);
   }
@@ -129,7 +129,7 @@ export class MemoryQueue {
     return this.tickets.get(id) ?? this.parked.get(id);
   }
 
-  /** A client asks, so all its tickets have their old places back. */
+  /** A request of a client brings all its tickets back to their places. */
   private unpark(client: string): void {
     for (const ticket of [...this.parked.values()]) {
       if (clientOf(ticket.id) !== client) continue;
@@ -152,17 +152,20 @@ export class MemoryQueue {
 
 const byPlace = (a: MemoryTicket, b: MemoryTicket): number => a.place - b.place || (a.id < b.id ? -1 : 1);
 
-/** When somebody may come in at the latest who waits now: who wants it alone needs all leases to end, others the first. */
+/**
+ * The latest time at which the next request becomes grantable: an exclusive request needs the end of all leases, any
+ * other one the end of the first.
+ */
 export function freeAt(holds: readonly MemoryHold[], { mode }: Claim): number | undefined {
   if (holds.length === 0) return undefined;
   const pick = mode.kind === 'exclusive' ? Math.max : Math.min;
   return pick(...holds.map(({ ends }) => ends));
 }
 
-/** When a waiter is to ask again: after its period, or when the leases end that stand in its way. */
+/** When a waiter has to retry: after its period, or when the leases that block it end. */
 export function retryTime(
   holds: readonly MemoryHold[],
-  /** How many are in front of it. */
+  /** The number of tickets before it. */
   place: number,
   request: Claim & Pick<AcquireRequest, 'period'>,
   now: number,

@@ -22,10 +22,10 @@ import type { MemoryBackend } from './memory-backend.js';
 import type { MemoryLatch } from './memory-latch.js';
 import type { MemoryLock } from './memory-lock.js';
 
-/** One client's way to the locks in this process's memory, which behave as those in Redis do. */
+/** One client's store for locks in the memory of this process. The locks behave as in Redis. */
 export class MemoryStore implements LockStore {
   readonly clientId = randomBytes(16).toString('hex');
-  /** No connection can be lost. */
+  /** A connection cannot be lost. */
   readonly epoch = 0;
   readonly unreachable = undefined;
   readonly keepsPermits = true;
@@ -41,7 +41,7 @@ export class MemoryStore implements LockStore {
 
   constructor(private readonly backend: MemoryBackend) {}
 
-  /** Whether a grant that is pushed now would be heard. */
+  /** Whether the client would receive a pushed grant now. */
   get listening(): boolean {
     return this.hears;
   }
@@ -92,7 +92,7 @@ export class MemoryStore implements LockStore {
     return this.execute(() => this.backend.acquireAll(requests));
   }
 
-  /** Nothing can fail over, so everybody has it who is asked for; unless there is no such hold. */
+  /** Without a failover, every write counts as replicated, unless the hold does not exist. */
   replicate({ key, id, min }: ReplicateRequest): Promise<number> {
     return this.withLock(key, (lock) => (lock.has(id) ? min : 0));
   }
@@ -124,12 +124,14 @@ export class MemoryStore implements LockStore {
     return this.execute(() => this.backend.inspect(key));
   }
 
-  /** In one part: these are names of locks only. */
+  /** All keys in one part, because the backend contains nothing but locks. */
   list(): Promise<ListReply> {
     return this.execute(() => ({ keys: this.backend.heldKeys(), cursor: undefined, time: this.backend.now }));
   }
 
-  /** Before it has been started nobody hears, and everybody asks again when it is. */
+  /**
+   * A store that is not started receives no messages, so its requests join no queue. They are repeated when it starts.
+   */
   private audible(request: AcquireRequest): AcquireRequest {
     return this.hears ? request : { ...request, waits: false };
   }

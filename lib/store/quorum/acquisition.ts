@@ -13,14 +13,14 @@ import { VoteWaiting } from './vote-waiting.js';
 import { Votes } from './votes.js';
 import { writeToken, type Majority } from './write-token.js';
 
-/** How often one attempt may go round, and how often a majority may fail to take its token. */
+/** How many rounds one attempt may take, and how many times a majority may fail to accept its token. */
 const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
 
-/** As the engine is to hear it; a hold still without the time that has gone by since it asked. */
+/** The outcome for the engine, before the time since the engine's call is subtracted from a lease. */
 export type Outcome = { readonly majority: Majority } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
 
-/** One acquisition over several masters: the state of each, and the outcome. A push only says that a question pays off. */
+/** One acquisition over several masters. A pushed grant is only a reason to ask again. */
 export class Acquisition {
   majority: Majority | undefined;
   readonly states: readonly MemberState[];
@@ -38,7 +38,7 @@ export class Acquisition {
   constructor(
     private readonly context: QuorumContext,
     private request: AcquireRequest,
-    /** Has the engine retry. */
+    /** Makes the engine retry. */
     private readonly retry: () => void,
   ) {
     this.since = context.clock.now();
@@ -55,8 +55,8 @@ export class Acquisition {
   }
 
   /**
-   * Tries to get a majority; whoever asks while that is under way shares it, and has it go round once more.
-   * @throws LockStoreError when so many masters fail that there is no majority
+   * Tries to get a majority. A call during an attempt shares it, and makes it go through another round.
+   * @throws LockStoreError if so many masters fail that there is no majority
    */
   attempt(request = this.request): Promise<Outcome> {
     this.request = request;
@@ -70,7 +70,7 @@ export class Acquisition {
     return this.running;
   }
 
-  /** What becomes, or became, of the latest attempt. */
+  /** The outcome of the latest attempt. */
   get outcome(): Promise<Outcome> {
     return this.last ?? this.attempt();
   }
@@ -81,7 +81,7 @@ export class Acquisition {
     return memberRequest(this.request, store, this.context.clock.now() - this.since, ageBackoff);
   }
 
-  /** Asks a master. A lease counts from before that is sent, and never from an arrival. */
+  /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
   expect(state: MemberState, question: () => Promise<AcquireReply>, sent = this.context.clock.now()): void {
     const { epoch, unreachable } = state.member.store;
     state.wasSent ||= unreachable === undefined;
@@ -98,7 +98,7 @@ export class Acquisition {
     );
   }
 
-  /** A master says that it has granted this acquisition. */
+  /** A master has announced that it granted this acquisition. */
   pushed(member: Member): void {
     const state = this.stateOf(member);
     const { clock } = this.context;
@@ -106,12 +106,12 @@ export class Acquisition {
     if (state.isSpoiled) return this.votes.release(state);
     if (this.majority !== undefined) return this.votes.widen(state, this.majority);
     state.pushed = true;
-    // The answer to a question that is on its way may be the grant itself.
+    // The reply to a pending request may be the grant itself.
     if (!state.isOpen) this.ask(state);
     this.stir();
   }
 
-  /** A master says that the hold was ended by force; answers whether there is no majority any more. */
+  /** A master has announced that the hold was ended by force. Returns whether the majority is lost. */
   revoked(member: Member): boolean {
     const state = this.stateOf(member);
     state.clear();
@@ -124,7 +124,7 @@ export class Acquisition {
     return this.states.filter(({ standing }) => standing === 'held').length < this.context.quorum;
   }
 
-  /** It is being given back everywhere: what comes now does not concern it. */
+  /** The acquisition is being released everywhere. Later replies do not matter. */
   release(): void {
     this.ended = 'released';
     this.waiting.wake();
@@ -168,12 +168,12 @@ export class Acquisition {
       }
       if (!move.keeps) for (const state of held) this.votes.release(state);
       await this.waiting.majorityWithin(move.pause);
-      // Those who wait keep what they have, and then have the queues decide, which are in the same order everywhere.
+      // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
     }
     if (this.isWanted) {
       for (const state of this.held) this.votes.release(state);
-      throw new LockStoreError(`the masters did not come to a decision about '${this.request.key}'`, {
+      throw new LockStoreError(`the masters reached no decision about '${this.request.key}'`, {
         key: this.request.key,
         transient: true,
       });
@@ -181,7 +181,7 @@ export class Acquisition {
     return { reply: { outcome: 'left', time: clock.now() } };
   }
 
-  /** What to do about a split vote; `undefined`: give everything back. */
+  /** What to do about a split vote; `undefined`: release all votes. */
   private nextMove(): Move | undefined {
     const { clock, quorum } = this.context;
     if (!this.request.waits) return this.contest.move(this.states, quorum, clock.now());
@@ -193,7 +193,7 @@ export class Acquisition {
     return this.ended === undefined;
   }
 
-  /** Asks every master that is neither held nor asked already; with `yields` those that are held give it to their queue. */
+  /** Asks every master without a vote or a pending request. `yields`: votes are released to the queue. */
   private askAll(yields: boolean): void {
     const now = this.context.clock.now();
     for (const state of this.states) {
@@ -211,7 +211,7 @@ export class Acquisition {
     this.expect(state, () => state.member.ask((store) => store.acquire(this.requestFor(state.member))));
   }
 
-  /** Gives a grant back and stands in line again, in one step: whoever has come first gets it, which may be this one. */
+  /** Releases a vote and queues again in one step. The head of the queue, perhaps this one, is granted. */
   private yield(state: MemberState): void {
     const { key, id } = this.request;
     state.clear();
@@ -238,7 +238,7 @@ export class Acquisition {
     if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
       this.votes.release(state);
-      state.fail(new LockStoreError('the answer came so late that the lease was over by then', { transient: true }));
+      state.fail(new LockStoreError('the reply arrived after the lease had ended', { transient: true }));
     }
     if (state.pushed && !state.isOpen) this.ask(state);
     this.changed(state);
@@ -252,7 +252,7 @@ export class Acquisition {
     this.changed(state);
   }
 
-  /** A master has answered. What comes when nothing is under way any more may still change something. */
+  /** A master has replied. A reply that comes after the last round may still change the outcome. */
   private changed(state: MemberState): void {
     if (this.running !== undefined) this.waiting.wake();
     else if (this.majority !== undefined) {
@@ -260,13 +260,13 @@ export class Acquisition {
     } else if (state.holdsAt(this.context.clock.now())) this.retry();
   }
 
-  /** Something has happened that is worth asking about. */
+  /** Makes a running attempt or the engine ask again. */
   private stir(): void {
     if (this.running !== undefined) this.waiting.wake();
     else this.retry();
   }
 
-  /** So many masters fail, or refuse, that there can be no majority. */
+  /** So many masters fail or refuse that there can be no majority. */
   private refuse(): Outcome {
     const { quorum, clock } = this.context;
     const { key, waits } = this.request;
@@ -286,7 +286,7 @@ export class Acquisition {
     return { reply };
   }
 
-  /** Nobody will hear of it again: late grants are given back. */
+  /** No caller needs this acquisition any more. Late grants are released. */
   private drop(): void {
     this.ended ??= 'dropped';
   }

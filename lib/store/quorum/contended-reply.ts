@@ -7,14 +7,14 @@ const RETRY = 50;
 interface Terms {
   readonly waits: boolean;
   readonly now: number;
-  /** Retry after this many ms at most. */
+  /** The longest delay of the retry, in ms. */
   readonly atMost: number;
   readonly random: () => number;
 }
 
-/** The answer to a request that has no majority, from the answers of the masters. */
+/** The reply to a request that has no majority, made of the masters' replies. */
 export function contendedReply(states: readonly MemberState[], { waits, now, atMost, random }: Terms): ContendedReply {
-  // A master with a pending question is asked already: the time at which it wanted a retry does not count.
+  // A master with a pending request is asked already, so its time for a retry does not count.
   const next = Math.min(...states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
   const retryAfter = Math.min(next - now, atMost);
   return {

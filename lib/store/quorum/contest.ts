@@ -1,34 +1,35 @@
 import { precedes } from './precedence.js';
 import type { MemberState } from './member-state.js';
 
-/** How long a try goes on asking: so many round trips, and so many ms. */
+/** How long a single try lasts: this many round trips, and this many ms. */
 const TRIPS = 6;
 const LEAST = 40;
-/** A master that was frozen makes no try longer than a far one does. */
+/** A master that was frozen makes a try no longer than a distant one does. */
 const LONGEST_TRIP = 250;
-/** How long a rival that comes first is given to get its majority; one that has not got it by then may be dead. */
+/** How long a rival that comes first is given to get its majority. If it has none by then, it may have crashed. */
 const PATIENCE_TRIPS = 2;
 const LEAST_PATIENCE = 10;
-/** How long the winner waits for the losers' votes before it asks again: a part of a round trip, and so many ms. */
+/** How long the winner waits for the losers' votes before it asks again: a part of a round trip, and this many ms. */
 const PART_OF_TRIP = 1 / 4;
 const LEAST_PAUSE = 2;
 
-/** How many ms a try takes at most, with round trips of so many ms: the last answers and the token come behind that. */
+/** The longest time of a try in ms, for this round trip. It includes the last replies and the token. */
 export const longestTry = (roundTrip: number): number => (TRIPS + 2) * Math.min(roundTrip, LONGEST_TRIP) + 2 * LEAST;
 
-/** What to do about a split vote: whether to keep the votes meanwhile, and in how many ms to ask again. */
+/** What to do about a split vote: whether to keep the votes, and in how many ms to ask again. */
 export interface Move {
   readonly keeps: boolean;
   readonly pause: number;
 }
 
 /**
- * How an acquisition that does not wait gets out of a split vote. The answers name who has the other votes. Whoever comes
- * first by the order of `precedes` keeps its votes and asks for the others; everybody else gives its votes back at once
- * and looks again later, since the first one may be dead. All times follow the round trips that were measured.
+ * Breaks the tie of a split vote for an acquisition that does not wait. The replies name the holders of the other
+ * votes. The first acquisition in the order of `precedes` keeps its votes and asks for the others. All others release
+ * their votes at once and look again later, since the first one may have crashed. All times depend on the measured
+ * round trips.
  */
 export class Contest {
-  /** Those to whom this acquisition has given way → until when they have their chance. */
+  /** By rival that comes first: until when it has the chance to get its majority. */
   private readonly chances = new Map<string, number>();
 
   constructor(
@@ -36,7 +37,7 @@ export class Contest {
     private readonly since: number,
   ) {}
 
-  /** `undefined`: it is over, and the lock counts as held by others. */
+  /** The next step; `undefined`: the try is over, and the lock counts as held by other clients. */
   move(states: readonly MemberState[], quorum: number, now: number): Move | undefined {
     if (states.filter(isTakenByUnnamed).length > states.length - quorum) return undefined;
     const trip = Math.min(Math.max(...states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
@@ -48,7 +49,7 @@ export class Contest {
     return now + pause < this.since + TRIPS * trip + LEAST ? { keeps: first === undefined, pause } : undefined;
   }
 
-  /** The first of those that come before this acquisition, and have not had their chance. */
+  /** The first of the rivals that come before this acquisition and have not used up their chance. */
   private firstAmong(states: readonly MemberState[], now: number): string | undefined {
     return states
       .flatMap(({ holders }) => holders)
@@ -57,6 +58,6 @@ export class Contest {
   }
 }
 
-/** A key that is kept for its `holdAtLeast`, for instance: nobody will give it back. */
+/** For example, a key that is kept for its `holdAtLeast`: no client will release it. */
 const isTakenByUnnamed = ({ isAnswered, standing, holders }: MemberState): boolean =>
   isAnswered && standing === 'busy' && holders.length === 0;

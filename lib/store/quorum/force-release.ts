@@ -3,15 +3,15 @@ import { gather, refuseMinority, valuesOf, type Answers } from './gather.js';
 import type { QuorumContext } from './quorum-context.js';
 
 /**
- * For so many ms at least no vote of a hold that was ended by force is taken again: its client hears of the end within
- * one renewal.
+ * A master refuses votes for a hold that was ended by force for at least this many ms. The hold's client learns of the
+ * end within one renewal.
  */
 const REVOKED_MEMORY = 60_000;
 
 /**
- * Ends on each master the holds that it has now. A master that tells its holds only after the others have decided ends
- * those alone that the others have named: all others may have been granted since.
- * @throws LockStoreError when so many masters fail that those left are no majority
+ * Ends on each master the holds that exist now. A master that lists its holds after the others have decided ends only
+ * those that the others have named. Its other holds may be newer.
+ * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export async function forceReleaseEverywhere(
   { members, quorum, clock }: QuorumContext,

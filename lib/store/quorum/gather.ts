@@ -1,29 +1,29 @@
 import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
 
-/** What one master has answered. */
+/** The reply of one master. */
 export type Answer<T> = { readonly value: T } | { readonly error: Error };
 
-/** What several masters have answered so far, in their order. */
+/** The replies of several masters so far, in the order of the masters. */
 export type Answers<T> = ReadonlyArray<Answer<T> | undefined>;
 
-/** For how many ms a slow master is waited for at least when a majority has answered, and has not decided it. */
+/** If a majority has replied and the outcome is still open, slow masters get at least this many ms more. */
 const SHORTEST_GRACE = 10;
 const LONGEST_GRACE = 100;
 
-/** The slower the majority was, the longer those behind may take. */
+/** The slower the majority was, the more time the others get. */
 export const graceAfter = (ms: number): number => Math.min(Math.max(2 * ms, SHORTEST_GRACE), LONGEST_GRACE);
 
 export interface GatherTerms {
   readonly quorum: number;
   readonly clock: Clock;
-  /** How many ms those behind a majority that took `ms` are waited for; `undefined`: until all have answered or failed. */
+  /** How many ms the other masters get after a majority took `ms`; `undefined`: until all have answered or failed. */
   readonly graceAfter?: (ms: number) => number | undefined;
 }
 
 /**
- * Looks at answers as they come, until they decide something. `decide` answers `undefined` as long as they do not; with
- * `last` nobody is waited for any more, and what it throws is the outcome.
+ * Passes the replies to `decide` as they come, until it returns an outcome. It returns `undefined` as long as the
+ * outcome is open. With `last` set, no more replies are awaited, and an error that it throws is the outcome.
  */
 export function gather<T, R>(
   asks: ReadonlyArray<Promise<T>>,
@@ -73,12 +73,12 @@ export const valuesOf = <T>(answers: Answers<T>): T[] =>
 export const errorsOf = <T>(answers: Answers<T>): Error[] =>
   answers.flatMap((answer) => (answer !== undefined && 'error' in answer ? [answer.error] : []));
 
-/** @throws LockStoreError when so many have failed that the others are no majority */
+/** @throws LockStoreError if so many masters have failed that the rest is no majority */
 export function refuseMinority<T>(answers: Answers<T>, quorum: number): void {
   if (errorsOf(answers).length > answers.length - quorum) throw tooFew(answers, quorum);
 }
 
-/** Says how many of how many have answered, and why the others have not. */
+/** Returns an error that says how many masters answered, and why the others did not. */
 export function tooFew<T>(answers: Answers<T>, quorum: number, key?: string): LockStoreError {
   return minorityError(answers.length, valuesOf(answers).length, errorsOf(answers), quorum, key);
 }
@@ -94,8 +94,8 @@ export function minorityError(
   const why = [...new Set(errors.map(({ message }) => message))].join('; ');
   const [cause] = lasting.length > masters - quorum ? lasting : errors;
   return new LockStoreError(
-    `${answered} of ${masters} masters answered, and ${quorum} have to${why === '' ? '' : `: ${why}`}`,
-    // Where others would have to change something first, asking again is of no use.
+    `${answered} of ${masters} masters answered, but ${quorum} are needed${why === '' ? '' : `: ${why}`}`,
+    // A retry is of no use if too many masters refuse for good.
     { key, cause, transient: lasting.length <= masters - quorum },
   );
 }

@@ -4,13 +4,13 @@ import type { QuorumMember } from '../quorum-member.js';
 import { gather, refuseMinority, valuesOf } from './gather.js';
 import type { QuorumContext } from './quorum-context.js';
 
-/** Where each master is to go on; `null`: it has told all. */
+/** The cursor of each master; `null`: it has listed all its keys. */
 type Cursors = ReadonlyArray<string | null>;
 
 /**
- * Lists what some master knows, and each goes on from its own place. One that fails is not asked again in this round: what
- * a majority holds, another one knows, too.
- * @throws LockStoreError when no majority answers
+ * Lists the keys that any master knows. Each master continues from its own cursor. A master that fails is not asked
+ * again in this round: another one also knows each key that a majority holds.
+ * @throws LockStoreError if no majority answers
  */
 export async function listKeys(masters: QuorumContext, { cursor, budget }: ListRequest): Promise<ListReply> {
   const { members, quorum } = masters;

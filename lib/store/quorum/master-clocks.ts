@@ -1,15 +1,17 @@
 import type { LockLogger } from '../../common/logger.js';
 
-/** By how many ms clocks may differ, beyond what the ways of questions and answers leave open, before that is warned of. */
+/** By how many ms two clocks may differ, beyond the uncertainty of the readings, before a warning is logged. */
 const TOLERANCE = 1_000;
-/** For how many ms a reading counts more than a later one that is less exact. */
+/** For how many ms a reading counts more than a later, less exact one. */
 const READING_LASTS = 10_000;
-/** Of two clocks nobody can say which one is wrong. */
+/** If only two clocks differ, it is unknown which one is wrong. */
 const ENOUGH = 3;
-/** After so many ms a reading says nothing any more of when a lease ends. */
+/** After this many ms, a reading is too old to compute the end of a lease from it. */
 const READING_IS_OLD = 60_000;
 
-/** What one answer says of a master's clock: at some moment between these two, by ours, it showed this time. */
+/**
+ * One reading of a master's clock: it showed `time` at a moment between `sent` and `received` of the client's clock.
+ */
 export interface ClockReading {
   /** The master's clock, in ms. */
   readonly time: number;
@@ -17,18 +19,18 @@ export interface ClockReading {
   readonly received: number;
 }
 
-/** Reads the clocks of the masters from what they answer anyway, and warns where one differs from the others. */
+/** Reads the masters' clocks from replies that arrive anyway, and warns if one differs from the others. */
 export class MasterClocks {
   private readonly readings = new Map<number, ClockReading>();
   private readonly warned = new Set<number>();
   /**
-   * Whether a difference among these readings counts. Our own clock stands still while the machine sleeps, so what was read
-   * before differs from what is read after: at the first difference all are read anew.
+   * Whether a difference among these readings counts. The client's clock stands still during a suspension, so readings
+   * from before and after it differ. All clocks are read again at the first difference.
    */
   private isSure = true;
 
   constructor(
-    /** How a master is called in a warning. */
+    /** Returns the name of a master for a warning. */
     private readonly nameOf: (place: number) => string,
     private readonly logger: LockLogger,
   ) {}
@@ -41,14 +43,14 @@ export class MasterClocks {
     if (this.readings.size >= ENOUGH) this.compare();
   }
 
-  /** Another server may be there now. */
+  /** The address may lead to another server now. */
   forget(place: number): void {
     this.readings.delete(place);
   }
 
   /**
-   * What a master's clock shows at a moment of ours, at the least; `undefined`: nothing is known of it, or what is known is
-   * old.
+   * The earliest time that a master's clock can show at a moment of the client's clock; `undefined`: there is no recent
+   * reading.
    */
   timeAt(place: number, moment: number, now: number): number | undefined {
     const reading = this.readings.get(place);
@@ -56,7 +58,7 @@ export class MasterClocks {
     return reading.time + moment - reading.received;
   }
 
-  /** The median is right, where several differ. */
+  /** If some clocks differ, the median is taken as right. */
   private compare(): void {
     const offsets = [...this.readings.values()].map(offsetOf).sort((a, b) => a - b);
     const median = offsets[Math.floor((offsets.length - 1) / 2)]!;
@@ -81,7 +83,7 @@ export class MasterClocks {
 
 const widthOf = ({ sent, received }: ClockReading): number => received - sent;
 
-/** How far the clock is ahead of ours, as well as that is known. */
+/** The best estimate of how far the clock is ahead of the client's. */
 const offsetOf = ({ time, sent, received }: ClockReading): number => time - (sent + received) / 2;
 
 const whyWarned = (name: string, ahead: number): string =>

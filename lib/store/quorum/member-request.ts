@@ -2,8 +2,8 @@ import type { AcquireRequest } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 
 /**
- * The request for one master. The age puts it at the same place in every queue, whatever the clocks say. `ageBackoff`: by how
- * many ms the age is reduced.
+ * The request for one master. Its age gives it the same place in every queue, whatever the clocks show. `ageBackoff`:
+ * by how many ms the age is reduced.
  */
 export function memberRequest(
   request: AcquireRequest,
@@ -11,7 +11,8 @@ export function memberRequest(
   age: number,
   ageBackoff: number,
 ): AcquireRequest {
-  // The masters say whether a batch is possible. A majority reserves the tokens after it has taken the first of them.
+  // The masters decide whether a batch is possible. A majority reserves the tokens after it has accepted the first of
+  // them.
   const batchSize = Math.min(request.batchSize, 2);
   return {
     ...request,

@@ -3,77 +3,77 @@ import type { AcquireReply } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './member.js';
 
-/** How an acquisition stands with one master; `none`: nothing there, or nothing known. */
+/** The state of an acquisition on one master; `none`: it has neither a hold nor a ticket there, or this is unknown. */
 type Standing = 'none' | 'failed' | AcquireReply['outcome'];
 
 const EXCLUDING: readonly Standing[] = ['failed', 'left', 'upgrade'];
 
-const LATE = 'a grant that was being given back when the connection was lost may be given back at any time';
+const LATE = 'the connection was lost during the release of a vote, which may still be executed at any time';
 
-/** What one master has said to one acquisition. */
+/** The replies of one master to one acquisition. */
 export class MemberState {
   standing: Standing = 'none';
-  /** How many questions are on their way. */
+  /** The number of pending requests. */
   asking = 0;
-  /** Whether it was ever asked when it could be reached: that may be carried out yet. */
+  /** Whether a request was ever sent to the master while it was reachable. It may still be executed. */
   wasSent = false;
-  /** A grant was pushed that no answer has confirmed yet. */
+  /** A message has announced a grant that no reply has confirmed yet. */
   pushed = false;
-  /** How many ms the last answer took. */
+  /** How many ms the last reply took. */
   roundTrip = 0;
-  /** Until when the hold is believed here, counted from the sending of the question. */
+  /** Until when the client may rely on this vote, counted from when the request was sent. */
   until = 0;
-  /** When that question was sent. */
+  /** When that request was sent. */
   from = 0;
   token = 0;
-  /** Whether others of the client may have it in turn, as this master sees it. */
+  /** Whether this master permits a batch. */
   takesTurns = false;
-  /** Others who hold it here. */
+  /** Other holders on this master. */
   holders: readonly string[] = [];
-  /** When to ask again. */
+  /** When to retry. */
   retryAt = Infinity;
   lastToken = 0;
   error: Error | undefined;
   /**
-   * It is not known whether a grant has been given back. That may be carried out later, and would then take away the next
-   * grant of the same acquisition: so none counts here any more.
+   * It is unknown whether a vote has been released. The release may be executed later, and would then end the next
+   * grant of the same acquisition. So no grant of this master counts any more.
    */
   isSpoiled = false;
-  /** A vote that was to be taken again may have been, or may be yet. */
+  /** A vote that was to be reinstated may exist, or may be taken later. */
   isUnsettled = false;
-  /** Answers to what was sent before this do not count. */
+  /** Replies to requests that were sent before this moment do not count. */
   countsFrom = -Infinity;
   private epoch = 0;
 
   constructor(readonly member: Member) {}
 
-  /** Whether the hold here counts now. What was told before a connection was lost is asked anew. */
+  /** Whether the vote counts now. After a lost connection, the master has to be asked again. */
   holdsAt(now: number): boolean {
     const counts = this.standing === 'held' && !this.isSpoiled;
     return counts && this.until > now && this.epoch === this.member.store.epoch;
   }
 
-  /** Whether something may be carried out here yet that was asked for the hold. */
+  /** Whether the master may still execute a request for this hold. */
   get mayAnswer(): boolean {
     return this.isOpen || this.isUnsettled;
   }
 
-  /** Whether it is not known how this master will answer. */
+  /** Whether the master's next reply is still open. */
   get isOpen(): boolean {
     return this.asking > 0;
   }
 
-  /** Whether it has answered, and was asked nothing since. */
+  /** Whether the master has replied and no request is pending. */
   get isAnswered(): boolean {
     return this.asking === 0 && this.standing !== 'none' && this.standing !== 'failed';
   }
 
-  /** Whether it will not grant this. */
+  /** Whether the master will not grant this request. */
   get isExcluded(): boolean {
     return this.asking === 0 && EXCLUDING.includes(this.standing);
   }
 
-  /** A grant is being given back by a command that has just been sent. */
+  /** Tracks a command that releases a vote. If its connection is lost, the vote is spoiled. */
   async givesBack<T>(command: Promise<T>): Promise<T> {
     const { epoch } = this.member.store;
     try {
@@ -110,12 +110,12 @@ export class MemberState {
     }
   }
 
-  /** Whether its hold has this token. */
+  /** Whether the hold on this master has this token. */
   hasToken(token: number): boolean {
     return this.standing === 'held' && this.token === token;
   }
 
-  /** What it said when the token of its hold was to be raised. */
+  /** Takes the reply to a request that raised the token of the hold. */
   fenced(reply: FenceReply, token: number, sent: number): void {
     if (sent < this.countsFrom || this.standing !== 'held') return;
     if (reply.outcome === 'gone') {
@@ -132,7 +132,7 @@ export class MemberState {
     this.retryAt = Infinity;
   }
 
-  /** Nothing is held here any more, and no place is kept. */
+  /** Forgets the hold and the ticket on this master. */
   clear(): void {
     this.standing = this.isSpoiled ? 'failed' : 'none';
     this.pushed = false;

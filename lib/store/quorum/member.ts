@@ -4,16 +4,18 @@ import { LockConfigError, LockStoreError } from '../../errors/index.js';
 import type { QuorumMember, ServerIdentity } from '../quorum-member.js';
 import { MasterClocks } from './master-clocks.js';
 
-/** For how many ms a master that leads to another one's server is not looked at again. */
+/** For how many ms a master that leads to the server of another one is not examined again. */
 const EXCLUDED_FOR = 1_000;
-/** How often a question who it is may be overtaken by a lost connection. */
+/** How many times an examination may be interrupted by a lost connection. */
 const MOST_EXAMINATIONS = 5;
 
-/** The masters of a quorum, and whether they may be its members: each a server of its own, and none in a Cluster. */
+/**
+ * The masters of a quorum, and whether they can be its members. Each has to be a separate server, outside of a Cluster.
+ */
 export class Membership {
   readonly members: readonly Member[];
   readonly clocks: MasterClocks;
-  /** Why these masters cannot make up a quorum, once that is known. */
+  /** Why these masters cannot form a quorum, once that is known. */
   refusal: LockConfigError | undefined;
   private readonly servers = new Map<string, Member>();
   private warned = false;
@@ -28,9 +30,10 @@ export class Membership {
   }
 
   /**
-   * Looks which server a master leads to; each time it is connected anew, since an address may come to lead elsewhere.
-   * @throws LockConfigError when a master cannot be a member from the start; LockStoreError when it does not tell, or cannot
-   * be one for now
+   * Checks which server a master leads to. This is repeated for each new connection, since an address may lead to
+   * another server later.
+   * @throws LockConfigError if a master can never be a member; LockStoreError if it does not answer, or cannot be a
+   * member at the moment
    */
   examine(member: Member, identity: ServerIdentity | undefined): void {
     if (identity === undefined) {
@@ -41,7 +44,7 @@ export class Membership {
     if (identity.inCluster) this.refuse(member, `${member.name} is a node of a Redis Cluster`);
     if (identity.runId === undefined) return;
     const same = this.servers.get(identity.runId);
-    // One that has lost its connection since is looked at again itself.
+    // A member that has lost its connection since has to be examined again itself.
     if (same !== undefined && same !== member && same.isExamined) {
       const [one, other] = [same.place + 1, member.place + 1].sort((a, b) => a - b);
       this.refuse(member, `masters ${one} and ${other} of connection are the same server`);
@@ -50,24 +53,26 @@ export class Membership {
     this.servers.set(identity.runId, member);
   }
 
-  /** What is wrong from the start is a mistake of whoever wrote the options; what becomes wrong later may pass. */
+  /**
+   * A problem that exists from the start is a mistake in the options. A problem that appears later may be temporary.
+   */
   private refuse(member: Member, why: string): never {
     if (!member.wasAdmitted) {
       this.refusal ??= new LockConfigError(
-        `${why}; Redlock needs independent masters: servers of their own that share nothing.`,
+        `${why}; Redlock needs independent masters: separate servers that share nothing.`,
       );
       throw this.refusal;
     }
     if (!member.isExcluded)
-      this.logger.warn(`${why} now: ${member.name} does not count until it leads to another one.`);
+      this.logger.warn(`${why} now: ${member.name} does not count until it leads to another server.`);
     throw new LockStoreError(`${why} now, so its votes count once`, { transient: true });
   }
 }
 
 const CANNOT_TELL =
-  'the Redis user may not call INFO, so nobody checks whether the masters are servers of their own, outside of a Cluster';
+  'the Redis user may not call INFO, so it is not checked whether the masters are separate servers, outside of a Cluster';
 
-/** What waits for an examination. */
+/** A call that waits for an examination. */
 interface Pending {
   send(): void;
   fail(error: unknown): void;
@@ -75,10 +80,10 @@ interface Pending {
 
 /** One of several masters. */
 export class Member {
-  /** How many ms its last answer took. */
+  /** How many ms its last reply took. */
   roundTrip = 0;
   private exclusion: { readonly why: unknown; readonly epoch: number; readonly until: number } | undefined;
-  /** During which epoch of its connection it was examined last. */
+  /** The epoch of the connection on which it was examined last. */
   private examinedIn: number | undefined;
   private admission: Promise<void> | undefined;
   private readonly pending: Pending[] = [];
@@ -90,32 +95,32 @@ export class Member {
     private readonly membership: Membership,
   ) {}
 
-  /** As the options and the network call it, without credentials. */
+  /** Its name in the options and its address, without credentials. */
   get name(): string {
     return `master ${this.place + 1} of connection${this.address === undefined ? '' : ` (${this.address})`}`;
   }
 
-  /** Whether it was found, when it was looked at last, to lead to a server that is no member of its own. */
+  /** Whether the last examination found that it leads to a server that counts already. */
   get isExcluded(): boolean {
     return this.exclusion !== undefined;
   }
 
-  /** Whether it was known at some time to be a server of its own. */
+  /** Whether it was ever found to be a separate server. */
   get wasAdmitted(): boolean {
     return this.examinedIn !== undefined;
   }
 
-  /** Whether it is known to be one, on the connection that it has. */
+  /** Whether its current connection is known to lead to a separate server. */
   get isExamined(): boolean {
     return this.examinedIn === this.store.epoch;
   }
 
-  /** Whether nothing that is asked has to wait for that, or for what waits already. */
+  /** Whether a request can be sent without waiting for an examination, or for earlier requests. */
   private get isOpen(): boolean {
     return this.isExamined && this.admission === undefined;
   }
 
-  /** Resolves when it is known to be a server of its own; what has waited for that is sent before. */
+  /** Resolves when the master is known to be a separate server. Requests that waited for that are sent first. */
   admit(): Promise<void> {
     if (this.isOpen) return Promise.resolve();
     this.admission ??= this.examine().then(
@@ -129,8 +134,9 @@ export class Member {
   }
 
   /**
-   * Asks it something: at once, so that what is sent arrives in its order, unless it has to be examined before.
-   * @throws LockStoreError, without asking, while it has been out of reach for so long that it would only pile up
+   * Sends a request. It goes out at once to keep the order of requests, unless the master has to be examined first.
+   * @throws LockStoreError without sending it, if the master has been unreachable for so long that requests would pile
+   * up
    */
   ask<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
     const { unreachable } = this.store;
@@ -138,20 +144,20 @@ export class Member {
   }
 
   /**
-   * As `ask`, also while it is out of reach: to give back what it was asked before, behind which this goes. It is sent
-   * whatever has become of the connection since.
+   * Like `ask`, but also while the master is unreachable: for a release, which follows the earlier request. It is sent
+   * even if the connection has been lost since.
    */
   tell<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
     return this.put(question, this.wasAdmitted);
   }
 
-  /** What an answer has said of its clock. */
+  /** Records the time of the master's clock in a reply. */
   noteTime(time: number, sent: number): void {
     this.roundTrip = this.membership.clock.now() - sent;
     this.membership.clocks.note(this.place, { time, sent, received: this.membership.clock.now() });
   }
 
-  /** What its clock shows at a moment of ours, at the least; `undefined`: that is not known. */
+  /** The earliest time that its clock can show at a moment of the client's clock; `undefined`: unknown. */
   timeAt(moment: number): number | undefined {
     const { clock, clocks } = this.membership;
     return clocks.timeAt(this.place, moment, clock.now());
@@ -169,7 +175,10 @@ export class Member {
     });
   }
 
-  /** An answer on another connection, where the question was sent again, counts when that has been looked at, too. */
+  /**
+   * ioredis may send the request again on another connection. Then the reply counts after that connection has been
+   * examined, too.
+   */
   private send<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
     const { epoch } = this.store;
     return question(this.store).then((reply) => (epoch === this.store.epoch ? reply : this.admit().then(() => reply)));
@@ -202,6 +211,8 @@ export class Member {
       if (identity?.time !== undefined) this.noteTime(identity.time, sent);
       return;
     }
-    throw new LockStoreError(`${this.name} lost its connection whenever it was asked who it is`, { transient: true });
+    throw new LockStoreError(`${this.name} lost its connection each time it was asked to identify itself`, {
+      transient: true,
+    });
   }
 }

@@ -1,7 +1,10 @@
 import type { StoredHold, StoredLock } from '../lock-store.js';
 import { nthLargest } from './gather.js';
 
-/** What a majority knows of a key. What so few have seen that it is no majority with those who were not asked is left out. */
+/**
+ * Merges what the masters know of a key into what a majority knows. An entry is left out if the masters that have it
+ * and those that did not reply are no majority.
+ */
 export function mergeInspections(replies: readonly StoredLock[], quorum: number, masters: number): StoredLock {
   const enough = Math.max(1, quorum - (masters - replies.length));
   const seen = new Map<string, StoredHold[]>();
@@ -12,7 +15,7 @@ export function mergeInspections(replies: readonly StoredLock[], quorum: number,
   const held = new Set(holds.map(({ id }) => id));
   const limits = replies.flatMap(({ limit }) => limit ?? []);
   return {
-    // A master that granted late has had tokens that nobody was given.
+    // A master that granted late has issued tokens that no holder got.
     lastToken: Math.max(
       ...(holds.length > 0 ? holds.map(({ token }) => token) : replies.map((each) => each.lastToken)),
     ),
@@ -37,13 +40,13 @@ function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
   };
 }
 
-/** The token of a hold is what a majority has; a master that granted it late has one of its own. */
+/** The token of a hold is the one that a majority has. A master that granted it late may have another one. */
 function mostFrequent(numbers: readonly number[]): number {
   const count = (number: number): number => numbers.filter((each) => each === number).length;
   return [...numbers].sort((a, b) => count(b) - count(a) || b - a)[0]!;
 }
 
-/** In the order of the longest queue; those that it lacks come behind. */
+/** In the order of the longest queue. Waiters that it lacks follow. */
 function mergeWaiters(replies: readonly StoredLock[]): StoredLock['waiters'] {
   const byLength = replies.map(({ waiters }) => waiters).sort((a, b) => b.length - a.length);
   const merged = new Map(byLength.flat().map((waiter) => [waiter.id, waiter]));

@@ -1,7 +1,7 @@
 import type { Clock } from '../../common/clock.js';
 import type { Member } from './member.js';
 
-/** What all parts of a quorum share. */
+/** The record that all parts of a quorum share. */
 export interface QuorumContext {
   readonly members: readonly Member[];
   /** How many members are a majority. */

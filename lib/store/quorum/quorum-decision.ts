@@ -3,19 +3,19 @@ import type { AcquireRequest } from '../lock-store.js';
 import { minorityError } from './gather.js';
 import type { MemberState } from './member-state.js';
 
-/** `impossible`: so many masters fail or refuse that there can be no majority, whatever others do. */
+/** `impossible`: so many masters fail or refuse that there can be no majority, whatever other clients do. */
 export type QuorumDecision = 'held' | 'impossible' | 'contended';
 
 export const heldAt = (states: readonly MemberState[], now: number): MemberState[] =>
   states.filter((state) => state.holdsAt(now));
 
-/** How many masters have said how it stands with them. */
+/** How many masters have a known state. */
 export const answeredAt = (states: readonly MemberState[], now: number): number =>
   states.filter((state) => state.isAnswered || state.holdsAt(now)).length;
 
 /**
- * What the answers so far come to; `undefined`: that depends on those that are on their way. With `last` these are not
- * waited for.
+ * The decision that follows from the replies so far; `undefined`: it depends on pending replies. With `last` set, these
+ * are not awaited.
  */
 export function decisionOf(
   states: readonly MemberState[],
@@ -30,7 +30,7 @@ export function decisionOf(
   return states.filter((state) => state.isExcluded).length > states.length - quorum ? 'impossible' : 'contended';
 }
 
-/** Whether so many others have a majority that there is no place for this one. */
+/** Whether other clients have so many votes that this acquisition cannot get a majority. */
 export function hasRival(states: readonly MemberState[], quorum: number, { id, mode }: AcquireRequest): boolean {
   const votes = new Map<string, number>();
   for (const { isOpen, holders } of states) {
@@ -42,14 +42,14 @@ export function hasRival(states: readonly MemberState[], quorum: number, { id, m
   return rivals >= (mode.kind === 'permits' ? mode.limit - mode.units + 1 : 1);
 }
 
-/** Who, as far as is known, has what this one does not have. */
+/** The known holders of the votes that this acquisition lacks. */
 export const othersIn = (states: readonly MemberState[]): string =>
   states
     .flatMap(({ holders }) => holders)
     .sort()
     .join(' ');
 
-/** The answer of so many masters that there can be no majority, if they refuse for a reason of the request. */
+/** The refusal of so many masters that there can be no majority, if its reason lies in the request. */
 export function refusalOf(states: readonly MemberState[], quorum: number): 'upgrade' | 'left' | undefined {
   const most = states.length - quorum;
   const excluded = states.filter(({ isExcluded }) => isExcluded);
@@ -58,7 +58,7 @@ export function refusalOf(states: readonly MemberState[], quorum: number): 'upgr
   );
 }
 
-/** Says how many masters answered, and why the others did not. */
+/** Returns an error that says how many masters answered, and why the others did not. */
 export function minorityOf(states: readonly MemberState[], now: number, quorum: number, key: string): LockStoreError {
   const errors = states.flatMap(({ isExcluded, standing, error }) =>
     isExcluded && standing === 'failed' && error !== undefined ? [error] : [],

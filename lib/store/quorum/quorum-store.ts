@@ -29,12 +29,12 @@ import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
 import { startMasters } from './start-masters.js';
 import { tallyRelease } from './tally.js';
 
-/** For how many ms a release that is done waits for the next one's answer, which then need not be asked for. */
+/** For how many ms a finished release waits for the reply to the next request, which saves a separate request. */
 const NEXT_GRACE = 10;
-/** By how much clocks may part, and a little. */
+/** The largest difference in speed between two clocks, with a small margin. */
 const DRIFT = 0.011;
 export interface QuorumStoreOptions {
-  /** One for each master; they share one client id. */
+  /** One store for each master. They share one client id. */
   readonly members: readonly QuorumMember[];
   /** ms */
   readonly commandTimeout: number;
@@ -43,7 +43,7 @@ export interface QuorumStoreOptions {
   readonly random?: () => number;
 }
 
-/** Locks over several independent masters (Redlock): a majority of them decides who holds a lock. All are asked at once. */
+/** Locks over several independent masters (Redlock): a majority of them decides. All masters are asked at once. */
 export class QuorumStore implements LockStore {
   readonly clientId: string;
   readonly keepsPermits = false;
@@ -61,7 +61,7 @@ export class QuorumStore implements LockStore {
     for (const member of this.context.members) this.listenTo(member);
   }
 
-  /** Whether a majority would hear a grant that is pushed now. */
+  /** Whether the client receives pushed grants from a majority. */
   get listening(): boolean {
     return this.context.members.filter(({ store }) => store.listening).length >= this.context.quorum;
   }
@@ -86,7 +86,7 @@ export class QuorumStore implements LockStore {
     return this.minority(this.context.members.flatMap(({ store }) => store.outage ?? []));
   }
 
-  /** So many masters fail that the others are no majority. */
+  /** The error if so many masters fail that the rest is no majority. */
   private minority(errors: readonly LockStoreError[]): LockStoreError | undefined {
     if (errors.length <= this.context.members.length - this.context.quorum) return undefined;
     return minorityError(
@@ -101,7 +101,7 @@ export class QuorumStore implements LockStore {
     this.listener = listener;
   }
 
-  /** @throws LockConfigError for masters that are none of their own; LockStoreError when no majority can be reached */
+  /** @throws LockConfigError if masters are not independent; LockStoreError if no majority can be reached */
   async start(): Promise<void> {
     await startMasters(this.membership, this.context);
   }
@@ -131,7 +131,7 @@ export class QuorumStore implements LockStore {
     const next = request.next === undefined ? undefined : this.open(this.waitingIfListening(request.next));
 
     const replies = this.context.members.map((member, i) => {
-      // An answer that was not waited for may come behind the release.
+      // A reply that was not awaited may belong to a request that is executed after the release.
       const open = given?.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
       const release = { key, id, tombstoneFor: Math.max(request.tombstoneFor, open), keep, next: undefined };
       if (member.store.unreachable !== undefined && given?.states[i]?.wasSent === true) {
@@ -175,14 +175,14 @@ export class QuorumStore implements LockStore {
     return reply;
   }
 
-  /** Several keys over several masters are no one step: the engine takes them one by one. */
+  /** Several keys over several masters cannot be taken in one step. The engine takes them one by one. */
   async acquireAll(): Promise<undefined> {
     return undefined;
   }
 
   async replicate(): Promise<number> {
     throw new LockConfigError(
-      'replicas cannot be waited for with several independent masters, which are there in place of replicas: ' +
+      '`replicas` does not work with several independent masters (Redlock), which take the place of replicas: ' +
         'leave the option out.',
     );
   }
@@ -204,7 +204,7 @@ export class QuorumStore implements LockStore {
     return listKeys(this.context, request);
   }
 
-  /** Holds that a majority has confirmed take their votes again where a master does not know them. Never rejects. */
+  /** Reinstates the votes of holds that have a majority, on masters that do not know them. Never rejects. */
   private async reinstate(
     requests: readonly RenewRequest[],
     decided: readonly RenewReply[],
@@ -221,7 +221,7 @@ export class QuorumStore implements LockStore {
     });
   }
 
-  /** Asks all masters; answers what those have answered who did in time. */
+  /** Asks all masters. Resolves to the replies that came in time. */
   private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
     const asks = this.context.members.map((member) => member.ask(question));
     return gather(asks, this.context, (answers, last) => {
@@ -230,7 +230,7 @@ export class QuorumStore implements LockStore {
     });
   }
 
-  /** Whoever would not hear its grants from a majority waits in no queue; everybody asks again when it does. */
+  /** A client that receives no grants from a majority joins no queue. Its requests are repeated when it does. */
   private waitingIfListening(request: AcquireRequest): AcquireRequest {
     return this.listening ? request : { ...request, waits: false };
   }
@@ -242,7 +242,7 @@ export class QuorumStore implements LockStore {
     return acquisition;
   }
 
-  /** The engine counts a lease from when it asked, and the masters from when they were asked. */
+  /** The engine counts a lease from its own call, and the masters from when they were asked. */
   private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
     if ('reply' in outcome) {
       const isOver = outcome.reply.outcome !== 'queued' && this.acquisitions.get(id) === acquisition;
@@ -250,12 +250,12 @@ export class QuorumStore implements LockStore {
       return outcome.reply;
     }
     const { token, batchSize, until, from } = outcome.majority;
-    // What has gone by before counts for the drift of the clocks as well.
+    // The drift of the clocks also applies to the time before the request.
     const drift = Math.max(0, called - from) * DRIFT;
     return { outcome: 'held', time: this.context.clock.now(), token, lease: until - called - drift, batchSize };
   }
 
-  /** What a release answers about the next one, which may take longer than the release does. */
+  /** The reply to the next request of a release. It may take longer than the release does. */
   private async nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
     const time = this.context.clock.now();
     const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
@@ -286,7 +286,7 @@ export class QuorumStore implements LockStore {
   private granted(member: Member, { key, id }: PushedGrant): void {
     const acquisition = this.acquisitions.get(id);
     if (acquisition !== undefined) return acquisition.pushed(member);
-    // Nobody wants it any more.
+    // No caller needs this hold any more.
     member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next: undefined })).catch(() => undefined);
   }
 

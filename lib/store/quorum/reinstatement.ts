@@ -4,16 +4,16 @@ import type { ReinstateReply } from '../quorum-member.js';
 import type { MemberState } from './member-state.js';
 import type { Majority } from './write-token.js';
 
-/** A hold that a majority has. */
+/** A hold that has a majority. */
 interface Standing {
   readonly request: AcquireRequest;
   readonly majority: Majority;
 }
 
 /**
- * Takes the votes of a valid hold again on masters that have lost them, so that it outlives restarts of all masters one
- * after the other. Belief does not grow by that: an extra vote only keeps others out. What was ended by force on one master
- * is not made good on any other.
+ * Takes the votes of a valid hold again on masters that have lost them, so that it survives a restart of one master
+ * after the other. The validity of the hold does not grow: an extra vote only excludes other clients. If a hold was
+ * ended by force on one master, its votes are reinstated on none.
  */
 export class Reinstatement {
   private isRevoked = false;
@@ -22,16 +22,16 @@ export class Reinstatement {
 
   constructor(
     private readonly clock: Clock,
-    /** The hold as it stands now; `undefined`: there is none. */
+    /** The current state of the hold; `undefined`: it has ended. */
     private readonly standing: () => Standing | undefined,
   ) {}
 
-  /** Some master says that the hold was ended by force there. */
+  /** A master has reported that the hold was ended by force. */
   revoked(): void {
     this.isRevoked = true;
   }
 
-  /** No vote is taken while a lease is set anew, which may become shorter. */
+  /** Takes no votes while `work` sets a new lease, which may be shorter. */
   async pausedFor<T>(work: () => Promise<T>): Promise<T> {
     this.pauses += 1;
     try {
@@ -41,12 +41,12 @@ export class Reinstatement {
     }
   }
 
-  /** A majority has just confirmed the hold, and these masters have said that they do not know it. Never rejects. */
+  /** Called when a majority has just confirmed the hold, for the masters that do not know it. Never rejects. */
   async reinstate(missing: readonly MemberState[]): Promise<void> {
     if (missing.length === 0 || this.isUnderWay || this.leaseLeft === 0) return;
     this.isUnderWay = true;
     try {
-      // Whether some of them do not have it because of a release by force.
+      // First finds out whether one of these masters lost the hold by a forced release.
       const looks = await Promise.all(missing.map((state) => this.ask(state, 0)));
       if (looks.includes('left')) return this.revoked();
       await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((state) => this.take(state)));
@@ -58,7 +58,7 @@ export class Reinstatement {
   private async take(state: MemberState): Promise<void> {
     const left = this.leaseLeft;
     if (left === 0) return;
-    // A release that comes meanwhile leaves word there.
+    // A release that comes in the meantime leaves a tombstone on this master.
     state.asking += 1;
     const reply = await this.ask(state, left);
     state.asking -= 1;
@@ -67,7 +67,7 @@ export class Reinstatement {
     else if (reply === 'held' && this.standing() !== undefined) state.standing = 'held';
   }
 
-  /** `undefined`: it did not answer. */
+  /** Resolves to `undefined` if the master did not answer. */
   private ask(state: MemberState, lease: number): Promise<ReinstateReply | undefined> {
     const standing = this.standing();
     if (standing === undefined) return Promise.resolve(undefined);
@@ -80,7 +80,7 @@ export class Reinstatement {
       .catch(() => undefined);
   }
 
-  /** ms for which a vote may be taken again; 0: none may. */
+  /** For how many ms a vote may be taken again; 0: not at all. */
   private get leaseLeft(): number {
     const standing = this.standing();
     if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;

@@ -10,9 +10,10 @@ export const askRenewals = (
 ): Array<Promise<readonly RenewReply[]>> => members.map((member) => member.ask((store) => store.renew(requests)));
 
 /**
- * What becomes of leases that all masters were asked to renew. Where one has lost a hold it may be a slow one that decides, and then it is waited for as
- * long as a command may take: whoever gave it less would lose a hold that a majority has, by one renewal after the other.
- * Those that are decided do not wait for that; what is not decided yet is an error then, and is asked for again by itself.
+ * Decides each lease that all masters were asked to renew. If one master has lost a hold, a slow master may decide; it
+ * gets the whole time of a command. With less time, a hold that a majority has could be lost by one renewal after the
+ * other. Leases that are decided do not wait for it. A lease that is not decided yet gets an error, and is renewed
+ * again separately.
  */
 export function renewByMajority(
   { quorum, clock }: QuorumContext,
@@ -28,7 +29,7 @@ export function renewByMajority(
   });
 }
 
-/** Sets a lease anew at all masters; waits for a slow one as a renewal does. */
+/** Sets a new lease on all masters. Waits for a slow one as a renewal does. */
 export function extendByMajority(
   { members, quorum, clock }: QuorumContext,
   request: RenewRequest,

@@ -2,8 +2,8 @@ import type { ReleaseReply, RenewReply } from '../lock-store.js';
 import { errorsOf, minorityError, refuseMinority, valuesOf, type Answers } from './gather.js';
 
 /**
- * Whether a lock was given back. It counts as released unless it is certain that a majority did not have it any more.
- * @throws LockStoreError when so many fail that those left are no majority
+ * Whether a lock was released. It counts as released unless it is certain that a majority did not have it any more.
+ * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export function tallyRelease(
   answers: Answers<ReleaseReply>,
@@ -19,7 +19,7 @@ export function tallyRelease(
   return values.length >= quorum && gone + open < quorum ? 'released' : undefined;
 }
 
-/** What is left of the `place`-th lease of a batch: what a majority has at least. */
+/** How long the lease at `place` in a batch of renewals lasts on a majority, at least. */
 export function tallyRenewal(
   answers: Answers<readonly RenewReply[]>,
   place: number,
@@ -36,7 +36,7 @@ export function tallyRenewal(
     else if (typeof reply === 'number') left.push(reply);
     else errors.push(reply);
   }
-  // A minority more could only say more than this.
+  // More replies can only raise this.
   if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];
   if (gone > most) return 'gone';
   const open = answers.length - left.length - gone - errors.length;

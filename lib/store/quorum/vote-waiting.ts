@@ -11,7 +11,7 @@ export class VoteWaiting {
   constructor(
     private readonly states: readonly MemberState[],
     private readonly context: QuorumContext,
-    /** `false` once the acquisition has ended: no vote is waited for any more. */
+    /** `false` once the acquisition has ended. */
     private readonly isWanted: () => boolean,
   ) {
     this.signal = new WakeSignal(context.clock);

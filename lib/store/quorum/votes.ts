@@ -20,8 +20,8 @@ export class Votes {
   }
 
   /**
-   * Tells a master the token, although the majority does not need it, and whether or not it has granted the lock. It may be
-   * the only master that remembers the token after another one has lost its data.
+   * Sends the token to a master that the majority does not need, whether or not it has granted the lock. After another
+   * master has lost its data, it may be the only one that remembers the token.
    */
   raise(state: MemberState, { token, batchSize }: Majority): void {
     const { key, id } = this;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../common/clock.js';
 
-/** Lets one waiter sleep until something happens or a time has come. */
+/** Lets one waiter sleep until it is woken or a time has come. */
 export class WakeSignal {
   private waking: (() => void) | undefined;
 

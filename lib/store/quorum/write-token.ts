@@ -6,25 +6,27 @@ import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
 import type { MemberState } from './member-state.js';
 import type { QuorumContext } from './quorum-context.js';
 
-/** How often a token is raised above those that others have had meanwhile, and by how much more each time. */
+/**
+ * How many times a token is raised above those that other holders got in the meantime, and by how much more each time.
+ */
 const MOST_RAISES = 6;
 const RAISE = 8;
 
-/** A majority holds it, and has its token. */
+/** A majority that holds the lock and has accepted its token. */
 export interface Majority {
   readonly token: number;
-  /** How many may have it in turn. */
+  /** How many tokens are reserved for the batch. */
   readonly batchSize: number;
-  /** Until when, on our clock. */
+  /** Until when the majority holds it, by the client's clock. */
   until: number;
-  /** The earliest moment from which one of its leases is counted. */
+  /** The earliest moment from which one of its leases counts. */
   readonly from: number;
 }
 
 /**
- * Writes the largest token that any master has told of to a majority. Two majorities have a master in common, so a later holder's token is
- * larger, whatever the masters' clocks say. `undefined`: there was no majority for it.
- * @throws LockStoreError when others who share the lock were faster all the time
+ * Writes the largest token that any master has named to a majority. Any two majorities share a master. So a later
+ * holder's token is larger, whatever the masters' clocks show. `undefined`: no majority accepted it.
+ * @throws LockStoreError if others that share the lock were faster each time
  */
 export async function writeToken(
   context: QuorumContext,
@@ -33,7 +35,7 @@ export async function writeToken(
   isWanted: () => boolean,
 ): Promise<Majority | undefined> {
   const { quorum, clock, random } = context;
-  // Also of those that did not grant it: what they remember may be forgotten where it counts.
+  // Masters that did not grant the lock count as well: they may remember a token that the others have lost.
   let token = Math.max(
     ...heldAt(states, clock.now()).map((state) => state.token),
     ...states.map(({ lastToken }) => lastToken + 1),
@@ -46,11 +48,14 @@ export async function writeToken(
     if (decided === 'written') return counted(context, states, { token, batchSize });
     if (decided === 'failed') return undefined;
     if (decided === 'changed') continue;
-    // Somebody shares the lock, and has had this one meanwhile. So may have others who raise theirs now.
+    // Another holder that shares the lock has got this token in the meantime. Others may be raising theirs now.
     token = decided + 1 + Math.floor(random() * RAISE ** raises);
     raises += 1;
   }
-  throw new LockStoreError(`too many others took a fencing token of '${key}' meanwhile`, { key, transient: true });
+  throw new LockStoreError(`other holders of '${key}' took too many fencing tokens in the meantime`, {
+    key,
+    transient: true,
+  });
 }
 
 async function write(
@@ -82,8 +87,8 @@ async function write(
 }
 
 /**
- * A master that dies when it has granted the lock may be one of just enough that are asked to take the token: then nobody
- * waits until it has failed, when others hold it by now, or those that are left are no majority.
+ * The majority may have no master to spare. If one of its masters crashes after the grant, the outcome is known early:
+ * other clients hold the lock by now, or the rest is no majority. Then the failed command is not awaited.
  */
 function changeOf(
   states: readonly MemberState[],
@@ -111,7 +116,7 @@ function changeOf(
   };
 }
 
-/** Until when those hold it that have the token; the validity is looked at once more. */
+/** Until when the masters with the token hold the lock. Checks the validity once more. */
 function counted(
   { quorum, clock }: QuorumContext,
   states: readonly MemberState[],
@@ -126,7 +131,7 @@ function counted(
     : { token, batchSize, until, from: Math.min(...having.map((state) => state.from)) };
 }
 
-/** Whether a majority has taken the token; the largest that anybody has had, where that has refused too many. */
+/** Whether a majority has accepted the token. If too many masters refused it, the largest token that they know. */
 function decide(
   answers: Answers<FenceReply>,
   quorum: number,

@@ -1,2 +1,2 @@
-/** Whether an error is what a server has answered, and not what has become of a connection. By whatever copy of ioredis. */
+/** Whether an error is a reply of the server, and not a failure of the connection. Works with every copy of ioredis. */
 export const isAnswer = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';

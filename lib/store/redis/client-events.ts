@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** The listeners of a connection on its clients, which end together. */
+/** The listeners that a connection adds to its clients. They are removed together. */
 export class ClientEvents {
   private readonly stops: Array<() => void> = [];
   private stopped = false;

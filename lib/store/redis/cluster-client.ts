@@ -15,11 +15,14 @@ export function handleAsking(node: Redis): void {
   };
 }
 
-/** Whether a connection is a Cluster, of any copy of ioredis. */
+/** Whether a connection is a Cluster, made by any copy of ioredis. */
 export const isCluster = (connection: object): connection is Cluster =>
   'isCluster' in connection && connection.isCluster === true;
 
-/** Creates a client of our own. `startup`: where it looks for nodes whenever it connects; ioredis reads the list each time. */
+/**
+ * Creates a client that this library owns. `startup`: the nodes that it asks each time it connects. ioredis reads the
+ * list each time.
+ */
 export function connectCluster(startup: ClusterNode[], options: ClusterOptions = {}, commandTimeout: number): Cluster {
   return new Cluster(startup, {
     clusterRetryStrategy: retryDelay,
@@ -40,11 +43,11 @@ export function connectCluster(startup: ClusterNode[], options: ClusterOptions =
   });
 }
 
-/** Lets an unknown host name fail with its own node only: ioredis would not ask the other nodes either. */
+/** Makes an unknown host name fail only its own node. Otherwise ioredis would not ask the other nodes either. */
 const lookUp: NonNullable<ClusterOptions['dnsLookup']> = (name, answer) =>
   lookup(name, (error, address, family) => answer(null, error ? name : address, family));
 
-/** The reason why no node could be asked: ioredis hides it in the error. */
+/** The reason why no node could be asked. ioredis hides it in the error. */
 export function reasonOf(error: Error & { lastNodeError?: Error }): Error {
   return error.lastNodeError ?? error;
 }

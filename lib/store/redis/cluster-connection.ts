@@ -11,7 +11,7 @@ import { DOUBT_AGAIN } from './connection-options.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import type { Subscription } from './subscription.js';
 
-/** The nodes of a Redis Cluster, some of them at least, and what ioredis takes beside them. */
+/** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
 export interface ClusterAddress {
   readonly cluster: readonly ClusterNode[];
   readonly options?: ClusterOptions;
@@ -25,13 +25,14 @@ export interface ClusterConnectionOptions {
   readonly commandTimeout: number;
 }
 
-/** What may fail beside single nodes: what listens, and all of them together. */
+/** What can fail besides a single node: the subscriptions, or all nodes together. */
 const LINES = 'lines';
 const ALL = 'all';
 
 /**
- * A client's connections to a Redis Cluster: ioredis's own for commands, which follow MOVED and ASK, and lines that
- * listen. A Cluster that the user brought is used for commands and never closed; all others are ours.
+ * The connections of one client to a Redis Cluster. For commands it uses ioredis' own connections, which follow MOVED
+ * and ASK. Shard subscribers receive the messages. A Cluster that the application passes in is used for commands and
+ * never closed. The library owns and closes all other connections.
  */
 export class ClusterConnection implements Connection {
   readonly commands: Cluster;
@@ -43,9 +44,12 @@ export class ClusterConnection implements Connection {
   private readonly nodes: ClusterNodes;
   private readonly listener: ClusterListener;
   private readonly watched = new Map<Redis, () => void>();
-  /** The nodes that could not be reached, as far as they are still nodes. */
+  /** The nodes that could not be reached and still belong to the Cluster. */
   private readonly failing = new Set<string>();
-  /** The nodes that the user named, and those that were known last: all that were named may be gone after an outage. */
+  /**
+   * The nodes that the user named, then the nodes that were known last: after an outage, all the named ones may be
+   * gone.
+   */
   private readonly startup: ClusterNode[] = [];
   private downSince: number | undefined;
   private lost = false;
@@ -100,7 +104,7 @@ export class ClusterConnection implements Connection {
 
   open(): void {
     if (this.commands.status === 'wait') this.commands.connect().catch(() => undefined);
-    // Of who the nodes are the client learns first.
+    // The listener needs the list of nodes, which the client has to fetch first.
     if (this.commands.status === 'ready') this.listener.open();
     this.doubtUntilListening();
   }
@@ -115,7 +119,7 @@ export class ClusterConnection implements Connection {
     if (this.owned) this.commands.disconnect();
   }
 
-  /** Nodes that are frozen, or cut off, tell nobody that they have lost their slots; the others know. */
+  /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
   doubt(): void {
     if (!this.closed && this.commands.status !== 'wait') void this.nodes.refresh();
   }
@@ -136,7 +140,7 @@ export class ClusterConnection implements Connection {
     return this.listener.subscribeTo(this.channelOf(key), patience, limit);
   }
 
-  /** By slot: that is what one command may speak of. */
+  /** Groups by slot, because a command may use the keys of one slot only. */
   group<T extends { readonly key: string }>(items: readonly T[]): T[][] {
     const groups = new Map<number, T[]>();
     for (const item of items) {
@@ -148,7 +152,7 @@ export class ClusterConnection implements Connection {
     return [...groups.values()];
   }
 
-  /** The first node that is asked, or the one on which we are to listen, may be one that is frozen. */
+  /** The first node that is asked, or the node to subscribe to, may be frozen. */
   private doubtUntilListening(): void {
     setTimeout(() => {
       if (this.closed || this.listening) return;
@@ -186,7 +190,7 @@ export class ClusterConnection implements Connection {
     }
   }
 
-  /** A node that breaks off may have executed what it was asked, and ioredis asks again. */
+  /** A node may have executed a command before its connection broke. ioredis sends such commands again. */
   private watchNode(node: Redis): void {
     if (this.watched.has(node)) return;
     if (this.owned) handleAsking(node);
@@ -222,13 +226,13 @@ export class ClusterConnection implements Connection {
     this.log.failed(error);
   }
 
-  /** It is over when all are there again. */
+  /** The outage is over when all nodes are connected again. */
   private recovered(address: string): void {
     this.failing.delete(address);
     if (this.failing.size === 0 && this.commands.status === 'ready' && this.listening) this.log.recovered();
   }
 
-  /** Who is no node any more need not come back. */
+  /** A node that has left the Cluster need not recover. */
   private forgetGone(): void {
     const nodes = new Set(this.commands.nodes().map(addressOf));
     for (const address of this.failing) {
@@ -236,7 +240,10 @@ export class ClusterConnection implements Connection {
     }
   }
 
-  /** Those that are down may be missing in what the Cluster says: they are forgotten when others have taken their places. */
+  /**
+   * The list that the Cluster reports may lack nodes that are down. They are dropped only when as many other nodes have
+   * taken their places.
+   */
   private rememberNodes(): void {
     const { connection } = this.options;
     if (isCluster(connection)) return;

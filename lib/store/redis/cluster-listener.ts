@@ -2,53 +2,55 @@ import { ShardSubscriber, type ShardSubscriberObserver, type Listening } from '.
 import type { ClusterNodes } from './cluster-nodes.js';
 import { Doubts, type Subscription } from './subscription.js';
 
-/** How many ms after a failure a channel is tried again, and how many at most after several. */
+/** Delay in ms before the first retry of a subscription that failed, and the longest delay after several failures. */
 const FIRST_RETRY = 50;
 const LAST_RETRY = 500;
-/** How often, in ms, those channels are looked for that nobody needs any more. */
+/** How often, in ms, unused channels are looked for. */
 const SWEEP = 1_000;
 
 const MOVED = /^MOVED /;
 
-/** Who hears of what is heard. */
+/** Receives the messages, and changes of the subscriptions. */
 export interface ListenerObserver {
   message(message: string, how: Listening): void;
-  /** What was heard until now may not be heard for a while. */
+  /** Messages may be missed from now on. */
   lost(): void;
-  /** What was not heard though it was to be is heard now, or the client's own channel for the first time. */
+  /** A channel that was lost is subscribed to again, or the client's own channel for the first time. */
   restored(): void;
   failed(error: Error): void;
 }
 
-/** A channel that somebody wants to hear. */
+/** A channel to which the client subscribes. */
 interface Channel {
   readonly name: string;
-  /** Whether it is in a slot, or else on the bus of the Cluster, which can be heard at each of its nodes. */
+  /** Whether the channel belongs to a slot. Otherwise it is on the cluster bus, which every node carries. */
   readonly inSlot: boolean;
-  /** Until when it is needed, by `performance.now()`. */
+  /** Until when the channel is needed, by `performance.now()`. */
   until: number;
   line: ShardSubscriber | undefined;
-  /** How it is listened on, once the server has confirmed that, and for as long as the line stands. */
+  /**
+   * How the client is subscribed. Set when the server has confirmed the subscription, cleared when the connection ends.
+   */
   listening: Listening | undefined;
-  /** The same, where the server sees who listens. */
+  /** The same subscription, if the server sees the subscribers of this channel. */
   subscription: Subscription | undefined;
   wasHeard: boolean;
   attempts: number;
-  /** Who wants to know whether it is heard. */
+  /** Callers that wait for the subscription. */
   readonly waiting: Set<(isHeard: boolean) => void>;
 }
 
 /**
- * Listens on a client's channels in a Cluster: one on the bus, always, and one for each hash tag in which somebody waits,
- * at the master that has its slot. Each is followed wherever it goes: whatever ends a line, its channels are subscribed
- * to anew where their slots are by then. A channel is given up when nobody has asked for it in a while, so that one that
- * is much wanted is not subscribed to each time.
+ * Subscribes to a client's channels in a Cluster. One channel is on the bus, always. There is one more for each hash
+ * tag in which a caller waits, at the master that serves its slot. When a connection ends, its channels are subscribed
+ * to again at the masters that serve their slots by then. A channel is kept for some time after the last request, so
+ * that a busy one is not subscribed to each time.
  */
 export class ClusterListener implements ShardSubscriberObserver {
   private readonly lines = new Map<string, ShardSubscriber>();
   private readonly channels = new Map<string, Channel>();
   private readonly bus: Channel;
-  /** Of the lines to a node, which end with the first. */
+  /** The doubts about the connection to each node. They end with that connection. */
   private readonly doubts = new Map<string, Doubts>();
   private sweeper: NodeJS.Timeout | undefined;
   private telling: NodeJS.Immediate | undefined;
@@ -62,12 +64,12 @@ export class ClusterListener implements ShardSubscriberObserver {
     this.bus = newChannel(busChannel, false, Infinity);
   }
 
-  /** Whether the client's own channel is heard. */
+  /** Whether the client is subscribed to its own channel. */
   get listening(): boolean {
     return this.bus.listening !== undefined;
   }
 
-  /** Whether all that was heard, or should have been by now, is heard, as far as that is known. */
+  /** Whether all subscriptions that are due stand, and none is in doubt. */
   get hearsAll(): boolean {
     const isMissed = ({ wasHeard, attempts, listening }: Channel): boolean =>
       listening === undefined && (wasHeard || attempts > 0);
@@ -78,7 +80,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     );
   }
 
-  /** Whether all that is to be heard is. */
+  /** Whether all channels are subscribed to. */
   get isWhole(): boolean {
     return [...this.channels.values()].every(({ listening }) => listening !== undefined);
   }
@@ -98,7 +100,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     for (const doubts of this.doubts.values()) doubts.drop();
   }
 
-  /** Whether a channel in a slot is heard now; if so, it will be for `patience` ms yet. */
+  /** Whether a channel in a slot is subscribed to now. If so, the subscription is kept for at least `patience` ms. */
   isSubscribed(name: string, patience: number): boolean {
     const channel = this.channels.get(name);
     if (channel === undefined) return false;
@@ -106,12 +108,15 @@ export class ClusterListener implements ShardSubscriberObserver {
     return this.isHeard(channel);
   }
 
-  /** On which a channel in a slot is heard now, at the node that has it. */
+  /** The subscription to a channel in a slot, at the node that serves the slot. */
   subscription(name: string): Subscription | undefined {
     return this.channels.get(name)?.subscription;
   }
 
-  /** Begins to hear a channel in a slot, for `patience` ms at least; answers whether it is heard within `limit` ms. */
+  /**
+   * Subscribes to a channel in a slot, for at least `patience` ms. Resolves to whether that succeeded within `limit`
+   * ms.
+   */
   async subscribeTo(name: string, patience: number, limit: number): Promise<boolean> {
     if (this.closed) return false;
     if (this.isSubscribed(name, patience)) return true;
@@ -125,7 +130,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     return within(channel.waiting, limit);
   }
 
-  /** The slots may be elsewhere now: a node that is frozen, or cut off, does not tell that it has lost some. */
+  /** Slots may have moved. A node that is frozen or cut off does not report that it has lost some. */
   follow(): void {
     for (const { name, inSlot, line } of [...this.channels.values()]) {
       if (line === undefined || line.isOver) continue;
@@ -134,7 +139,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     }
   }
 
-  // What a line tells.
+  // Callbacks of the shard subscribers.
 
   message(message: string, how: Listening): void {
     this.observer.message(message, how);
@@ -150,7 +155,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     this.observer.lost();
     for (const channel of lost) {
       channel.line = undefined;
-      // One that is being placed finds out by itself.
+      // `place` finds out by itself that the connection has ended.
       if (channel.listening === undefined) continue;
       channel.listening = undefined;
       channel.subscription = undefined;
@@ -158,7 +163,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     }
   }
 
-  /** Where a server knows no sharded pub/sub all is told over the bus. */
+  /** A server without sharded pub/sub publishes all messages on the bus. */
   private isHeard({ listening }: Channel): boolean {
     return listening === 'sharded' || (listening === 'unsharded' && this.listening);
   }
@@ -182,7 +187,7 @@ export class ClusterListener implements ShardSubscriberObserver {
       channel.listening = how ?? 'unsharded';
       channel.subscription = how === 'sharded' ? this.subscribed(channel.name, line) : undefined;
     } catch (error) {
-      // Of a line that has ended it has been told already, and that a slot has moved is no failure.
+      // The end of the connection has been reported already, and a slot that has moved is no failure.
       if (!line.isOver && !MOVED.test((error as Error).message)) this.observer.failed(error as Error);
       return this.placeLater(channel);
     }
@@ -196,7 +201,7 @@ export class ClusterListener implements ShardSubscriberObserver {
       const doubts = this.doubts.get(line.node) ?? new Doubts();
       this.doubts.set(line.node, doubts);
       doubts.raise(() => {
-        // Where the slot has moved nothing has failed: its channel follows it.
+        // If the slot has moved, nothing has failed: the channel follows it.
         const isHere = this.nodes.ownerOf(name)?.address === line.node;
         line.end(isHere ? new Error(`${line.node}: ${why}`) : undefined);
       });
@@ -208,21 +213,21 @@ export class ClusterListener implements ShardSubscriberObserver {
     channel.line = undefined;
     const delay = Math.min(FIRST_RETRY * 2 ** channel.attempts, LAST_RETRY);
     channel.attempts += 1;
-    // The first time at once: mostly another node is known by then.
+    // The first retry is immediate, because another node is usually known by then.
     if (channel.attempts > 1) await new Promise((resolve) => setTimeout(resolve, delay).unref());
     if (!this.closed && this.isWanted(channel)) await this.nodes.refresh();
     if (!this.closed && this.isWanted(channel)) await this.place(channel);
   }
 
   private placed(channel: Channel): void {
-    // Who waited for that longer than expected has been sent away.
+    // Callers that waited longer than their limit got `false`, so they have to be notified.
     if (channel.wasHeard || channel.attempts > 0 || !channel.inSlot) this.tellRestored();
     channel.wasHeard = true;
     channel.attempts = 0;
     for (const tell of [...channel.waiting]) tell(this.isHeard(channel));
   }
 
-  /** Once for all channels that are heard again at the same time. */
+  /** Reports once for all channels that are subscribed to again at the same time. */
   private tellRestored(): void {
     this.telling ??= setImmediate(() => {
       this.telling = undefined;
@@ -235,20 +240,20 @@ export class ClusterListener implements ShardSubscriberObserver {
     for (const channel of [...this.channels.values()]) {
       if (channel.until >= now) continue;
       this.channels.delete(channel.name);
-      // One that is being placed is left when it has been.
+      // A channel that is being placed is left at the end of `place`.
       if (channel.line !== undefined && channel.listening !== undefined) this.leave(channel.line, channel.name);
     }
   }
 
   private leave(line: ShardSubscriber, name: string): void {
-    // Somebody may want to hear it again by now, on the same line.
+    // A caller may need the channel again by now, on the same connection.
     if (line.isOver || this.channels.has(name)) return;
     if ([...this.channels.values()].some((channel) => channel.line === line)) line.unsubscribeInSlot(name);
     else line.end();
   }
 }
 
-/** Waits until somebody says whether it is so; `false` after `limit` ms. */
+/** Resolves to the first answer, or to `false` after `limit` ms. */
 function within(waiting: Set<(answer: boolean) => void>, limit: number): Promise<boolean> {
   return new Promise((resolve) => {
     const answer = (isSo: boolean): void => {

@@ -1,24 +1,24 @@
 import type { Cluster, Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
 
-/** The masters of a Cluster, as its client knows them by now. */
+/** The masters of a Cluster that its client knows at the moment. */
 export class ClusterNodes {
   private refreshing: Promise<void> | undefined;
 
   constructor(private readonly cluster: Cluster) {}
 
-  /** What ioredis puts before each key, wherever it was told so. */
+  /** The prefix that ioredis adds to each key, whichever option set it. */
   get keyPrefix(): string | undefined {
     return this.cluster.options.keyPrefix;
   }
 
-  /** Who serves the slot of a key or channel; `undefined`: that is not known at the moment. */
+  /** The node that serves the slot of a key or channel; `undefined` if that is not known at the moment. */
   ownerOf(name: string): ClusterNode | undefined {
     const node = this.cluster.slots[hashSlot(name)]?.[0];
     return node === undefined ? undefined : this.find(node);
   }
 
-  /** One of them, by chance. */
+  /** A random node. */
   any(): ClusterNode | undefined {
     const masters = this.masters();
     return masters[Math.floor(Math.random() * masters.length)];
@@ -28,14 +28,14 @@ export class ClusterNodes {
     return this.find(address) !== undefined;
   }
 
-  /** Asks a node anything, on the connection for commands; rejects when there is none. */
+  /** Sends a PING to a node on its connection for commands. Rejects if there is none. */
   async ping(address: string): Promise<void> {
     const node = this.find(address);
-    if (node === undefined) throw new Error(`${address} is no master any more`);
+    if (node === undefined) throw new Error(`${address} is no longer a master`);
     await node.client.ping();
   }
 
-  /** Asks the Cluster who serves which slots. Never rejects. */
+  /** Asks the Cluster which node serves which slots. Never rejects. */
   refresh(): Promise<void> {
     this.refreshing ??= new Promise<void>((resolve) => this.cluster.refreshSlotsCache(() => resolve())).then(() => {
       this.refreshing = undefined;
@@ -58,6 +58,6 @@ export class ClusterNodes {
 export interface ClusterNode {
   /** `host:port`, as ioredis names it. */
   readonly address: string;
-  /** The client's own connection to it, to be duplicated. */
+  /** The client's own connection to the node, to be duplicated. */
   readonly client: Redis;
 }

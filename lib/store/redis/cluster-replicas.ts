@@ -7,8 +7,8 @@ import { retryConfirmation } from './retried-confirmation.js';
 import { storeFailure } from './store-failure.js';
 
 /**
- * `WAIT` speaks of what its own connection has written, so it goes to the master that has the lock, on a connection of
- * its own to each of them.
+ * Confirms writes at the replicas of a Cluster. `WAIT` covers only what its own connection wrote. So each master gets a
+ * connection of its own for it.
  */
 export class ClusterReplicas implements ReplicaConfirmation {
   private readonly nodes = new Map<string, ReplicaAcknowledgement>();
@@ -31,12 +31,12 @@ export class ClusterReplicas implements ReplicaConfirmation {
       if (!isFirst) await this.cluster.refresh();
       isFirst = false;
       const owner = this.cluster.ownerOf(key);
-      if (owner === undefined) throw storeFailure(new Error('CLUSTERDOWN nobody is known to have the slot'));
+      if (owner === undefined) throw storeFailure(new Error('CLUSTERDOWN no node is known to serve the slot'));
       return this.of(owner).confirm(key, id, min, left, script);
     });
   }
 
-  /** Leaves those that are no masters any more: one that is frozen does not say so. */
+  /** Closes connections to nodes that are no longer masters. A frozen node does not report that itself. */
   follow(): void {
     for (const [address, node] of this.nodes) {
       if (this.cluster.has(address)) continue;

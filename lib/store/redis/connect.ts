@@ -5,7 +5,7 @@ import { ClusterConnection, type ClusterAddress } from './cluster-connection.js'
 import type { Connection, ConnectionObserver } from './connection.js';
 import { RedisConnection } from './redis-connection.js';
 
-/** Where Redis is: one server, behind Sentinels or not, or a Cluster. */
+/** Where Redis is: one server (with or without Sentinels), or a Cluster. */
 export type ConnectionTarget = string | RedisOptions | Redis | Cluster | ClusterAddress;
 
 export interface ConnectOptions {
@@ -16,7 +16,7 @@ export interface ConnectOptions {
   readonly commandTimeout: number;
 }
 
-/** Makes a client's connections; nothing is sent before they are opened. */
+/** Creates the connections of a client. Nothing is sent before they are opened. */
 export function connect(
   { connection, ...options }: ConnectOptions,
   logger: LockLogger,
@@ -27,7 +27,7 @@ export function connect(
     : new RedisConnection({ ...options, connection }, logger, observer);
 }
 
-/** A client of one server has a `cluster`, too: the command. */
+/** A client of one server also has a `cluster` property: the command. */
 const isClusterGiven = (connection: ConnectionTarget): connection is Cluster | ClusterAddress =>
   typeof connection === 'object' &&
   (isCluster(connection) || ('cluster' in connection && !('duplicate' in connection)));

@@ -1,9 +1,9 @@
 import type { LockLogger } from '../../common/logger.js';
 import { foreignError } from './foreign-error.js';
 
-/** Tells of outages: one line for each, however long it takes, and one when it is over. */
+/** Logs outages: one line at the beginning, however long it takes, and one when it is over. */
 export class ConnectionLog {
-  /** The last error, if it is not over. */
+  /** The last error of the current outage. */
   lastError: Error | undefined;
 
   constructor(private readonly logger: LockLogger) {}
@@ -11,7 +11,7 @@ export class ConnectionLog {
   failed(error: Error): void {
     const first = this.lastError === undefined;
     this.lastError = foreignError(error);
-    if (first) this.logger.error(`Redis connection failed, trying again: ${this.lastError.message}`);
+    if (first) this.logger.error(`Redis connection failed, retrying: ${this.lastError.message}`);
   }
 
   recovered(): void {

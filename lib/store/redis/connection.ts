@@ -1,64 +1,71 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Subscription } from './subscription.js';
 
-/** Who hears of what happens to the connections. */
+/** Receives events of the connections. */
 export interface ConnectionObserver {
-  /** The server has confirmed a subscription, for the first time or anew: what was missed meanwhile is to be asked for. */
+  /**
+   * The server has confirmed a subscription. Messages may have been missed before, so the receiver has to ask for them.
+   */
   subscribed(): void;
-  /** The connection for commands is there again. */
+  /** The connection for commands is ready again. */
   reconnected(): void;
   message(message: string): void;
-  /** A message that may be older than what the server has said since: it is to be looked into, and not believed. */
+  /** A message that may be older than the last reply of the server. The receiver must check it and not rely on it. */
   unorderedMessage(message: string): void;
 }
 
-/** The ways of a client to Redis: one server, behind Sentinels or not, or a Cluster. */
+/** A client's connections to Redis: one server (with or without Sentinels), or a Cluster. */
 export interface Connection {
   readonly commands: Redis | Cluster;
-  /** Whether the client's own channel is confirmed, and the connection has stood since. */
+  /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
   readonly listening: boolean;
-  /** Whether all that is to be heard is, as far as that is known. */
+  /** Whether all subscriptions that are due stand, and none is in doubt. */
   readonly hearsAll: boolean;
-  /** How often a connection has been lost. */
+  /** How many times a connection has been lost. */
   readonly epoch: number;
   /** The last error of a connection that is down. */
   readonly commandError: Error | undefined;
-  /** Why no message can be heard, as far as that is known. */
+  /** The last error of the subscriptions, while messages cannot be received. */
   readonly subscriptionError: Error | undefined;
-  /** For how many ms the connection for commands has been down. */
+  /** For how many ms the connection for commands has been down; 0 while it is up. */
   readonly downFor: number;
   readonly replicas: ReplicaConfirmation;
 
-  /** Begins to connect. What comes of it is told to the observer; failing connections are tried again for ever. */
+  /** Starts to connect. The observer receives the outcome. Failed attempts are repeated without a limit. */
   open(): void;
   close(): void;
 
-  /** The server does not answer, or can do nothing: finds out whether another one has taken its place. */
+  /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
   doubt(): void;
 
-  /** What stands before a client's id in the name of the channel on which it hears of a key. */
+  /** The prefix of the channel on which a client receives messages about a key. The client's id follows it. */
   channels(key: string): string;
-  /** Whether a grant of this key would be heard now; if so, it will be for `patience` ms yet. */
+  /**
+   * Whether the client would receive a grant of this key now. If so, it stays subscribed for at least `patience` ms.
+   */
   isSubscribed(key: string, patience: number): boolean;
-  /** On which a grant of this key would be heard now; `undefined`: on none, or the server cannot tell. */
+  /**
+   * The subscription on which the client would receive a grant of this key; `undefined` if there is none, or the server
+   * cannot tell.
+   */
   subscription(key: string): Subscription | undefined;
   /**
-   * Begins to hear grants of this key, for `patience` ms at least; answers whether they are heard within `limit` ms. If
-   * that takes longer since something failed, `subscribed` is told in the end.
+   * Subscribes to grants of this key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms.
+   * If a failure delays it further, the observer's `subscribed` is called in the end.
    */
   subscribeTo(key: string, patience: number, limit: number): Promise<boolean>;
-  /** The parts that one command may speak of, of a list of what belongs to keys. */
+  /** Splits a list into parts that one command each may process. */
   group<T extends { readonly key: string }>(items: readonly T[]): T[][];
 }
 
-/** A script that writes something once more as it is: what stands under an id in one key. Answers 0 if there is no such thing. */
+/** A script that writes an entry again unchanged, by its id, in one key. It replies 0 if there is no such entry. */
 export type ConfirmingScript = 'confirm' | 'latchConfirm';
 
-/** Learns how many replicas have what was written of a hold, or of a latch. */
+/** Counts the replicas that have the write of a hold or of a latch. */
 export interface ReplicaConfirmation {
   /**
-   * `script`: by default that of holds.
-   * @throws LockStoreError when the server refuses or does not answer in time
+   * `script`: `confirm` if left out.
+   * @throws LockStoreError if the server refuses or does not answer in time
    */
   confirm(key: string, id: string, min: number, timeout: number, script?: ConfirmingScript): Promise<number>;
 }

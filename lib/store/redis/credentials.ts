@@ -1,6 +1,6 @@
 import { withoutLogin } from '../../common/credentials.js';
 
-/** The fields of ioredis' and Node's options whose texts are secret. */
+/** The fields of ioredis' and Node's options that contain secrets. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'password',
   'sentinelPassword',
@@ -10,34 +10,34 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'pfx',
   'buf',
 ]);
-/** The fields that hold more options. */
+/** The fields that contain further options. */
 const NESTED_FIELDS: ReadonlySet<string> = new Set([
   ...['options', 'redisOptions', 'tls', 'sentinelTLS', 'cluster', 'startupNodes', 'nodeTLS'],
   ...SECRET_FIELDS,
 ]);
 
-/** A secret that is shorter, and one of small letters that is hardly longer, may be an ordinary word. */
+/** A shorter secret, or one of a few more lower-case letters only, may be an ordinary word. */
 const LONG = 8;
 const WORD = /^[a-z]{1,11}$/;
 
-/** What servers answer to a login that is refused, in words of their own alone. */
+/** Replies to a refused login that never repeat what the client sent. */
 const KNOWN_ANSWER = /^(?:WRONGPASS|NOAUTH|NOPERM|ERR invalid password)\b/;
 
-/** Whose connections are in use by now. */
+/** The owners of all connections in use. */
 const owners = new Set<WeakRef<object>>();
-/** A URL, options, or a client, whose options may change. */
+/** By owner: a URL, options, or a client, whose options may change. */
 const connections = new WeakMap<object, unknown>();
 
-/** Has the credentials of a connection taken out of the messages of all foreign errors, for as long as its owner lives. */
+/** Removes the credentials of a connection from the messages of all foreign errors, as long as its owner is alive. */
 export function guardCredentials(owner: object, connection: unknown): void {
   connections.set(owner, connection);
   owners.add(new WeakRef(owner));
 }
 
 /**
- * A message of a server, of ioredis or of Node without the credentials in it. A secret that is an ordinary word is taken
- * out where it is quoted, since a hole in a text that everybody knows would tell it.
- * @param sent what a command sent that the message answers: it may be repeated without quotes
+ * Returns a message of a server, of ioredis or of Node without credentials. A secret that is an ordinary word is
+ * removed only where it is quoted: a gap in a well-known text would reveal it.
+ * @param sent arguments of the command that the message answers. The message may repeat them without quotes.
  */
 export function withoutCredentials(text: string, sent: readonly string[] = []): string {
   let clean = text;
@@ -45,13 +45,15 @@ export function withoutCredentials(text: string, sent: readonly string[] = []): 
     const isRepeated = sent.includes(secret) && !KNOWN_ANSWER.test(text);
     for (const form of formsOf(secret)) clean = clean.replace(whereIs(secret, form, isRepeated), '***');
   }
-  // A server repeats what it does not understand: AUTH and HELLO where they are renamed or not known.
+  // A server repeats a command that it does not know: AUTH and HELLO, if they are renamed or not supported.
   return withoutLogin(clean).replace(/(with args beginning with:).*/g, '$1 ***');
 }
 
-/** As it is, in a URL, in a query, and in JSON; the longest first. */
+/**
+ * The forms in which a secret may appear: as it is, in a URL, in a query, and in JSON. The longest form comes first.
+ */
 function formsOf(secret: string): Set<string> {
-  // Half of a surrogate pair cannot be encoded.
+  // A lone surrogate cannot be encoded.
   const whole = secret.replace(/\p{Cs}/gu, '\ufffd');
   const encoded = encodeURIComponent(whole);
   return new Set([encoded.replaceAll('%20', '+'), encoded, JSON.stringify(secret).slice(1, -1), secret, whole]);
@@ -72,7 +74,7 @@ function* knownSecrets(): Iterable<string> {
   }
 }
 
-/** The secrets among options as they are now: those of a client may have been exchanged. */
+/** The secrets in the current options. Those of a client may have been replaced. */
 function* secretsIn(options: unknown, seen: Set<object>): Iterable<string> {
   if (typeof options === 'string') yield* secretsInUrl(options);
   if (typeof options !== 'object' || options === null || ArrayBuffer.isView(options) || seen.has(options)) return;
@@ -90,7 +92,7 @@ function* secretsIn(options: unknown, seen: Set<object>): Iterable<string> {
   }
 }
 
-/** What Node reads there, too: of a getter what it makes. */
+/** Reads a field as Node would, so a getter is called. */
 function valueOf(options: object, name: string): unknown {
   try {
     return (options as Record<string, unknown>)[name];
@@ -102,7 +104,7 @@ function valueOf(options: object, name: string): unknown {
 function* secretsInUrl(text: string): Iterable<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return;
-  // A password alone is often written where the user belongs.
+  // A password without a user is often written in the place of the user.
   const secret = url.password || url.username;
   if (secret !== '') yield decoded(secret);
   for (const name of SECRET_FIELDS) yield* url.searchParams.getAll(name).filter((value) => value !== '');

@@ -1,11 +1,13 @@
 import type { Redis } from 'ioredis';
 
-/** A part of ioredis that it keeps to itself: the connections on which it listens to Sentinels for another master. */
+/** Internals of ioredis: the connections on which it subscribes to failovers at the Sentinels. */
 interface SentinelConnector {
   readonly failoverDetector?: { readonly sentinels?: ReadonlyArray<{ readonly client: Redis }> } | null;
 }
 
-/** What listens for other masters connects again when its Sentinel was away; ioredis would print each attempt that fails. */
+/**
+ * Silences ioredis' failover detector. It reconnects to a Sentinel that was away, and would print each failed attempt.
+ */
 export function hushSentinels(client: Redis): void {
   for (const sentinel of sentinelsOf(client)) sentinel.on('error', () => undefined);
 }

@@ -2,13 +2,13 @@ import { types } from 'node:util';
 import { isLockError } from '../../errors/index.js';
 import { withoutCredentials } from './credentials.js';
 
-/** What may be told of an error beside its message: where a connection went, and how that failed. */
+/** The fields of an error that may be shown besides its message: the target of a connection, and how it failed. */
 const FIELDS = ['code', 'errno', 'syscall', 'address', 'port', 'hostname', 'path', 'reason', 'library'] as const;
 
-/** Errors within errors beyond this depth are left out. */
+/** Nested errors beyond this depth are left out. */
 const DEEPEST = 4;
 
-/** What is said of an error whose properties throw. */
+/** The message for an error whose properties throw. */
 const UNREADABLE = 'an error that cannot be read';
 
 type Foreign = Error & {
@@ -17,18 +17,19 @@ type Foreign = Error & {
   readonly lastNodeError?: unknown;
 } & Partial<Record<(typeof FIELDS)[number], unknown>>;
 
-/** The copies that have been made: what is rejected together has one error. */
+/** The copies made so far. Promises that reject with one error also share its copy. */
 const copies = new WeakMap<Error, Error>();
 
 /**
- * A copy of an error of ioredis, Redis or Node that can be logged: with its name, message, stack, code and address, and the
- * name of the command. Without the arguments of the command: those of AUTH and HELLO are the password.
+ * Copies an error of ioredis, Redis or Node so that it can be logged. The copy has its name, message, stack, code and
+ * address, and the name of the command. It leaves out the arguments of the command: those of AUTH and HELLO are the
+ * password.
  */
 export function foreignError(error: unknown, depth = 0): Error {
   try {
     return isError(error) ? ownCopy(error, depth) : new Error(withoutCredentials(String(error)));
   } catch {
-    // One that does not let itself be read is an error all the same.
+    // An error whose properties throw is still reported as an error.
     return new Error(UNREADABLE);
   }
 }
@@ -45,7 +46,7 @@ function ownCopy(error: Error, depth: number): Error {
   return copy;
 }
 
-/** What an error says; one of several has nothing to say but what they do. */
+/** The message of an error. An AggregateError without a message gets those of its errors. */
 export function messageOf(error: unknown): string {
   try {
     if (!isError(error)) return String(error);
@@ -72,7 +73,7 @@ function copyOf(error: Foreign, depth: number): Error {
         options,
       )
     : new Error(message, options);
-  // As an Error has them: not among what is listed.
+  // Not enumerable, as in an Error.
   for (const [name, value] of [
     ['name', error.name],
     ['stack', stackOf(error, message, clean)],
@@ -89,14 +90,14 @@ function copyOf(error: Foreign, depth: number): Error {
   return copy;
 }
 
-/** Its lines, below the message as it has been cleaned: what is known of an answer is known of its beginning. */
+/** The lines of the stack, below the cleaned message. Each error is recognized by the beginning of its message. */
 function stackOf({ message: original, stack }: Error, message: string, clean: (text: string) => string): string {
   const lines = String(stack);
   const at = original === '' ? -1 : lines.indexOf(original);
   return at < 0 ? clean(lines) : lines.slice(0, at) + message + clean(lines.slice(at + original.length));
 }
 
-/** The password that a command sent, whatever client it came from: the server may have repeated it. */
+/** The password that a command sent, from any client. The server may have repeated it. */
 function secretArguments({ command }: Foreign): string[] {
   const args: unknown[] = Array.isArray(command?.args) ? command.args : [];
   const name = String(command?.name).toLowerCase();
@@ -105,11 +106,11 @@ function secretArguments({ command }: Foreign): string[] {
   return typeof secret === 'string' && secret !== '' ? [secret] : [];
 }
 
-/** Node shows the value that it cannot use, which may be a passphrase. */
+/** Node shows the invalid value in its message, which may be a passphrase. */
 const withoutValue = (text: string, code: unknown): string =>
   typeof code === 'string' && code.startsWith('ERR_INVALID_ARG_')
     ? text.replace(/\bReceived .*/g, 'Received ***')
     : text;
 
-/** Also one of another realm, such as Node's own in a test. */
+/** Also true for an error of another realm, such as Node's own inside a Jest test. */
 const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);

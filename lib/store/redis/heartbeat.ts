@@ -2,42 +2,45 @@ import type { Redis } from 'ioredis';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './answers.js';
 
-/** How often, in ms, a connection that listens is asked something, and which part of that chance adds or takes away. */
+/**
+ * How often, in ms, a heartbeat is sent on a subscriber connection, and by which part of that the interval varies at
+ * random.
+ */
 const PERIOD = 4_000;
 const JITTER = 0.2;
-/** After how many ms without an answer it is in doubt. */
+/** After how many ms without an answer the connection is in doubt. */
 const DEADLINE = 2_000;
-/** How many ms more it has, once commands are known to be answered. */
+/** How many ms more the connection has, once a command has been answered. */
 const GRACE = 500;
-/** After how many ms commands are tried again of which it is not known whether they are answered. */
+/** After how many ms the commands are tried again if they were not answered. */
 const RETRY = 1_000;
 /**
- * The argument of PING. Where a slot has moved, ioredis 5 takes the news for the answer to what it asked last; it is out
- * of step then, and says so, only if that had an argument.
+ * The argument of PING. If a slot has moved, ioredis 5 takes that message for the reply to its last command. It notices
+ * the mix-up only if that command had an argument.
  */
 const WORD = 'heartbeat';
 
 /**
- * Finds out a connection that listens and hears nothing any more, though nobody has closed it: a NAT, a load balancer or
- * a sidecar has forgotten it. Nothing is sent on it but this, so TCP alone would never find out.
- *
- * It is silent only if commands are answered meanwhile. When Redis itself is frozen, nobody is to connect anew.
+ * Detects a subscriber connection that no longer receives messages although no end has closed it: for example, because
+ * a NAT, a load balancer or a sidecar has dropped it. Nothing else is sent on this connection, so TCP alone would never
+ * find out. The connection counts as dead only if commands are answered in the meantime. If Redis itself is frozen,
+ * reconnecting does not help.
  */
 export class Heartbeat {
-  /** What has been asked and is not answered yet. */
+  /** The heartbeat that has not been answered yet. */
   private exchange: object | undefined;
   private timer: ReadingTimer | undefined;
   private readonly events: ReadonlyArray<readonly [event: string, listener: () => void]>;
 
   constructor(
     private readonly listener: Redis,
-    /** Asks Redis anything on the connection for commands. */
+    /** Sends a command to Redis on the connection for commands. */
     private readonly tryCommands: () => Promise<unknown>,
-    /** The connection is silent: it is to be left. */
+    /** Called when the connection is dead and has to be closed. */
     private readonly silent: () => void,
   ) {
     this.events = [
-      // What ioredis asks to begin with has to be answered as well.
+      // The server also has to answer the commands that ioredis sends when it connects.
       ['connect', () => this.begin()],
       ['ready', () => this.rest()],
       ['close', () => this.end()],
@@ -56,7 +59,7 @@ export class Heartbeat {
       if (this.exchange === exchange) this.rest();
     };
     this.listener.ping(WORD).then(answered, (error: unknown) => {
-      // A refusal is an answer. What else fails, fails with the connection.
+      // A refusal is an answer. Any other error comes with the end of the connection.
       if (isAnswer(error)) answered();
     });
   }
@@ -82,7 +85,7 @@ export class Heartbeat {
     const areAnswered = await this.areCommandsAnswered();
     if (this.exchange !== exchange) return;
     if (!areAnswered) return this.wake(RETRY, () => void this.judge(exchange));
-    // A way that takes long takes long for both.
+    // If the network is slow, both connections are slow.
     this.wake(Math.max(GRACE, performance.now() - sent), () => {
       if (this.exchange !== exchange) return;
       this.end();
@@ -99,7 +102,7 @@ export class Heartbeat {
     }
   }
 
-  /** What has arrived while the process was held up is read first. */
+  /** Replies that arrived while the event loop was blocked are read first. */
   private wake(ms: number, action: () => void): void {
     clearReadingTimer(this.timer);
     this.timer = setReadingTimer(ms, action);

@@ -5,7 +5,7 @@ import type { ListReply, ListRequest } from '../key-list.js';
 import { isCluster } from './cluster-client.js';
 import { storeFailure } from './store-failure.js';
 
-/** How many names one SCAN looks at, about: few enough that others are served in between. */
+/** About how many names one SCAN looks at: few enough that Redis serves other clients in between. */
 const AT_A_TIME = 500;
 
 export interface KeyScanOptions {
@@ -14,25 +14,25 @@ export interface KeyScanOptions {
   readonly commandTimeout: number;
 }
 
-/** One server, or one master of a Cluster. */
+/** A server, or a master of a Cluster. */
 interface Node {
-  /** `''` where there is only one. */
+  /** `''` if there is only one server. */
   readonly address: string;
   readonly client: Redis;
 }
 
-/** Finds the keys of locks among all names of a Redis; of a Cluster one master after the other. */
+/** Finds the keys of locks among all keys of a Redis. In a Cluster it scans one master after the other. */
 export class KeyScan {
   constructor(
     private readonly client: Redis | Cluster,
     private readonly options: KeyScanOptions,
   ) {}
 
-  /** @throws LockStoreError when a server refuses, or does not answer within `commandTimeout` */
+  /** @throws LockStoreError if a server refuses, or does not answer within `commandTimeout` */
   async list({ cursor, budget }: ListRequest): Promise<ListReply> {
     const nodes = this.nodes();
     const [address = '', place = '0'] = cursor.split(' ');
-    // A master that is gone by now leaves the next one.
+    // If the master has left the Cluster, the scan goes on with the next one.
     const at = nodes.findIndex((node) => node.address >= address);
     const node = nodes[at];
     if (node === undefined) return { keys: [], cursor: undefined, time: Date.now() };
@@ -49,7 +49,7 @@ export class KeyScan {
 
   private async scan(client: Redis, from: string, budget: number): Promise<{ keys: string[]; end: string }> {
     const { keyPrefix } = this.options;
-    // ioredis puts a prefix of its own before keys, which these are not, and leaves it to the names that are found.
+    // ioredis adds its own prefix to keys only. A pattern is not a key, and the names in the reply keep the prefix.
     const before = this.client.options.keyPrefix ?? '';
     const pattern = `${before.replace(/[\\*?[\]^]/g, '\\$&')}${statePattern(keyPrefix)}`;
     const keys = new Set<string>();
@@ -70,7 +70,7 @@ export class KeyScan {
     const { client } = this;
     if (!isCluster(client)) return [{ address: '', client }];
     const masters = client.nodes('master');
-    if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known by now', { transient: true });
+    if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known yet', { transient: true });
     return masters
       .map((node) => ({ address: `${node.options.host}:${node.options.port}`, client: node }))
       .sort((a, b) => (a.address < b.address ? -1 : 1));

@@ -5,12 +5,12 @@ import { namedKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { storeFailure } from './store-failure.js';
 
-/** How many leases one command renews: enough to be few commands, few enough not to hold up the server. */
+/** How many leases one command renews: large enough for few commands, small enough not to block the server. */
 const RENEWALS_PER_COMMAND = 128;
-/** What a Cluster says of several keys whose slot is on its way to another master. */
+/** The replies of a Cluster to a command with several keys whose slot is moving to another master. */
 const MOVING = /\b(TRYAGAIN|ASK)\b/;
 
-/** Renews leases, as many as may be in one command: in a Cluster those of one slot. */
+/** Renews leases, as many as possible in one command. In a Cluster, these are the leases of one slot. */
 export class LeaseRenewals {
   constructor(
     private readonly scripts: ScriptRunner,
@@ -18,7 +18,7 @@ export class LeaseRenewals {
     private readonly keyPrefix: string,
   ) {}
 
-  /** In the order of the requests. Never rejects. */
+  /** Resolves to the replies in the order of the requests. Never rejects. */
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     const replies = new Map<RenewRequest, RenewReply>();
     const commands: Array<Promise<void>> = [];
@@ -39,7 +39,7 @@ export class LeaseRenewals {
       requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
     } catch (error) {
       const { message } = error as Error;
-      // Each of them can be renewed where it is, but not several in one step.
+      // While a slot moves, each lease can be renewed alone, but not several in one step.
       if (requests.length > 1 && MOVING.test(message)) {
         await Promise.all(requests.map((request) => this.renewSome([request], replies)));
       } else requests.forEach((request) => replies.set(request, error as Error));
@@ -47,7 +47,7 @@ export class LeaseRenewals {
   }
 }
 
-/** Reads what `renew` and `extend` reply of one lease. */
+/** Reads the reply of `renew` and `extend` for one lease. */
 export function leaseLeft(reply: unknown): RenewReply {
   if (reply instanceof Error) return storeFailure(reply);
   return Number(reply) < 0 ? 'gone' : Number(reply);

@@ -5,12 +5,12 @@ import type { LockKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { SubscriptionEvidence } from './subscription-evidence.js';
 
-/** The scripts that publish messages, and therefore take an address. */
+/** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit';
 
 /**
- * Sends the scripts that grant locks. A script looks at a part of a long queue only, so a command may be followed by others
- * that go on from there.
+ * Sends the scripts that grant locks. A script looks at a part of a long queue only, so further commands may have to
+ * continue from there.
  */
 export class LockCommands {
   readonly evidence = new SubscriptionEvidence();
@@ -22,7 +22,10 @@ export class LockCommands {
     private readonly keys: LockKeys,
   ) {}
 
-  /** Sends a request until the scripts have looked at all of the queue. `place`: where to begin in the queue. */
+  /**
+   * Sends a request, and repeats it until the scripts have looked at the whole queue. `place`: where to begin in the
+   * queue.
+   */
   acquire(request: AcquireRequest, place = 0): Promise<AcquireReply> {
     const weigh = this.weighing(request);
     return this.run('acquire', request.key, requestArgs(request, place)).then((raw) => {
@@ -48,8 +51,8 @@ export class LockCommands {
   }
 
   /**
-   * Grants to the waiters that a script did not reach: releases again what was released already, or what nobody holds.
-   * `place`: where to go on; negative if the script has looked at all tickets.
+   * Grants to the waiters that a script did not reach, by a release that has nothing to release. `place`: where to
+   * continue; negative if the script has looked at all tickets.
    */
   async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
     for (let from: number | undefined = place; from !== undefined && from >= 0;) {
@@ -61,7 +64,7 @@ export class LockCommands {
     return this.scripts.run(script, this.keys.of(key), [address(this.connection.channels(key), key), ...args]);
   }
 
-  /** Records what is known when a question is sent, to weigh its answer: whether the client receives its messages. */
+  /** Records what is known when a request is sent, to check its reply: whether the client receives its messages. */
   private weighing({ key, id, lease, waits }: AcquireRequest): ((answer: AcquireAnswer) => void) | undefined {
     const subscription = waits ? this.connection.subscription(key) : undefined;
     if (subscription === undefined) return undefined;
@@ -74,7 +77,7 @@ export class LockCommands {
   }
 }
 
-/** In the order of lua/shared/request.lua. */
+/** The arguments, in the order of lua/shared/request.lua. */
 export function requestArgs(request: AcquireRequest, from = 0): Array<string | number> {
   const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age } = request;
   const batchSize = fair ? 0 : request.batchSize;

@@ -4,14 +4,14 @@ import { OWN_OPTIONS, retryDelay, SENTINEL_OPTIONS, silenceLimit } from './conne
 import { connectorTo } from './sentinel-connector.js';
 import { Sentinels } from './sentinels.js';
 
-/** Whether the application brought a client, of any copy of ioredis. */
+/** Whether the application passed in a client, made by any copy of ioredis. */
 export const isClient = (connection: string | RedisOptions | Redis): connection is Redis =>
   typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function';
 
 /** The address to which a client is connected. */
 export const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 
-/** Creates a client of our own, not connected yet. */
+/** Creates a client that the library owns. It is not connected yet. */
 export function createClient(
   connection: string | RedisOptions,
   commandTimeout: number,
@@ -29,7 +29,7 @@ export function createClient(
 
 /**
  * The Sentinels in the options of a client; `undefined` if there are none. If an option is missing, ioredis says which.
- * `moved` is called if the master has moved.
+ * `moved` is called when the master has changed.
  */
 export function sentinelsOf(connection: string | RedisOptions, moved: () => void): Sentinels | undefined {
   if (typeof connection === 'string' || connection.Connector !== undefined) return undefined;
@@ -39,8 +39,8 @@ export function sentinelsOf(connection: string | RedisOptions, moved: () => void
 }
 
 /**
- * Connects a client again that has ended. ioredis gives up for good if the Sentinels announce a failover (`failoverDetector`)
- * while it asks them for the master, as after the death of the old one.
+ * Reconnects a client that has ended. ioredis gives up for good if the Sentinels announce a failover
+ * (`failoverDetector`) while it asks them for the master, as after the death of the old one.
  */
 export function reconnectAfterEnd(client: Redis, events: ClientEvents): void {
   events.on(client, 'end', () => {

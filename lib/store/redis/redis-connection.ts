@@ -22,7 +22,7 @@ import type { Sentinels } from './sentinels.js';
 import { isReplica } from './server-role.js';
 import { Doubts, type Subscription } from './subscription.js';
 
-/** How many ms after a refused subscription the next one is tried. */
+/** How many ms after a refused subscription the client tries again. */
 const SUBSCRIBE_AGAIN = 1_000;
 
 export interface RedisConnectionOptions {
@@ -34,9 +34,9 @@ export interface RedisConnectionOptions {
 }
 
 /**
- * The two connections of a client to one server: one for commands and one that listens on the client's channel. A client
- * that the user brought is used for commands and never closed; all others are ours. Where Sentinels say which server it
- * is, both ask them each time they connect.
+ * The two connections of a client to one server: one for commands, and one that subscribes to the client's channel. A
+ * client that the application passes in is used for commands and never closed. The library owns and closes all others.
+ * With Sentinels, both connections ask them for the master each time they connect.
  */
 export class RedisConnection implements Connection {
   readonly commands: Redis;
@@ -46,11 +46,11 @@ export class RedisConnection implements Connection {
   };
   epoch = 0;
 
-  /** The one that is confirmed, for as long as its connection stands. */
+  /** The confirmed subscription. Cleared when its connection ends. */
   private confirmed: Subscription | undefined;
   private readonly doubts = new Doubts();
   private readonly heartbeat: Heartbeat;
-  /** How often in turn a subscription could not be made. */
+  /** How many times in a row the server has refused the subscription. */
   private refusals = 0;
   private downSince: number | undefined;
   /** The subscriber was connected before the connection for commands was last lost. */
@@ -58,7 +58,7 @@ export class RedisConnection implements Connection {
   private readonly subscriber: Redis;
   private readonly acknowledgement: ReplicaAcknowledgement;
   private readonly ownsCommands: boolean;
-  /** Those that say which server is the master, where there are any and the client is ours. */
+  /** The Sentinels that name the master, if there are any and the library owns the client. */
   private readonly sentinels: Sentinels | undefined;
   private readonly sentinelWatch: SentinelWatch | undefined;
   private doubted = -Infinity;
@@ -82,7 +82,7 @@ export class RedisConnection implements Connection {
     this.heartbeat = new Heartbeat(
       this.subscriber,
       () => this.commands.ping(),
-      () => this.resubscribe(new Error('the connection that listens has gone silent, while commands are answered')),
+      () => this.resubscribe(new Error('the subscriber connection has gone silent, while commands are answered')),
     );
     this.acknowledgement = new ReplicaAcknowledgement(
       () => this.commands.duplicate({ ...REPLICATION_OPTIONS, keepAlive }),
@@ -136,15 +136,15 @@ export class RedisConnection implements Connection {
     if (this.ownsCommands) this.commands.disconnect();
   }
 
-  /** Only Sentinels can say that another server is to be asked. */
+  /** Only Sentinels can name another server. */
   doubt(): void {
     const { sentinels } = this;
     const now = performance.now();
-    // Each call may be refused, and each of them says so.
+    // Many calls may fail at once, and each of them raises a doubt.
     if (sentinels === undefined || this.closed || now - this.doubted < DOUBT_AGAIN / 2) return;
     this.doubted = now;
     sentinels.find().then(
-      // It may have been another one all along: a connection may be older than what was told.
+      // The connection may be older than the Sentinels' last answer, and lead to another server.
       () => this.leaveOldMaster(),
       () => undefined,
     );
@@ -162,7 +162,7 @@ export class RedisConnection implements Connection {
     return this.confirmed;
   }
 
-  /** There is one subscription only, which is on its way. */
+  /** There is only one subscription, and it is already being made. */
   async subscribeTo(): Promise<boolean> {
     return this.listening;
   }
@@ -179,7 +179,7 @@ export class RedisConnection implements Connection {
       this.downSince ??= performance.now();
       this.epoch += 1;
     });
-    // They are asked to tell from then on.
+    // From then on, the failover detector of ioredis is connected to the Sentinels.
     this.events.on(this.commands, 'connect', () => hushSentinels(this.commands));
     this.events.on(this.commands, 'ready', () => {
       this.downSince = undefined;
@@ -205,8 +205,8 @@ export class RedisConnection implements Connection {
   }
 
   /**
-   * There may be another master now, by the word of Sentinels or behind the same address. The old one may be alive still, as
-   * a replica, frozen or cut off, and not have closed the connection on which nothing is to be heard any more.
+   * The master may be another server now, named by Sentinels or behind the same address. The old one may still run: as
+   * a replica, frozen or cut off. Then it has not closed the subscriber connection, which stays silent.
    */
   private followMaster(): void {
     const { sentinels } = this.commands.options;
@@ -215,11 +215,11 @@ export class RedisConnection implements Connection {
     if (subscriber.status === 'ready' && (sentinels ? isElsewhere(subscriber) : this.isSubscriberOlder)) {
       subscriber.disconnect(true);
     }
-    // Whatever it is connected to behind an address, it was before.
+    // Without Sentinels, a connection that was made before may lead to another server behind the address.
     this.acknowledgement.leave(sentinels ? isElsewhere : () => true);
   }
 
-  /** Whatever leads to another server than the master is connected anew, also what is about to connect there. */
+  /** Reconnects all connections that lead to another server than the master, also those that are being made. */
   private leaveOldMaster(): void {
     const { sentinels } = this;
     if (sentinels === undefined || this.closed) return;
@@ -231,7 +231,7 @@ export class RedisConnection implements Connection {
     this.acknowledgement.leave(({ stream }) => leadsElsewhere(stream, sentinels));
   }
 
-  /** A server that is frozen takes connections and does not answer; one whose machine is gone does not even take them. */
+  /** A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs. */
   private doubtUntilListening(): void {
     setTimeout(() => {
       if (this.closed || this.listening) return;
@@ -250,12 +250,12 @@ export class RedisConnection implements Connection {
       }, ms).unref();
     try {
       if (await isReplica(subscriber)) {
-        this.log.failed(new Error(`the connection that listens leads to a replica: ${peerOf(subscriber)}`));
-        // What is behind the address may be another server by then.
+        this.log.failed(new Error(`the subscriber connection leads to a replica: ${peerOf(subscriber)}`));
+        // The address may lead to another server by then.
         later(retryDelay(++this.refusals), () => subscriber.disconnect(true));
         return;
       }
-      // Or else it would be sent on the next connection, which subscribes by itself.
+      // Otherwise the SUBSCRIBE would go out on the next connection, which subscribes by itself.
       if (isOver()) return;
       await subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
     } catch (error) {
@@ -286,7 +286,7 @@ export class RedisConnection implements Connection {
     this.doubts.drop();
   }
 
-  /** Leaves a connection on which nothing is heard, though nobody has closed it. */
+  /** Replaces a subscriber connection that receives no messages although no end has closed it. */
   private resubscribe(why: Error): void {
     this.unconfirm();
     this.epoch += 1;

@@ -7,8 +7,8 @@ import { namedKeys, type ScriptKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 
 /**
- * For how many `commandTimeout`s a call is remembered that has had its effect. A connection that is dead without
- * anybody having closed it is found out after three, and then everything that got no reply is sent again.
+ * For how many `commandTimeout`s Redis remembers a call that has had its effect. A dead connection is detected after
+ * three. Then ioredis sends again every command that got no reply.
  */
 const MEMORY = 5;
 
@@ -21,14 +21,14 @@ export interface RedisLatchesOptions {
 /** Count-down latches on one Redis server. */
 export class RedisLatches implements LatchStore {
   private readonly memory: number;
-  // They know the connection and its password, so nothing that prints a latch gets to them.
+  // Private, because it knows the connection and its password: code that prints a latch must not reach them.
   readonly #scripts: ScriptRunner;
   readonly #replicas: ReplicaConfirmation;
 
   constructor(
     scripts: ScriptRunner,
     replicas: ReplicaConfirmation,
-    /** What stands before a client's id in the name of its channel for a key. */
+    /** The prefix of a client's channel for a key. The client's id follows it. */
     private readonly channels: (key: string) => string,
     private readonly clientId: string,
     private readonly options: RedisLatchesOptions,
@@ -59,7 +59,7 @@ export class RedisLatches implements LatchStore {
     return this.#replicas.confirm(counted, id, min, timeout, 'latchConfirm');
   }
 
-  /** In the order of lua/shared/latch.lua. */
+  /** The keys, in the order of lua/shared/latch.lua. */
   private keysOf(key: string): ScriptKeys {
     const { latch, counted } = latchKeys(this.options.keyPrefix, key);
     return namedKeys([latch, counted]);

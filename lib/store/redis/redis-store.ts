@@ -37,11 +37,11 @@ import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
 
-/** How many ms somebody who is to wait is kept without an answer until its grant would be heard. */
+/** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
-/** How many holds one command ends at most, so that it does not keep the server for long. */
+/** How many holds one command ends at most, so that it does not block the server. */
 const HOLDS_PER_COMMAND = 500;
 
 export interface RedisStoreOptions {
@@ -49,16 +49,16 @@ export interface RedisStoreOptions {
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
-  /** Left out: one of its own. The stores of several masters share theirs. */
+  /** If left out, the store makes a new id. The stores of several masters share one id. */
   readonly clientId?: string;
 }
 
-/** Locks on one Redis server, or in a Cluster: scripts one way, messages on the client's channels the other. */
+/** The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
-  // What knows the password is private to the engine, too: nobody who prints a lock or a service gets to it.
+  // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
   readonly #options: RedisStoreOptions;
   readonly #connection: Connection;
   readonly #scripts: ScriptRunner;
@@ -67,7 +67,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
   private listener: LockStoreListener | undefined;
-  /** Ends a start that is under way, well or with an error. */
+  /** Ends a pending start, with or without an error. */
   private started: ((error?: LockStoreError) => void) | undefined;
 
   constructor(options: RedisStoreOptions, logger: LockLogger) {
@@ -107,7 +107,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const { downFor, commandError: cause } = this.#connection;
     if (downFor < this.#options.commandTimeout) return undefined;
     const why = cause === undefined ? '' : `: ${cause.message}`;
-    return new LockStoreError(`Redis has been out of reach for ${Math.round(downFor)} ms${why}`, {
+    return new LockStoreError(`Redis has been unreachable for ${Math.round(downFor)} ms${why}`, {
       cause,
       transient: true,
     });
@@ -122,7 +122,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener = listener;
   }
 
-  /** @throws LockStoreError when it is closed, or takes longer than `commandTimeout`; connecting goes on then */
+  /** @throws LockStoreError if the store is closed or `commandTimeout` is over; it goes on connecting */
   start(): Promise<void> {
     const { commandTimeout } = this.#options;
     if (this.listening) return Promise.resolve();
@@ -132,7 +132,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
         const why = cause === undefined ? '' : `: ${cause.message}`;
         this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
       };
-      // What has arrived while the process was held up is read first.
+      // Replies that arrived while the event loop was blocked are read first.
       const timer = setTimeout(() => setImmediate(tooLate), commandTimeout);
       this.started = (error) => {
         clearTimeout(timer);
@@ -145,7 +145,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async close(): Promise<void> {
-    this.started?.(new LockStoreError('the locks were closed before Redis was reached'));
+    this.started?.(new LockStoreError('the locks were closed before they reached Redis'));
     this.#connection.close();
   }
 
@@ -162,14 +162,14 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { next } = request;
     if (next === undefined || this.waitingIfSubscribed(next) === next) return this.#commands.release(request);
-    // Or else its client would lose its turn: it has waited for long, and asks only now.
+    // Without a subscription, the next waiter would get no place, and its client would lose its turn.
     return this.subscribe(next).then(() =>
       this.#commands.release({ ...request, next: this.waitingIfSubscribed(next) }),
     );
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
-    // One script speaks of one slot.
+    // A script may use the keys of one slot only.
     if (this.#connection.group(requests).length > 1) return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     return readAcquireAllReply(
@@ -208,7 +208,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     let ended = 0;
     let told = 0;
     let place = 0;
-    // Once at least: where nothing is held somebody may wait all the same.
+    // At least once: if the key has no holds, there may still be waiters.
     do {
       const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
       const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
@@ -217,7 +217,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
       told += heard!;
       await this.#commands.grantRemaining(key, more!);
     } while (place < holds.length);
-    // A command whose reply was lost is sent again, and finds nothing the second time.
+    // ioredis sends a command again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 
@@ -243,7 +243,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
-  /** @throws LockStoreError when the server does not answer within `commandTimeout` */
+  /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
     return readServerIdentity(this.#connection.commands, this.#options.commandTimeout);
   }
@@ -265,7 +265,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener?.restored();
   }
 
-  /** No grant with this token is believed, so whoever waits for it asks. */
+  /** Token 0 makes the ticket ask the store, instead of relying on the message. */
   unorderedMessage(text: string): void {
     this.message(text, 0);
   }
@@ -281,20 +281,20 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 
-  /** Only whoever would hear of its grant may have a place in the queue. */
+  /** A request may join the queue only if the client would receive its grant. */
   private waitingIfSubscribed(request: AcquireRequest): AcquireRequest {
     const waits = request.waits && this.#connection.isSubscribed(request.key, request.patience);
     return waits === request.waits ? request : { ...request, waits };
   }
 
   /**
-   * The first of a client that waits for a key in a Cluster would not hear of its grant yet. A lease counts from the
-   * question, so this may take a part of it only.
+   * Subscribes to the channel of the key. In a Cluster, the first request for a key comes before its subscription. A
+   * lease counts from the request, so this may take only a part of it.
    */
   private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
     return this.#connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 }
 
-/** An id that no other client has. */
+/** Returns a new random client id. */
 export const newClientId = (): string => randomBytes(16).toString('hex');

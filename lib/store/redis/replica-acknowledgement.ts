@@ -10,37 +10,37 @@ interface Confirmation {
   readonly key: string;
   readonly id: string;
   readonly min: number;
-  /** Until when the replicas are waited for, by `performance.now()`. */
+  /** Until when to wait for the replicas, by `performance.now()`. */
   readonly until: number;
-  /** The epoch of the connection on which it has been written. */
+  /** The epoch of the connection that wrote the entry again. */
   writtenIn: number | undefined;
   readonly resolve: (replicas: number) => void;
   readonly reject: (error: LockStoreError) => void;
 }
 
 /**
- * In ms. A WAIT blocks who comes after it, so a long wait is made of several; each of them long enough for replicas that
- * are far away, since it speaks of what was written last.
+ * In ms. A WAIT blocks the commands after it, so a long wait is split into several. Each of them is long enough for
+ * distant replicas, because WAIT covers the last write.
  */
 const LONGEST_WAIT = 250;
 
 /**
- * Learns how many replicas have what was written of a hold or a latch. `WAIT` speaks only of what its own connection wrote, and
- * blocks whatever is sent behind it: so the hold is written once more, on a connection of its own. Who comes while a
- * WAIT is under way shares the next one, and each is answered at its own time.
+ * Counts the replicas that have the write of a hold or a latch. `WAIT` covers only what its own connection wrote, and
+ * it blocks the commands after it. So the entry is written again on a separate connection. Calls that come during a
+ * WAIT share the next one. Each call ends at its own time limit.
  */
 export class ReplicaAcknowledgement implements ReplicaConfirmation {
   private readonly pending = new Set<Confirmation>();
   private working = false;
   private client: Redis | undefined;
-  /** Grows when the connection is lost: WAIT on the next one says nothing of what was written before. */
+  /** Grows when the connection is lost. A WAIT on the next connection does not cover earlier writes. */
   private epoch = 0;
 
   constructor(
-    /** Makes a connection that is used for nothing else. */
+    /** Creates a connection that is used for nothing else. */
     private readonly connect: () => Redis,
     private readonly commandTimeout: number,
-    /** Hears that the server does not answer. */
+    /** Called if the server does not answer. */
     private readonly doubt: () => void,
   ) {}
 
@@ -48,7 +48,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     this.client?.disconnect();
   }
 
-  /** Ends a connection that leads elsewhere by now: to a server that has no replicas any more, or none that count. */
+  /** Closes the connection if it leads to a server that is no longer the master: its replicas do not count. */
   leave(isElsewhere: (client: Redis) => boolean): void {
     const { client } = this;
     if (client?.status !== 'ready' || !isElsewhere(client)) return;
@@ -86,7 +86,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   private async bounded(asked: readonly Confirmation[]): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<never>((_resolve, reject) => {
-      const message = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) whether its replicas follow`;
+      const message = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
       const late = (): void => reject(new LockStoreError(message, { transient: true }));
       timer = setTimeout(late, LONGEST_WAIT + this.commandTimeout).unref();
     });
@@ -108,7 +108,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
       pipeline.eval(SCRIPTS[confirmation.script].source, 1, confirmation.key, confirmation.id);
     }
     const left = Math.min(...asked.map(({ until }) => until)) - performance.now();
-    // Never 0, which means for ever.
+    // Never 0, which means no limit.
     const wait = Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(left)));
     pipeline.wait(Math.min(...asked.map(({ min }) => min)), wait);
     const replies = (await pipeline.exec()) ?? [];
@@ -126,7 +126,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     }
   }
 
-  /** Opened when it is first used, and once more when it is over for good. */
+  /** Opens the connection at its first use, and again after it has ended for good. */
   private connected(): Redis {
     if (this.client === undefined || this.client.status === 'end') {
       this.epoch += 1;

@@ -3,10 +3,12 @@ import { REPLY_CODES } from '../protocol.generated.js';
 import type { SubscriptionSign } from './subscription-evidence.js';
 
 const { QUEUED, HELD, BUSY, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
-/** Of how many elements a reply consists that says 'held'. */
+/** The number of elements in a reply that says 'held'. */
 const HELD_PARTS = 5;
 
-/** A script's reply, and the place in the queue from which it has to be run again, when it could not see to all. */
+/**
+ * A script's reply, and the place in the queue from which the script has to be run again if it did not reach the end.
+ */
 export interface Partial<Reply> {
   readonly reply: Reply;
   readonly more: number | undefined;
@@ -14,7 +16,7 @@ export interface Partial<Reply> {
 
 const placeToGoOn = (place: unknown): number | undefined => (Number(place) >= 0 ? Number(place) : undefined);
 
-/** Also tells what the server says of whether the client hears. */
+/** The reply to `acquire`, and what the server says about the client's subscription. */
 export interface AcquireAnswer extends Partial<AcquireReply> {
   readonly sign?: SubscriptionSign;
 }
@@ -38,7 +40,7 @@ export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
   return { reply: { outcome: code === UPGRADE ? 'upgrade' : 'left', time }, more: undefined };
 }
 
-/** What `lua/acquire-all.lua` replies: nothing, or the grants one behind the other. */
+/** Reads the reply of `lua/acquire-all.lua`: nothing, or the grants in one flat list. */
 export function readAcquireAllReply(raw: readonly unknown[]): readonly HeldReply[] | undefined {
   if (raw.length === 0) return undefined;
   return Array.from({ length: raw.length / HELD_PARTS }, (_, i) => heldReply(raw.slice(HELD_PARTS * i)));
@@ -52,14 +54,14 @@ const heldReply = ([, time, token, lease, batchSize]: readonly unknown[]): HeldR
   batchSize: Number(batchSize),
 });
 
-/** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key has no line break. */
+/** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key contains no line break. */
 export const address = (channels: string, key: string): string => `${channels}\n${key}`;
 
-/** As `lua/shared/modes.lua` reads it. */
+/** Writes a mode as `lua/shared/modes.lua` reads it. */
 export const writeMode = (mode: LockMode): string =>
   mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}` : mode.kind;
 
-/** Also tells whether what was held in this mode has been given back and is kept. */
+/** Reads a mode, and whether the hold is released already and its key kept (`holdAtLeast`). */
 export function readMode(text: string): { readonly mode: LockMode; readonly kept: boolean } {
   const [, kept, kind, units, limit] = MODE.exec(text) as unknown as [
     string,
@@ -76,7 +78,7 @@ const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+))?$/;
 
 const RELEASED = { reply: { released: true, next: undefined }, more: undefined, asked: undefined };
 
-/** `asked` is what became of the question in the same step: it may have to be asked on. */
+/** `asked`: the reply to the next request in the same step. That request may have to be continued. */
 export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
   readonly asked: AcquireAnswer | undefined;
 } {
@@ -86,7 +88,7 @@ export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
   return { reply: { released: Number(released) === 1, next: asked?.reply }, more: placeToGoOn(more), asked };
 }
 
-/** A message on a client's channel, or `undefined` for one that this version does not know. */
+/** A message on a client's channel. `undefined`: this version does not know the message. */
 export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant }
   | { readonly word: 'retry'; readonly id: string; readonly delay: number }
@@ -122,7 +124,7 @@ export function readMessage(message: string): ClientMessage | undefined {
   return undefined;
 }
 
-/** What `lua/inspect.lua` replies. */
+/** Reads the reply of `lua/inspect.lua`. */
 export function readInspectReply(reply: unknown): StoredLock {
   const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
   return {

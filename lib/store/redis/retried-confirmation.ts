@@ -1,12 +1,12 @@
 import type { LockStoreError } from '../../errors/index.js';
 
-/** How many ms after a failure the replicas are asked for again: the server may be another one by then. */
+/** How many ms after a failure the replicas are asked again. The server may be another one by then. */
 const AGAIN = 50;
 
 /**
- * Uses the time that replicas are given to get over a failover: what fails because of one is asked again, of the server
- * that has the lock by then. `ask` is given the ms that are left.
- * @throws LockStoreError the last one, when the time is over; one that will not go away, at once
+ * Retries until `timeout`, to get over a failover: a request that fails because of one is sent again, to the server
+ * that has the lock by then. `ask` gets the ms that are left.
+ * @throws LockStoreError the last one when the time is over; a permanent one at once
  */
 export async function retryConfirmation(timeout: number, ask: (left: number) => Promise<number>): Promise<number> {
   const until = performance.now() + timeout;

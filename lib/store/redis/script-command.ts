@@ -1,9 +1,9 @@
 import { Command, Redis, type Cluster } from 'ioredis';
 import { bulk, type ScriptKeys } from './script-keys.js';
 
-/** What a script is called with. */
+/** A call of a script. */
 export interface ScriptCall {
-  /** By its text or by its hash. */
+  /** Calls the script by its text or by its hash. */
   readonly command: 'eval' | 'evalsha';
   readonly script: string;
   readonly keys: ScriptKeys;
@@ -18,19 +18,22 @@ export const allArgs = ({ script, keys, args }: ScriptCall): [string, number, ..
   ...args,
 ];
 
-/** Whether a client takes a `ScriptCommand`; one of another copy of ioredis need not, and a prefix is put before keys by name. */
+/**
+ * Whether a client can send a `ScriptCommand`. A client of another copy of ioredis may not, and ioredis adds a key
+ * prefix only to keys that it knows by name.
+ */
 export const takesScriptCommands = (client: Redis | Cluster): client is Redis =>
   client instanceof Redis && !client.options.keyPrefix;
 
 /**
- * A call of a script that writes itself as it goes over the wire. ioredis would go through each of some fifteen arguments
- * three times, which takes twice as long.
+ * A call of a script that encodes itself for the wire. ioredis would process each of some fifteen arguments three
+ * times, which takes twice as long.
  */
 export class ScriptCommand extends Command {
   private readonly call: ScriptCall | undefined;
 
   static {
-    // What ioredis asks for when it tells what was sent: in errors, in traces. Its constructor asks, too.
+    // ioredis reads `args` to show a command in errors and traces. Its constructor reads them, too.
     Object.defineProperty(this.prototype, 'args', {
       get(this: ScriptCommand) {
         return this.call === undefined ? [] : allArgs(this.call).map(String);

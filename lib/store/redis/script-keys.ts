@@ -1,13 +1,13 @@
 import { LOCK_KEY_ROLES, redisKeys, tagged } from '../../keys/index.js';
 
-/** The keys of a script: their names, and the same as they go over the wire. */
+/** The keys of a script: their names, and the same names encoded for the wire. */
 export interface ScriptKeys {
   readonly count: number;
   readonly names: readonly string[];
   readonly wire: string;
 }
 
-/** A text as it goes over the wire: a bulk string of RESP. */
+/** Encodes a text for the wire: a bulk string of RESP. */
 export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
 export const namedKeys = (names: readonly string[]): ScriptKeys => ({
@@ -20,7 +20,7 @@ export const namedKeys = (names: readonly string[]): ScriptKeys => ({
 
 /** Names the six keys of locks. */
 export class LockKeys {
-  /** What stands before the lock's own name; one byte each character. */
+  /** The prefixes of the lock's own name. Each character is one byte. */
   private readonly heads: readonly string[];
 
   constructor(prefix: string) {
@@ -34,8 +34,8 @@ export class LockKeys {
 }
 
 /**
- * Their names differ only in what stands before the lock's own, which is counted once. Counted one by one they would cost
- * more than the rest of a command.
+ * The names of one lock's keys. They differ only in their prefixes, so the byte length of the lock's own name is
+ * computed once. Computing it for each key would cost more than the rest of a command.
  */
 class KeysOfLock implements ScriptKeys {
   constructor(

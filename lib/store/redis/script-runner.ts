@@ -10,37 +10,41 @@ import { storeFailure } from './store-failure.js';
 import { TimeLimit } from './time-limit.js';
 
 /**
- * Scripts that are sent as text always: by hash and then, after a NOSCRIPT, again, they would be executed behind what
- * was sent after them. A shorter lease that comes behind a longer one ends under its holder.
+ * Scripts that are always sent as text. A script that is sent by its hash and, after NOSCRIPT, again as text would run
+ * after commands that were sent later. For `extend` this matters: a shorter lease that is set after a longer one would
+ * end while the holder relies on it.
  */
 const BY_TEXT: ReadonlySet<ScriptName> = new Set(['extend']);
 
-/** Enough that a write costs little for each; the first few go out sooner, so that Redis begins while the others are made. */
+/**
+ * Large enough to make a write cheap for each command. The first few go out sooner, so that Redis starts while the
+ * others are encoded.
+ */
 const COMMANDS_PER_WRITE = 16;
 const COMMANDS_AT_FIRST = 4;
 
-/** Runs scripts by their hash, sends their text where the server does not know them, and bounds how long that takes. */
+/** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
   private corked: Socket | undefined;
   private toGather = 0;
-  /** Looks for silence while something is under way. */
+  /** Checks for silence while a command is pending. */
   private watch: ReadingTimer | undefined;
 
   constructor(
     private readonly client: Redis | Cluster,
     private readonly commandTimeout: number,
-    /** Why there is no connection, if there is none. */
+    /** The error of the connection while it is down. */
     private readonly trouble: () => Error | undefined,
-    /** Hears, again and again, that the server does not answer, or lacks the replicas that it needs for writes. */
+    /** Called repeatedly while the server does not answer, or refuses writes because it lacks replicas. */
     private readonly doubt: () => void,
   ) {
     this.limit = new TimeLimit(commandTimeout);
   }
 
   /**
-   * @throws LockStoreError when the server refuses, or has not answered within `commandTimeout`. The script may have
-   * been executed all the same, or may be yet.
+   * @throws LockStoreError if the server refuses, or has not answered within `commandTimeout`. Even then the script may
+   * have been executed, or may still be.
    */
   run(script: ScriptName, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
     const { sha1, source } = SCRIPTS[script];
@@ -61,8 +65,8 @@ export class ScriptRunner {
         void this.send({ command: 'eval', script: source, keys, args }).then(answered, failed);
       if (BY_TEXT.has(script)) return sendText();
       this.send({ command: 'evalsha', script: sha1, keys, args }).then(answered, (error: Error) => {
-        // A server that has restarted, or a replica that has taken over. The script has not been executed. A Cluster's
-        // client that was sent about puts its own words before what it was told last.
+        // After a restart or a failover, the server does not know the script and has not executed it. If a Cluster
+        // redirected the command, ioredis puts other text before the last error.
         if (/\bNOSCRIPT\b/.test(error.message)) sendText();
         else failed(error);
       });
@@ -76,7 +80,7 @@ export class ScriptRunner {
       : client[call.command](...allArgs(call));
   }
 
-  /** What is sent within one turn of the event loop goes out in few writes; what is alone under way, at once. */
+  /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
   private gather(): void {
     const { stream } = this.client as { stream?: Socket };
     if (stream === undefined || this.limit.isIdle) return;
@@ -103,7 +107,7 @@ export class ScriptRunner {
       if (silence >= DOUBT) this.doubt();
       this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
-    // What has arrived while the process was held up is read first.
+    // Replies that arrived while the event loop was blocked are read first.
     return setReadingTimer(delay, look);
   }
 

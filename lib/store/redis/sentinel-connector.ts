@@ -4,16 +4,16 @@ import { connect as connectSecurely } from 'node:tls';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 import { isSame, type MasterAddress, type Sentinels } from './sentinels.js';
 
-/** Where connections were made to. */
+/** The address to which each socket was connected. */
 const targets = new WeakMap<Socket, MasterAddress>();
 
-/** Whether a connection leads elsewhere than to the master of which the Sentinels speak by now. */
+/** Whether a connection leads to another server than the master that the Sentinels name now. */
 export function leadsElsewhere(stream: Socket | undefined, { master }: Sentinels): boolean {
   const target = stream && targets.get(stream);
   return target !== undefined && master !== undefined && !isSame(target, master);
 }
 
-/** Makes the connector that leads a client of ioredis, and its duplicates, to the master. */
+/** Creates the connector that leads an ioredis client and its duplicates to the master. */
 export function connectorTo(sentinels: Sentinels): NonNullable<RedisOptions['Connector']> {
   return class extends AbstractConnector {
     private readonly options: RedisOptions;
@@ -41,7 +41,7 @@ export function connectorTo(sentinels: Sentinels): NonNullable<RedisOptions['Con
       const isOver = (): boolean => !this.connecting || attempt !== this.attempts;
       for (let times = 1; ; times++) {
         const address = await sentinels.find().catch((error: Error) => error);
-        // ioredis asks for these words.
+        // ioredis expects this message.
         if (isOver()) throw new Error('Connection is closed.');
         if (!(address instanceof Error)) return this.open(address);
         const delay = this.options.sentinelRetryStrategy?.(times);

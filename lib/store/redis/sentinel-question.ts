@@ -1,16 +1,16 @@
 import { Redis, type RedisOptions, type SentinelAddress } from 'ioredis';
 import { LINGER } from './connection-options.js';
 
-/** What one Sentinel says of the master. */
+/** The answer of one Sentinel about the master. */
 export interface SentinelAnswer {
   readonly address: { readonly host: string; readonly port: number };
-  /** The configuration epoch; -1: the Sentinel may not be asked for it. */
+  /** The configuration epoch; -1 if the Sentinel does not permit the question. */
   readonly epoch: number;
-  /** The other Sentinels that it sees. */
+  /** The other Sentinels that it knows. */
   readonly others: ReadonlyArray<{ readonly host: string; readonly port: number }>;
 }
 
-/** A connection to a Sentinel, by the user's options for Sentinels; it is opened when it is first used. */
+/** Creates a connection to a Sentinel with the user's options for Sentinels. It opens at its first use. */
 export function connectSentinel(
   { host, port, family }: SentinelAddress,
   options: RedisOptions,
@@ -26,18 +26,18 @@ export function connectSentinel(
     enableReadyCheck: false,
     lazyConnect: true,
     retryStrategy: null,
-    // Lists, and no maps: they are read alike by all versions of ioredis.
+    // RESP2: all versions of ioredis read its lists alike, unlike the maps of RESP3.
     protocol: 2,
     ...own,
   });
-  // Whoever asks hears of it; and of one that listens, that it is silent.
+  // The failed command reports the error. On a connection that only listens, the silence shows it.
   client.on('error', () => undefined);
   return client;
 }
 
 /**
- * Asks one Sentinel where the master is, and of which configuration it speaks.
- * @throws Error when it cannot be reached, or does not know
+ * Asks one Sentinel for the address of the master, and for its configuration epoch.
+ * @throws Error if the Sentinel cannot be reached, or does not know the master
  */
 export async function askSentinel(
   sentinel: SentinelAddress,
@@ -49,7 +49,8 @@ export async function askSentinel(
   giveUp.addEventListener('abort', leave, { once: true });
   try {
     const { name = '' } = options;
-    // In this order: the address is no older than the epoch, which may be that of a configuration just replaced.
+    // The order matters: the address must not be older than the epoch, which may belong to a configuration that has
+    // just been replaced.
     const replies = await client
       .pipeline()
       .call('SENTINEL', 'MASTER', name)
@@ -62,7 +63,7 @@ export async function askSentinel(
       [Error | null, unknown],
     ];
     if (error) throw error;
-    if (!Array.isArray(address)) throw new Error(`a Sentinel knows no master '${name}'`);
+    if (!Array.isArray(address)) throw new Error(`a Sentinel does not know the master '${name}'`);
     return {
       address: { host: String(address[0]), port: Number(address[1]) },
       epoch: Number(read(master)['config-epoch'] ?? -1),
@@ -77,7 +78,7 @@ export async function askSentinel(
   }
 }
 
-/** Names and values, one behind the other. */
+/** Reads a flat list of names and values. */
 function read(reply: unknown): Record<string, string> {
   const fields: Record<string, string> = {};
   if (!Array.isArray(reply)) return fields;

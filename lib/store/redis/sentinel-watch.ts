@@ -3,15 +3,15 @@ import { connectSentinel } from './sentinel-question.js';
 import type { Sentinels } from './sentinels.js';
 
 const SWITCHED = '+switch-master';
-/** How often, in ms, the lines are tried: one can be dead without anybody closing it. */
+/** How often, in ms, the connections are checked: one can be dead although no end has closed it. */
 const TRIAL = 10_000;
-/** To how many Sentinels we listen at most, unless the user's options say otherwise. */
+/** The largest number of Sentinels to subscribe to, unless the user's options set another. */
 const MOST = 10;
 
 /**
- * Listens to the Sentinels for another master. After a failover that was asked for, the old master goes on to take
- * writes for eight seconds and more, until Sentinels make it a replica, while whoever connects is sent to the new one.
- * What is told while a line is down is missed; so when it stands again its Sentinel is asked.
+ * Subscribes to the Sentinels to learn of a new master. After a manual failover, the old master accepts writes for
+ * eight seconds or more, until the Sentinels make it a replica. New connections already go to the new master. Messages
+ * are missed while a connection is down, so its Sentinel is asked when the connection is back.
  */
 export class SentinelWatch {
   private readonly lines = new Map<string, Redis>();
@@ -19,7 +19,7 @@ export class SentinelWatch {
 
   constructor(private readonly sentinels: Sentinels) {}
 
-  /** Listens to all that are known by now, and to no others. */
+  /** Subscribes to all known Sentinels, and to no others. */
   follow(): void {
     const { known, options } = this.sentinels;
     const wanted = new Map(
@@ -69,7 +69,7 @@ export class SentinelWatch {
   }
 }
 
-/** A refusal is an answer, too. */
+/** Reconnects if the Sentinel was silent. A refusal is an answer, too. */
 function replaceSilent(line: Redis, error: Error): void {
   if (/timed out/i.test(error.message) && line.status === 'ready') line.disconnect(true);
 }

@@ -2,32 +2,32 @@ import type { RedisOptions, SentinelAddress } from 'ioredis';
 import { SENTINEL_PATIENCE } from './connection-options.js';
 import { askSentinel, type SentinelAnswer } from './sentinel-question.js';
 
-/** For how many ms more the others are waited for when one has answered: as long again as that took, and so long at least. */
+/** When the first Sentinel has answered, the others get as much time again, and at least this many ms. */
 const LEAST_GRACE = 250;
 /**
- * For how many ms after it was last confirmed a master is not given up for one of an older configuration. Sentinels tell
- * each other of a new one every two seconds; older ones that last longer were made anew.
+ * For how many ms after its last confirmation a master is not replaced by one of an older configuration. Sentinels pass
+ * on a new configuration every two seconds. An older one that lasts longer was made on purpose.
  */
 const LOYALTY = 10_000;
 
-/** Where a server is, as Sentinels name it. */
+/** The address of a server, as Sentinels name it. */
 export interface MasterAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** The master as it was told last, and when that was. */
+/** The last known master, and when it was confirmed. */
 interface Remembered {
   readonly address: MasterAddress;
-  /** The configuration epoch, which grows with each failover; -1: no Sentinel said it. */
+  /** The configuration epoch, which grows with each failover; -1 if no Sentinel named it. */
   readonly epoch: number;
   confirmed: number;
 }
 
 /**
- * Where the master is, by the word of all Sentinels that answer. They are asked all at once, so that one that does not
- * answer costs nothing while a majority does. The one with the newest configuration is right; and what has been told
- * once is remembered, since a Sentinel that is cut off together with an old master goes on naming that.
+ * Finds the master by asking all Sentinels. They are asked all at once, so a silent one costs no time as long as a
+ * majority answers. The newest configuration wins. The result is remembered, since a Sentinel that is cut off together
+ * with an old master keeps naming it.
  */
 export class Sentinels {
   private discovered: readonly SentinelAddress[] = [];
@@ -37,11 +37,11 @@ export class Sentinels {
 
   constructor(
     readonly options: RedisOptions,
-    /** Hears that there is another master than before. */
+    /** Called when the master has changed. */
     private readonly moved: () => void,
   ) {}
 
-  /** All that are known: those that the user named, and those that they name. */
+  /** All known Sentinels: those that the user named, and those that these name. */
   get known(): readonly SentinelAddress[] {
     const known = new Map<string, SentinelAddress>();
     for (const sentinel of [...(this.options.sentinels ?? []), ...this.discovered]) {
@@ -51,12 +51,12 @@ export class Sentinels {
     return [...known.values()];
   }
 
-  /** The master as far as it is known. */
+  /** The master, if it is known. */
   get master(): MasterAddress | undefined {
     return this.remembered && this.resolveNat(this.remembered.address);
   }
 
-  /** Asks all Sentinels. @throws Error when none of them answers */
+  /** Asks all Sentinels. @throws Error if none of them answers */
   find(): Promise<MasterAddress> {
     this.asking ??= this.ask(this.known).finally(() => (this.asking = undefined));
     return this.asking;
@@ -66,7 +66,7 @@ export class Sentinels {
     this.closing.abort();
   }
 
-  /** Asks one that has something new to tell. Never rejects. */
+  /** Asks a Sentinel that has announced a change. Never rejects. */
   async hear(sentinel: SentinelAddress): Promise<void> {
     await this.ask([sentinel], true).catch(() => undefined);
   }
@@ -83,7 +83,7 @@ export class Sentinels {
     return this.resolveNat(address);
   }
 
-  /** What a majority of them says, or all that answer in time. Rejects when none does. */
+  /** The answers of a majority, or all that come in time. Rejects if there is none. */
   private answersOf(sentinels: readonly SentinelAddress[]): Promise<SentinelAnswer[]> {
     return new Promise((resolve, reject) => {
       const answers: SentinelAnswer[] = [];
@@ -98,7 +98,7 @@ export class Sentinels {
         if (answers.length > 0) resolve(answers);
         else reject(lastError);
       };
-      // What has arrived while the process was held up is read first.
+      // Replies that arrived while the event loop was blocked are read first.
       const settleIn = (ms: number): NodeJS.Timeout => setTimeout(() => setImmediate(settle), ms);
       let timer = settleIn(this.options.sentinelCommandTimeout ?? SENTINEL_PATIENCE);
       const answered = (answer: SentinelAnswer): void => {

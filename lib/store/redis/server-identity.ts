@@ -3,12 +3,12 @@ import { LockStoreError } from '../../errors/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
 import { storeFailure } from './store-failure.js';
 
-/** What a server answers that does not let us ask, or does not know the question. */
+/** The error of a server that does not permit the question or does not know it. */
 const REFUSED = /\bNOPERM\b|unknown command/i;
 
 /**
- * Asks a server who it is; `undefined`: it may not be asked.
- * @throws LockStoreError when it does not answer within `timeout` ms
+ * Asks a server for its identity; `undefined` if it does not permit that.
+ * @throws LockStoreError if it does not answer within `timeout` ms
  */
 export async function readServerIdentity(
   client: Redis | Cluster,
@@ -16,7 +16,7 @@ export async function readServerIdentity(
 ): Promise<ServerIdentity | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_resolve, reject) => {
-    const message = `Redis did not answer within ${timeout} ms (commandTimeout) which server it is`;
+    const message = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
     timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), timeout).unref();
   });
   try {

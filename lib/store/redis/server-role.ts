@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
 import { isAnswer } from './answers.js';
 
-/** What INFO says of a replica; Dragonfly has the second name for it. */
+/** The line of INFO that marks a replica. Dragonfly writes the second word. */
 const REPLICA = /^role:(slave|replica)\b/m;
 
 /**
- * Whether a connection leads to a replica. That would let us subscribe, but the master does not see who listens there, and
- * takes it for absent. To be asked before that: RESP2 knows no INFO after. A server that does not let us ask is none.
+ * Whether a connection leads to a replica. A replica would accept the subscription, but the master would not see the
+ * subscriber and take it for absent. Ask this before subscribing: RESP2 refuses INFO afterwards. A server that does not
+ * permit INFO counts as a master.
  */
 export async function isReplica(client: Redis): Promise<boolean> {
   try {

@@ -3,26 +3,26 @@ import { keepAliveLike, SUBSCRIBER_OPTIONS } from './connection-options.js';
 import { Heartbeat } from './heartbeat.js';
 import { isReplica } from './server-role.js';
 
-/** What a server says that knows no sharded pub/sub: Redis before 7. */
+/** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
-/** What ioredis 5 says that takes the news of a slot that has moved for a mistake, or for the answer to a heartbeat. */
+/** The error of ioredis 5 if it takes the notice of a moved slot for a failure, or for the reply to a heartbeat. */
 const MOVED = /^Command queue state error.*\b(sunsubscribe|pong)\b/s;
 
-/** How a channel of a line is listened on: in its slot, or, where the server cannot do that, not at all. */
+/** How a channel is subscribed to: in its slot, or, if the server does not support that, not at all. */
 export type Listening = 'sharded' | 'unsharded';
 
-/** Who hears of what happens on a line. */
+/** Receives events of a connection. */
 export interface ShardSubscriberObserver {
   message(message: string, how: Listening): void;
-  /** Nothing is heard on it any more. */
+  /** The connection has ended. It delivers no more messages. */
   ended(line: ShardSubscriber, error: Error | undefined): void;
 }
 
 /**
- * A connection of our own to one master of a Cluster, which listens. It ends with the first doubt, and is not made anew:
- * the next one may have to go elsewhere. ioredis could subscribe by itself (`shardedSubscribers`), but not in all the
- * versions that we support, and it does not tell when a channel that moved is heard again.
+ * A connection to one master of a Cluster that subscribes to channels. It ends with the first failure and never
+ * reconnects, because the channels may have to go elsewhere. ioredis has a similar option (`shardedSubscribers`), but
+ * not in all supported versions, and it does not tell when a channel that moved is subscribed to again.
  */
 export class ShardSubscriber {
   private readonly client: Redis;
@@ -36,25 +36,25 @@ export class ShardSubscriber {
     readonly node: string,
     client: Redis,
     private readonly observer: ShardSubscriberObserver,
-    /** Asks the node anything on another connection. */
+    /** Sends a command to the node on another connection. */
     tryCommands: () => Promise<unknown>,
   ) {
     this.client = client.duplicate({
       ...SUBSCRIBER_OPTIONS,
       keepAlive: keepAliveLike(client),
-      // The names of channels are what the scripts publish to.
+      // Without a prefix, since scripts publish to the full names of the channels.
       keyPrefix: '',
       readOnly: false,
       retryStrategy: null,
     });
     this.client.on('message', (_channel: string, message: string) => observer.message(message, 'unsharded'));
     this.client.on('smessage', (_channel: string, message: string) => observer.message(message, 'sharded'));
-    // A slot has moved, and with it one of the channels. Older versions of ioredis do not expect to hear of that.
+    // A slot has moved, and one of the channels with it. Older versions of ioredis do not expect this message.
     this.client.on('moved', () => this.end());
     this.client.on('error', (error: Error) => this.end(MOVED.test(error.message) ? undefined : error));
     this.client.on('end', () => this.end());
     this.heartbeat = new Heartbeat(this.client, tryCommands, () => {
-      this.end(new Error(`a connection that listens to ${node} has gone silent, while commands are answered`));
+      this.end(new Error(`the subscriber connection to ${node} has gone silent, while commands are answered`));
     });
     this.opened = this.open();
     this.opened.catch((error: Error) => this.end(error));
@@ -64,7 +64,7 @@ export class ShardSubscriber {
     return this.over;
   }
 
-  /** @throws when the server refuses, such as for a channel whose slot is elsewhere; or when the line ends */
+  /** @throws if the server refuses, such as for a channel whose slot is elsewhere, or if the connection ends */
   async subscribe(channel: string): Promise<void> {
     await this.opened;
     await this.client.subscribe(channel);
@@ -86,7 +86,7 @@ export class ShardSubscriber {
     this.client.sunsubscribe(channel).catch(() => undefined);
   }
 
-  /** Ends the line. */
+  /** Ends the connection. */
   end(error?: Error): void {
     this.lastError ??= error;
     if (this.over) return;
@@ -96,7 +96,7 @@ export class ShardSubscriber {
     this.observer.ended(this, this.lastError);
   }
 
-  /** A replica would let us subscribe, but the master does not see who listens there. */
+  /** A replica would accept the subscription, but the master would not see the subscriber. */
   private async open(): Promise<void> {
     await this.client.connect();
     if (await isReplica(this.client)) throw new Error(`${this.node} is a replica`);

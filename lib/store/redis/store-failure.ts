@@ -1,26 +1,26 @@
 import { LockStoreError } from '../../errors/index.js';
 import { foreignError, messageOf } from './foreign-error.js';
 
-/** What a server answers while it starts, fails over or is busy, and what ioredis says of a lost connection. */
+/** Errors of a server that starts, fails over or is busy, and errors of ioredis for a lost connection. */
 const TRANSIENT =
   /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes|Too many Cluster redirections/i;
 
-/** What to do about the refusals that an operator has to mend. */
+/** What to do about errors that an operator has to fix. */
 const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\bOOM\b/, 'Redis is out of memory: raise maxmemory, or free some'],
+  [/\bOOM\b/, 'Redis is out of memory: raise maxmemory or delete data'],
   [/\b(NOAUTH|WRONGPASS)\b/, 'the user or password in `connection` is missing or wrong'],
-  // Within a script Redis 7.0 says it in words only.
+  // For a script, Redis 7.0 gives this text without a code.
   [/\bNOPERM\b|user executing the script can't/, 'the Redis user lacks a permission that locks need'],
-  [/\bWRONGTYPE\b/, 'the key holds something else: choose another keyPrefix'],
+  [/\bWRONGTYPE\b/, 'the key belongs to another application: choose another keyPrefix'],
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
-  [/\bNOREPLICAS\b/, 'fewer replicas follow than its min-replicas-to-write'],
+  [/\bNOREPLICAS\b/, 'Redis has fewer replicas than its min-replicas-to-write demands'],
   [/\bREADONLY\b/, 'this server is a replica'],
 ];
 
 /** What a script raises when it meets data of another layout (lua/shared/layout.lua). */
 const OTHER_LAYOUT = /\bLOCKLAYOUT found (\S+), expected (\d+)/;
 
-/** An error of the client or the server, as the library's own. */
+/** Wraps an error of the client or the server in a `LockStoreError`. */
 export function storeFailure(error: unknown, key?: string): LockStoreError {
   if (error instanceof LockStoreError) return error;
   const cause = foreignError(error);

@@ -1,38 +1,38 @@
 import { setReadingTimer } from '../../common/reading-timer.js';
 import type { Subscription } from './subscription.js';
 
-/** For how many ms after an answer the message may come that was sent before it: they take different ways. */
+/** For how many ms after a reply an earlier message may still arrive. They come on different connections. */
 const ON_ITS_WAY = 500;
-/** How many messages are remembered, to be found again by the answer to a question that was asked about then. */
+/** How many messages are remembered, to compare them with later replies. */
 const MOST_REMEMBERED = 1_000;
 
 /**
- * What an answer may say of whether its client hears. `unheard`: it has a place, and the server knows of nobody who listens
- * on its channel. `found`: it has the lock, and has been told so by a message before.
+ * What a reply shows about the client's subscription. `unheard`: the request is queued, but the server sees no
+ * subscriber on the client's channel. `found`: the request holds the lock, and a message has announced that before.
  */
 export type SubscriptionSign = 'unheard' | 'found';
 
-/** A question, and where the answer would have been heard if it had come as a message. */
+/** A request, and the subscription on which its grant would have arrived. */
 export interface Question {
   readonly id: string;
   /** ms */
   readonly lease: number;
-  /** When it was sent, by `performance.now()`. */
+  /** When the request was sent, by `performance.now()`. */
   readonly sent: number;
-  /** The one that stood then. */
+  /** The subscription that stood then. */
   readonly subscription: Subscription;
 }
 
 /**
- * Concludes from what the server answers that a client is deaf. A subscription may be dead without anybody having closed it,
- * or lead to a server that is not the one for commands; the answers show it before a heartbeat would, and where that is
- * answered well.
+ * Detects from the server's replies that a client does not receive its messages. A subscription may be dead although no
+ * end has closed it, or lead to another server than the commands do. The replies show that before a heartbeat does, and
+ * even if heartbeats are answered.
  */
 export class SubscriptionEvidence {
-  /** Acquisitions of which a message has said that they are granted, the last one last. */
+  /** Acquisitions whose grants a message has announced. The latest is last. */
   private readonly told = new Set<string>();
 
-  /** A message has said that an acquisition is granted. */
+  /** A message has announced the grant of an acquisition. */
   heard(id: string): void {
     this.told.add(id);
     if (this.told.size <= MOST_REMEMBERED) return;
@@ -42,19 +42,19 @@ export class SubscriptionEvidence {
     }
   }
 
-  /** `leaseLeft`: of what was found, in ms. */
+  /** `leaseLeft`: what is left of the lease of a `found` hold, in ms. */
   weigh(sign: SubscriptionSign, { id, lease, sent, subscription }: Question, leaseLeft = 0): void {
     if (sign === 'unheard') {
-      subscription.doubt('the server does not see that this client is subscribed to it');
+      subscription.doubt('the server sees no subscriber on the channel of this client');
       return;
     }
-    // What was granted before it was confirmed may have been told to the one before.
+    // A grant that is older than this subscription may have been sent to the one before.
     const grantedAt = sent - (lease - leaseLeft);
     if (subscription.since > grantedAt || this.told.has(id)) return;
     const judge = (): void => {
-      if (!this.told.has(id)) subscription.doubt('a message that a lock was granted did not come');
+      if (!this.told.has(id)) subscription.doubt('the message about a granted lock did not arrive');
     };
-    // What has arrived by then is read first.
+    // Messages that have arrived by then are read first.
     setReadingTimer(ON_ITS_WAY, judge);
   }
 }

@@ -1,35 +1,38 @@
 import { outside } from '../../common/outside.js';
 
-/** A subscription on which grants are heard, from the confirmation by the server on. */
+/** A subscription that receives grants. It begins when the server confirms it. */
 export interface Subscription {
   /** When it was confirmed, by `performance.now()`. */
   readonly since: number;
-  /** What the server has answered shows that nothing is heard on it: it is left, and made anew. Not if that has been done already. */
+  /**
+   * Reports that a reply of the server has shown the subscription to be dead. It is replaced, unless that has happened
+   * already.
+   */
   doubt(why: string): void;
 }
 
-/** For how many ms a subscription that was made anew for a doubt stands at least, and at most after several. */
+/** The shortest and the longest time in ms for which a subscription stands that was replaced because of a doubt. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 30_000;
-/** After how many ms without a doubt the first pause is the shortest again. */
+/** After how many ms without a doubt the pause starts from its shortest value again. */
 const CALM = 60_000;
 
 /**
- * Says when a subscription that is in doubt is to be left: at once, unless the last one was left for that just before.
- * Where subscribing anew does not help (a proxy that parts commands and subscriptions, a slot on its way), it is tried
- * less and less often.
+ * Decides when to replace a subscription that is in doubt: at once, unless the previous one was replaced shortly
+ * before. If subscribing again does not help, it is tried less and less often: for example, behind a proxy that
+ * separates commands and subscriptions, or while a slot moves.
  */
 export class Doubts {
   private last = -Infinity;
   private pause = FIRST_PAUSE;
   private timer: NodeJS.Timeout | undefined;
 
-  /** Whether something is in doubt that has not been left yet. */
+  /** Whether a doubt has been raised and the subscription is not replaced yet. */
   get isPending(): boolean {
     return this.timer !== undefined;
   }
 
-  /** Has `leave` called, once. */
+  /** Calls `leave` once, now or after a pause. */
   raise(leave: () => void): void {
     if (this.isPending) return;
     const now = performance.now();
@@ -38,7 +41,7 @@ export class Doubts {
     this.timer = outside(() => setTimeout(() => this.act(leave), due - now).unref());
   }
 
-  /** What was in doubt has ended by itself. */
+  /** Forgets the doubt, because the subscription has ended by itself. */
   drop(): void {
     clearTimeout(this.timer);
     this.timer = undefined;

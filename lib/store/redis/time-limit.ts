@@ -1,7 +1,7 @@
 import { LinkedList, type Linked } from '../../common/linked-list.js';
 import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 
-/** Something that is to end within the limit. */
+/** An operation that has to end within the limit. */
 export class Limited implements Linked<Limited> {
   list: object | undefined;
   before: Limited | undefined;
@@ -13,25 +13,27 @@ export class Limited implements Linked<Limited> {
   ) {}
 }
 
-/** One time limit for many things. They run out in the order in which they began, so one timer does for all of them. */
+/**
+ * One time limit for many operations. They expire in the order in which they began, so one timer serves all of them.
+ */
 export class TimeLimit {
   private readonly running = new LinkedList<Limited>();
   private timer: ReadingTimer | undefined;
 
   constructor(private readonly ms: number) {}
 
-  /** Nothing is to end. */
+  /** Whether no operation is pending. */
   get isIdle(): boolean {
     return this.running.first === undefined;
   }
 
-  /** For how many ms what began first has been running. */
+  /** For how many ms the oldest operation has been running. */
   get longest(): number {
     const { first } = this.running;
     return first === undefined ? 0 : performance.now() + this.ms - first.until;
   }
 
-  /** Has `expired` called when the limit is over, unless `end` was called before. */
+  /** Calls `expired` when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
     const limited = new Limited(performance.now() + this.ms, expired);
     this.running.append(limited);
@@ -43,7 +45,7 @@ export class TimeLimit {
     this.running.remove(limited);
   }
 
-  /** What has arrived while the process was held up is read first. */
+  /** Replies that arrived while the event loop was blocked are read first. */
   private wakeIn(ms: number): ReadingTimer {
     return setReadingTimer(ms, () => this.expire());
   }

@@ -1,4 +1,4 @@
 import type { Stage } from './stage.js';
 
-/** Cases by name; a name begins with the number of the behaviour in the list of what locks have to do. */
+/** Cases by name. A name states the behaviour that the case proves. */
 export type CaseList = Readonly<Record<string, (stage: Stage) => Promise<void>>>;

@@ -5,9 +5,9 @@ import { AT_ONCE } from './stage.js';
 
 const aborted = (lock: LockHandle): boolean => lock.signal.aborted;
 
-/** The exclusive lock: taken, re-entered, given back, lost. */
+/** Exclusive locks: acquired, re-entered, released, lost. */
 export const EXCLUSIVE_CASES: CaseList = {
-  'a lock is taken, given back and taken again, and meanwhile nobody else gets it': async (stage) => {
+  'a lock has one holder at a time, and can be acquired again after its release': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     for (let round = 0; round < 3; round++) {
@@ -26,7 +26,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(lock!.release()), true);
   },
 
-  're-entry counts, by scope and by owner, and the key is free after the last release only': async (stage) => {
+  're-entry counts by scope and by owner, and only the last release frees the key': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const counts: number[] = [];
@@ -52,7 +52,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), []);
   },
 
-  'whoever does not hold a lock cannot give it back': async (stage) => {
+  'a client that does not hold a lock cannot release it': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const store = await stage.store();
     const key = stage.key();
@@ -64,7 +64,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(lock.release());
   },
 
-  'a release after the lease leaves the next holder alone': async (stage) => {
+  'a release after the end of the lease does not affect the next holder': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const late = await stage.outcome(one.acquire(key, { expire: 200 }));
@@ -78,7 +78,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(next.release()), true);
   },
 
-  'a fixed lease is not renewed: a waiter is in when it has ended': async (stage) => {
+  'a fixed lease is not renewed: a waiter is granted the lock when it ends': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const since = stage.now();
@@ -89,7 +89,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'a lock that renews itself outlives its lease many times, and verify confirms it': async (stage) => {
+  'a renewed lock outlasts its lease many times, and verify confirms it': async (stage) => {
     const one = await stage.client({ lockWatchdogTimeout: 400 });
     const other = await stage.client();
     const key = stage.key();
@@ -104,7 +104,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(lock.release()), true);
   },
 
-  'after the last of maxRenewTimes the lease lapses, and its holder hears of it first': async (stage) => {
+  'after maxRenewTimes renewals the lease expires, and its holder is notified first': async (stage) => {
     const one = await stage.client({ lockWatchdogTimeout: 400 });
     const other = await stage.client();
     const key = stage.key();
@@ -115,7 +115,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'a try takes as long as it may, and no time where it may not wait': async (stage) => {
+  'tryLock waits for its wait time, and waitTimeout: 0 does not wait': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
@@ -131,7 +131,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(lock.release());
   },
 
-  'force release frees the key, tells its holder, and serves a waiter': async (stage) => {
+  'forceRelease frees the key, notifies its holder and grants the lock to a waiter': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
@@ -150,7 +150,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(other.forceRelease(key)), false);
   },
 
-  'the time to live is that of the lease, and -2 where nothing is locked': async (stage) => {
+  'remainTimeToLive is the rest of the lease, and -2 for a free key': async (stage) => {
     const client = await stage.client();
     const key = stage.key();
     assert.equal(await stage.outcome(client.getLock(key).remainTimeToLive()), -2);
@@ -164,7 +164,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(client.getLock(key).remainTimeToLive()), -2);
   },
 
-  'fencing tokens grow strictly, whoever takes the lock': async (stage) => {
+  'fencing tokens grow strictly, across all clients': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     let last = 0;
@@ -176,7 +176,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     }
   },
 
-  'what is held at least for a time runs once': async (stage) => {
+  'a job with holdAtLeast runs once in that time': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     let runs = 0;
@@ -189,12 +189,12 @@ export const EXCLUSIVE_CASES: CaseList = {
     const info = await stage.outcome(clients[0]!.inspect(key));
     assert.equal(info?.holders[0]?.kept, true);
     assert.equal((await stage.truth(key)).holds.length, 1);
-    // Who waits is served when that time is over.
+    // A waiter is granted when that time is over.
     await stage.outcome(clients[1]!.run(key, () => void (runs += 1)));
     assert.equal(runs, 2);
   },
 
-  'inspect shows owners, holds, tokens, leases and who waits': async (stage) => {
+  'inspect shows owners, holds, tokens, leases and waiters': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     assert.equal(await stage.outcome(one.inspect(key)), null);
@@ -205,7 +205,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     const info = await stage.outcome(one.inspect(key));
     assert.equal(info?.owner, 'me');
     assert.equal(info.holds, 2);
-    assert.ok(info.fencingToken >= second.fencingToken); // of several servers one may have been further
+    assert.ok(info.fencingToken >= second.fencingToken); // one of several servers may have issued more tokens
     assert.ok(info.ttl > 30_000 - AT_ONCE && info.ttl <= 30_000);
     assert.deepEqual(info.holders.map(({ id }) => id).sort(), await stage.holders(key));
     assert.deepEqual(
@@ -222,7 +222,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(one.inspect(key)), null);
   },
 
-  'keys with braces, colons, spaces and all of Unicode are keys of their own': async (stage) => {
+  'keys with braces, colons, spaces and any Unicode text are distinct': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const names = ['a:b', 'a b', 'a:{b}', 'a:{b}:c', 'ä', 'ключ', '鍵 🔑', 'granted 1 2 3 k', '100%', 'a\'b"c'];
     const keys = names.map((name) => stage.key(name));

@@ -2,28 +2,28 @@ import type { LockService } from '../../service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../module/redis-lock.options.js';
 import type { LockStore } from '../../store/lock-store.js';
 
-/** What the contract needs of a store that it is to try. */
+/** What the contract needs to know about the store under test. */
 export interface LockStoreHarness {
-  /** A started service: a new client of the one backend that all clients share (`createLockClient` makes one). */
+  /** Creates a started service: a new client of the one backend that all clients share (see `createLockClient`). */
   client(options: LockClientOptions): Promise<LockService>;
-  /** A new client of the same backend, without anything on top. */
+  /** Creates a new store on the same backend. */
   store(): Promise<LockStore>;
-  /** What the backend itself knows of a key, asked past the store. */
+  /** Returns the state of a key in the backend itself, without the store. */
   truth(key: string): Promise<StoreTruth>;
-  /** Lets so many milliseconds pass. */
+  /** Lets this many milliseconds pass. */
   sleep(ms: number): Promise<void>;
-  /** Milliseconds on the clock by which `sleep` lets time pass. */
+  /** The time in milliseconds, on the clock that `sleep` uses. */
   now(): number;
-  /** Ends the backend; for the one who runs the cases, at the end. */
+  /** Stops the backend. The code that runs the cases calls it at the end. */
   stop(): Promise<void>;
   /**
-   * How long a client that died in the queue may keep those behind it waiting, in milliseconds. Default 0: the backend knows at
-   * once who listens. One that cannot know needs its grant timeout.
+   * How long a crashed waiter may block the waiters behind it, in milliseconds. Default 0: the backend knows at once
+   * which clients are subscribed. A backend that cannot know needs its grant timeout.
    */
   readonly absenceNoticedAfter?: number;
 }
 
-/** What a client is told; the rest is for the harness to say. */
+/** The options that a case sets. The harness chooses the others. */
 export type LockClientOptions = Pick<
   RedisLockModuleOptions,
   | 'lockWatchdogTimeout'
@@ -35,17 +35,17 @@ export type LockClientOptions = Pick<
   | 'defaults'
 >;
 
-/** What a backend knows of one key. */
+/** The state of one key in the backend. */
 export interface StoreTruth {
-  /** Holds whose leases have not ended. */
+  /** The holds whose leases have not ended. */
   readonly holds: ReadonlyArray<{ readonly id: string; readonly left: number }>;
-  /** Ids of the tickets in the queue, in order. */
+  /** The ids of the tickets in the queue, in order. */
   readonly waiting: readonly string[];
 }
 
 /** One case of a contract, for any test runner. */
 export interface ContractCase {
   readonly name: string;
-  /** Rejects, with an `AssertionError` where it is one, when the case is not as it has to be. */
+  /** Rejects if the case fails, mostly with an `AssertionError`. */
   run(): Promise<void>;
 }

@@ -9,8 +9,8 @@ import { WAITING_CASES } from './waiting-cases.js';
 const CASES = { ...EXCLUSIVE_CASES, ...WAITING_CASES, ...SHARED_CASES, ...LATCH_CASES, ...PORT_CASES };
 
 /**
- * What every store has to do: cases for any test runner, which compare what the library answers with what the backend
- * itself says. Each has keys and clients of its own, and leaves nothing behind.
+ * The behaviour that every store must have, as cases for any test runner. They compare the library's answers with the
+ * state of the backend. Each case uses its own keys and clients, and leaves nothing behind.
  */
 export function lockStoreContract(harness: LockStoreHarness): ContractCase[] {
   return Object.entries(CASES).map(([name, play]) => ({

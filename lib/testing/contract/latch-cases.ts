@@ -4,7 +4,7 @@ import type { LatchStore } from '../../store/latch-store.js';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE, type Stage, type StagedStore } from './stage.js';
 
-/** A store that keeps no latches refuses them, which is all that there is to try. */
+/** A store without latches must refuse them. The case tests only that. */
 const keeping =
   (play: (stage: Stage) => Promise<void>) =>
   async (stage: Stage): Promise<void> => {
@@ -17,7 +17,7 @@ const latchesOf = ({ port }: StagedStore): LatchStore => port.latches!;
 
 let lastId = 0;
 
-/** An id for a call that nobody has had. */
+/** Returns a new id for a call. */
 function idOf({ port }: StagedStore): string {
   lastId += 1;
   return `${port.clientId}:${lastId}`;
@@ -25,7 +25,7 @@ function idOf({ port }: StagedStore): string {
 
 /** Count-down latches: set, counted down, awaited, expired. */
 export const LATCH_CASES: CaseList = {
-  'a latch opens for all who wait when it comes to 0': keeping(async (stage) => {
+  'a latch opens for all waiters when its count reaches 0': keeping(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
     const [one, other] = clients.map((client) => client.getCountDownLatch(key)) as [Latch, Latch];
@@ -43,7 +43,7 @@ export const LATCH_CASES: CaseList = {
     assert.equal(await stage.outcome(one.getCount()), 0);
   }),
 
-  'those who waited for the last latch do not wait for the next one': keeping(async (stage) => {
+  'waiters of one latch do not wait for the next one': keeping(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
     const [one, other] = clients.map((client) => client.getCountDownLatch(key)) as [Latch, Latch];
@@ -57,7 +57,7 @@ export const LATCH_CASES: CaseList = {
     await stage.outcome(one.countDown());
   }),
 
-  'a latch that expires while it is awaited is lost, whether it was set anew or not': keeping(async (stage) => {
+  'a latch that expires while it is awaited is reported as lost, even if it was set again': keeping(async (stage) => {
     const client = await stage.client();
     for (const next of [0, 1]) {
       const latch = client.getCountDownLatch(stage.key(`l${next}`));
@@ -71,7 +71,7 @@ export const LATCH_CASES: CaseList = {
     }
   }),
 
-  'a call that changes a latch has its effect once, however often it comes': keeping(async (stage) => {
+  'a call that changes a latch takes effect once, however often it arrives': keeping(async (stage) => {
     const store = await stage.store();
     const latches = latchesOf(store);
     const key = stage.key();
@@ -88,7 +88,7 @@ export const LATCH_CASES: CaseList = {
     for (let i = 0; i < 2; i++) {
       assert.deepEqual(await stage.outcome(latches.countDown(key, last)), { left: 0, counted: true });
     }
-    // A copy that comes late neither makes the latch anew nor counts for the next one.
+    // A late duplicate neither makes the latch again nor counts for the next one.
     assert.equal(await stage.outcome(latches.setCount(set)), true);
     assert.equal((await stage.outcome(latches.count(key, 0, []))).left, 0);
     await stage.outcome(latches.setCount({ ...set, id: idOf(store), count: 1 }));
@@ -96,7 +96,7 @@ export const LATCH_CASES: CaseList = {
     await stage.outcome(latches.countDown(key, idOf(store)));
   }),
 
-  'a latch that is gone is known to have opened only if it came to 0': keeping(async (stage) => {
+  'a latch that no longer exists counts as opened only if it reached 0': keeping(async (stage) => {
     const store = await stage.store();
     const latches = latchesOf(store);
     const key = stage.key();

@@ -3,9 +3,9 @@ import type { LockStore } from '../../store/lock-store.js';
 import type { QuorumMember } from '../../store/quorum-member.js';
 import type { CaseList } from './case-list.js';
 
-/** The port itself: a call that comes twice or late has the effect of one. */
+/** The port itself: a duplicate or late call takes effect once. */
 export const PORT_CASES: CaseList = {
-  'an acquire that comes twice takes one hold': async (stage) => {
+  'a duplicate acquire adds no second hold': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
     const request = store.request(key);
@@ -19,7 +19,7 @@ export const PORT_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), []);
   },
 
-  'a place that is asked for twice is one place': async (stage) => {
+  'a duplicate acquire adds no second place in the queue': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
@@ -41,7 +41,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(other.release(key, second.id));
   },
 
-  'who came so long ago keeps its place when it asks again, however long that takes on its way': async (stage) => {
+  'a retry with an age keeps its place, however late it arrives': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const held = store.request(key);
@@ -62,7 +62,7 @@ export const PORT_CASES: CaseList = {
     }
   },
 
-  'an acquire that comes after its own leave takes nothing': async (stage) => {
+  'an acquire that arrives after its acquisition was abandoned holds nothing': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
     const request = store.request(key);
@@ -74,7 +74,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'a release that comes twice releases once, and nobody else': async (stage) => {
+  'a duplicate release does not affect the next holder': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second] = [store.request(key), other.request(key)];
@@ -86,7 +86,7 @@ export const PORT_CASES: CaseList = {
     assert.equal(await stage.outcome(other.release(key, second.id)), true);
   },
 
-  'a release that asks for the next one, twice, takes one hold': async (stage) => {
+  'a duplicate release with a next request adds one hold': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, between, next] = [store.request(key), other.request(key), store.request(key)];
@@ -103,7 +103,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'whoever waits hears when a kept key becomes free, also when the same step asks for the next one': async (stage) => {
+  'a waiter is notified when a kept key becomes free, also if the release has a next request': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, next] = [store.request(key), other.request(key), store.request(key)];
@@ -112,15 +112,15 @@ export const PORT_CASES: CaseList = {
     const release = { key, id: first.id, tombstoneFor: 0, keep: 600, next };
     const reply = await stage.outcome(store.port.release(release));
     assert.deepEqual([reply.released, reply.next?.outcome], [true, 'queued']);
-    // Long before the time at which it would ask by itself.
-    await stage.until('word of it', () => other.isToAsk(second));
+    // Long before the waiter would retry by itself.
+    await stage.until('the message to retry', () => other.isToAsk(second));
     await stage.outcome(store.release(key, next.id));
-    await stage.until('the end of what was kept', async () => (await stage.holders(key)).length === 0);
+    await stage.until('the end of the kept hold', async () => (await stage.holders(key)).length === 0);
     assert.equal((await stage.outcome(other.port.acquire(second))).outcome, 'held');
     await stage.outcome(other.release(key, second.id));
   },
 
-  'a leave that comes late ends the grant that came before it': async (stage) => {
+  'an abandonment that arrives late ends the grant that came before it': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
@@ -136,7 +136,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, third.id));
   },
 
-  'a hold that is gone is neither renewed nor extended': async (stage) => {
+  'a hold that has ended is neither renewed nor extended': async (stage) => {
     const store = await stage.store();
     const key = stage.key();
     const request = store.request(key);
@@ -158,12 +158,12 @@ export const PORT_CASES: CaseList = {
     assert.deepEqual(await stage.truth(key), { holds: [], waiting: [] });
   },
 
-  'several locks in one step are all taken or none, and twice is once': async (stage) => {
+  'several locks are acquired in one step, all or none, and a duplicate adds nothing': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const keys = [stage.key('a'), stage.key('b')];
     const requests = keys.map((key) => store.request(key, { waits: false }));
     const taken = await stage.outcome(store.port.acquireAll(requests));
-    if (taken === undefined) return; // a store may leave that to one by one
+    if (taken === undefined) return; // a store may leave that to the engine, which takes the keys one by one
     const again = await stage.outcome(store.port.acquireAll(requests));
     assert.deepEqual(
       again?.map(({ token }) => token),
@@ -175,23 +175,23 @@ export const PORT_CASES: CaseList = {
     for (const { key, id } of requests) assert.equal(await stage.outcome(store.release(key, id)), true);
   },
 
-  'whoever held by force is told, and its hold is gone': async (stage) => {
+  'a forced release notifies the holder and ends its hold': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const request = store.request(key);
     await stage.outcome(store.port.acquire(request));
     const { holds } = await stage.outcome(other.port.forceRelease(key));
     assert.equal(holds, 1);
-    await stage.until('the news', () => store.revoked.length > 0);
+    await stage.until('the message about the revocation', () => store.revoked.length > 0);
     assert.ok(store.revoked.every((id) => id === request.id));
     assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['gone']);
     assert.equal(await stage.outcome(store.release(key, request.id)), false);
   },
 
-  'the end of named holds, sent twice or late, ends no hold that was granted since': async (stage) => {
+  'ending named holds twice or late ends no newer hold': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const operator = store.port as Partial<QuorumMember> & LockStore;
-    if (operator.endHolds === undefined) return; // several masters: each has names of its own
+    if (operator.endHolds === undefined) return; // several masters: each has its own grants
     const key = stage.key();
     const [first, second] = [store.request(key), other.request(key)];
     await stage.outcome(store.port.acquire(first));
@@ -201,7 +201,7 @@ export const PORT_CASES: CaseList = {
     assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 0);
     assert.deepEqual(await stage.holders(key), [second.id]);
     await stage.outcome(other.release(key, second.id));
-    // An acquisition that was ended by force before it had heard of its grant asks again, under the same id.
+    // An acquisition that was ended by force before it received its grant retries under the same id.
     await stage.sleep(5);
     await stage.outcome(store.port.acquire(first));
     assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 0);

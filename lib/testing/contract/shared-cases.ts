@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE } from './stage.js';
 
-/** On a store that cannot count permits they are refused, which is all that there is to try. */
+/** A store that cannot count permits must refuse them. The case tests only that. */
 const counting =
   (play: (stage: Stage) => Promise<void>) =>
   async (stage: Stage): Promise<void> => {
@@ -12,9 +12,9 @@ const counting =
     await assert.rejects(client.acquire(stage.key(), { permits: 2 }), { code: 'LOCK_CONFIG' });
   };
 
-/** Locks that several may hold: readers, and permits. */
+/** Locks with several holders: readers and permits. */
 export const SHARED_CASES: CaseList = {
-  'readers are in together, a writer is alone': async (stage) => {
+  'readers share the lock, a writer holds it alone': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const readers = [];
@@ -30,7 +30,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(writer.release());
   },
 
-  'a waiting writer stops the readers that come after it': async (stage) => {
+  'readers that arrive after a waiting writer queue behind it': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const reader = await stage.outcome(clients[0]!.acquire(key, { type: 'read' }));
@@ -45,7 +45,7 @@ export const SHARED_CASES: CaseList = {
     assert.deepEqual(order, ['writer', 'reader']);
   },
 
-  'twenty readers that wait are let in together': async (stage) => {
+  'twenty waiting readers are granted together': async (stage) => {
     const clients = await stage.clientList(4);
     const key = stage.key();
     const writer = await stage.outcome(clients[0]!.acquire(key));
@@ -59,7 +59,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(Promise.all(readers.map((reader) => reader.release())));
   },
 
-  'a writer may read, too, and go on reading; a reader that wants to write is refused': async (stage) => {
+  'a writer may also read and keep reading; a reader that requests the exclusive lock is refused': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const writer = await stage.outcome(one.acquire(key, { owner: 'me' }));
@@ -73,7 +73,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(beside.release());
   },
 
-  'each reader has a lease of its own, and a dead one keeps a writer out no longer': async (stage) => {
+  'each reader has its own lease, and a crashed reader blocks a writer no longer than that': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const dying = await stage.store();
     const key = stage.key();
@@ -91,7 +91,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(writer.release());
   },
 
-  'as many as there are permits are in, and the next one waits': counting(async (stage) => {
+  'as many requests as permits are granted, and the next one waits': counting(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
     const permit = { permits: 3 };
@@ -107,7 +107,7 @@ export const SHARED_CASES: CaseList = {
     for (const handle of held.slice(1)) assert.equal(await stage.outcome(handle.release()), true);
   }),
 
-  'permits of a dead holder come back, and unknown ones cannot be given back': counting(async (stage) => {
+  'permits of a crashed holder return, and a permit that is not held cannot be released': counting(async (stage) => {
     const client = await stage.client();
     const dying = await stage.store();
     const key = stage.key();
@@ -122,7 +122,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(permit.release());
   }),
 
-  'a number of permits that is set counts for all, and lets in who may come in now': counting(async (stage) => {
+  'setPermits applies to all clients, and grants the waiters that fit now': counting(async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const semaphore = one.getSemaphore(key, { permits: 1 });
@@ -137,7 +137,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(second.release());
   }),
 
-  'a request for more permits than setPermits leaves is refused, and stops nobody behind it': counting(
+  'a request for more permits than exist is refused, and does not block the waiters behind it': counting(
     async (stage) => {
       const [one, other] = [await stage.client(), await stage.client()];
       const key = stage.key();
@@ -162,7 +162,7 @@ export const SHARED_CASES: CaseList = {
     },
   ),
 
-  'setPermits(0) pauses: those who wait go on waiting, and are served when there are permits again': counting(
+  'setPermits(0) pauses: waiters stay in the queue, and are granted when there are permits again': counting(
     async (stage) => {
       const [one, other] = [await stage.client(), await stage.client()];
       const key = stage.key();

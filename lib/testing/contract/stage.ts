@@ -3,16 +3,16 @@ import type { LockService } from '../../service/lock.service.js';
 import type { AcquireRequest, LockStore, PushedGrant } from '../../store/lock-store.js';
 import type { LockClientOptions, LockStoreHarness, StoreTruth } from './harness.js';
 
-/** How many ms pass between two looks. */
+/** How many ms pass between two checks of a condition. */
 const STEP = 5;
-/** How long something may take that is to happen at once, on a busy machine. */
+/** The limit in ms for something that should happen at once, on a busy machine. */
 export const AT_ONCE = 1_000;
-/** After how many ms something that does not happen is a failure. */
+/** The limit in ms for a condition to become true. */
 const PATIENCE = 10_000;
 
 let lastKey = 0;
 
-/** One case at work: its clients, stores and keys, and what is awaited. */
+/** The clients, stores and keys of one running case, and its waits. */
 export class Stage {
   private readonly clients: LockService[] = [];
   private readonly stores: LockStore[] = [];
@@ -20,7 +20,7 @@ export class Stage {
 
   constructor(private readonly harness: LockStoreHarness) {}
 
-  /** A key of this case alone; at the end nothing may be left of it. */
+  /** Returns a key that no other case uses. At the end, nothing of it may be left. */
   key(name = 'k'): string {
     lastKey += 1;
     const key = `contract-${lastKey}:${name}`;
@@ -46,7 +46,7 @@ export class Stage {
     return new StagedStore(store);
   }
 
-  /** How long a client that died in the queue may keep the others waiting. */
+  /** How long a crashed waiter may block the others. */
   get absenceNoticedAfter(): number {
     return this.harness.absenceNoticedAfter ?? 0;
   }
@@ -63,12 +63,12 @@ export class Stage {
     return this.harness.truth(key);
   }
 
-  /** Ids of those who hold a key, as the backend has them. */
+  /** The ids of the holds of a key, in the backend. */
   async holders(key: string): Promise<string[]> {
     return (await this.truth(key)).holds.map(({ id }) => id).sort();
   }
 
-  /** What comes of a promise, while time passes. */
+  /** Awaits a promise while time passes. */
   async outcome<T>(promise: Promise<T>): Promise<T> {
     let pending = true;
     const settle = (): void => void (pending = false);
@@ -76,27 +76,27 @@ export class Stage {
     await Promise.resolve();
     const deadline = this.now() + 3 * PATIENCE;
     while (pending) {
-      assert.ok(this.now() < deadline, 'something that is awaited does not come about');
+      assert.ok(this.now() < deadline, 'a promise that a case awaits did not settle');
       await this.sleep(STEP);
     }
     return promise;
   }
 
-  /** The code of the error with which a promise rejects; or that itself, if it is a text. */
+  /** The code of the error with which a promise rejects, or the error as text if it has no code. */
   async refusal(promise: Promise<unknown>): Promise<string> {
     try {
       await this.outcome(promise);
     } catch (error) {
       return (error as { code?: string }).code ?? String(error);
     }
-    return assert.fail('it was not refused');
+    return assert.fail('the call did not fail');
   }
 
-  /** Waits until something is so. */
+  /** Waits until a condition is true. */
   async until(what: string, look: () => boolean | Promise<boolean>, patience = PATIENCE): Promise<void> {
     const deadline = this.now() + patience;
     while (!(await look())) {
-      assert.ok(this.now() < deadline, `${what} did not come about within ${patience} ms`);
+      assert.ok(this.now() < deadline, `waited ${patience} ms in vain for ${what}`);
       await this.sleep(STEP);
     }
   }
@@ -105,10 +105,10 @@ export class Stage {
     return this.until(`${count} in the queue`, async () => (await this.truth(key)).waiting.length === count);
   }
 
-  /** Fails when something is left of a key, if only after a moment: leaves may be on their way. */
+  /** Fails if anything is left of a key after a short time: some releases may still be under way. */
   async nothingIsLeft(): Promise<void> {
     for (const key of this.keys) {
-      await this.until(`an end of all holds and tickets of '${key}'`, async () => {
+      await this.until(`the end of all holds and tickets of '${key}'`, async () => {
         const { holds, waiting } = await this.truth(key);
         return holds.length === 0 && waiting.length === 0;
       });
@@ -121,7 +121,7 @@ export class Stage {
   }
 }
 
-/** A store that a case asks itself. */
+/** A store that a case calls directly. */
 export class StagedStore {
   readonly revoked: string[] = [];
   readonly yields: string[] = [];
@@ -159,13 +159,13 @@ export class StagedStore {
     };
   }
 
-  /** Whether somebody who waits has been granted: by a push, or as the answer when told to ask again. */
+  /** Whether a waiter has been granted: by a pushed grant, or by its retry after the store asked for one. */
   async isGranted(request: AcquireRequest): Promise<boolean> {
     if (this.grants.some(({ id }) => id === request.id)) return true;
     return this.toAsk.delete(request.id) && (await this.port.acquire(request)).outcome === 'held';
   }
 
-  /** Whether somebody who waits has been told to ask again. */
+  /** Whether the store has asked a waiter to retry. */
   isToAsk({ id }: AcquireRequest): boolean {
     return this.toAsk.has(id);
   }

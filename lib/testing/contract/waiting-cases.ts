@@ -4,9 +4,9 @@ import type { CaseList } from './case-list.js';
 import type { LockClientOptions } from './harness.js';
 import { AT_ONCE, type Stage } from './stage.js';
 
-/** Those who wait: nobody is forgotten, nobody overtakes, nobody is in beside somebody else. */
+/** Waiting: no waiter is forgotten or overtaken, and exclusive holders never overlap. */
 export const WAITING_CASES: CaseList = {
-  'of 8 clients with several waiters each, no update is lost and everybody is served': async (stage) => {
+  '8 clients with several waiters each lose no update, and every waiter is granted the lock': async (stage) => {
     const [CLIENTS, WAITERS, TIMES] = [8, 4, 2];
     const clients = await stage.clientList(CLIENTS);
     const key = stage.key();
@@ -37,7 +37,7 @@ export const WAITING_CASES: CaseList = {
     );
   },
 
-  'fair waiters are served in the order in which they came, over all clients': async (stage) => {
+  'fair waiters are granted the lock in order of arrival across clients': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const lock = await stage.outcome(clients[0]!.acquire(key));
@@ -57,18 +57,18 @@ export const WAITING_CASES: CaseList = {
     assert.equal(served.length, 18);
   },
 
-  'no client is served a second time while another one waits for its first': async (stage) => {
+  'no client is granted the lock twice while another one waits for its first grant': async (stage) => {
     const served = await serveTwoClients(stage, { localHandoffs: 1 });
     assert.deepEqual(served, ['other', 'one', 'other', 'one', 'other', 'one']);
   },
 
-  'so many of one client have it in turn as localHandoffs says, and then others': async (stage) => {
+  'localHandoffs limits the batch of one client before another client is granted the lock': async (stage) => {
     const served = await serveTwoClients(stage, { localHandoffs: 2, localHandoffTime: '25s' });
-    // The first turn was that of the holder.
+    // The holder was the first of its batch.
     assert.deepEqual(served, ['one', 'other', 'other', 'one', 'one', 'other']);
   },
 
-  'who asks for a fair lock ends the turns of others': async (stage) => {
+  'a fair request ends the batch of another client': async (stage) => {
     const [one, other] = [
       await stage.client({ localHandoffTime: '25s' }),
       await stage.client({ localHandoffTime: '25s' }),
@@ -81,14 +81,14 @@ export const WAITING_CASES: CaseList = {
     const waiting = [wait(one, 'late'), wait(one, 'late')];
     waiting.push(wait(other, 'fair', true));
     await stage.untilWaiting(key, 1);
-    // Word of it is behind what the store says of the queue.
+    // The message follows the reply of the store.
     await stage.sleep(100);
     await stage.outcome(lock.release());
     await stage.outcome(Promise.all(waiting));
     assert.deepEqual(served, ['fair', 'late', 'late']);
   },
 
-  'an aborted or timed-out wait leaves nothing, and those behind it go on': async (stage) => {
+  'an aborted or timed-out wait leaves nothing behind, and does not affect later waiters': async (stage) => {
     const clients = await stage.clientList(4);
     const key = stage.key();
     const lock = await stage.outcome(clients[0]!.acquire(key));
@@ -112,7 +112,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'a grant to somebody who gives up in the same moment goes on to the next': async (stage) => {
+  'a grant to a waiter that gives up at the same moment passes to the next waiter': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
     for (let turns = 0; turns < 30; turns += 3) {
@@ -136,7 +136,7 @@ export const WAITING_CASES: CaseList = {
     }
   },
 
-  'a client that dies while it waits is passed over at once': async (stage) => {
+  'a client that crashes while waiting is skipped at once': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const dying = await stage.store();
     const key = stage.key();
@@ -146,7 +146,7 @@ export const WAITING_CASES: CaseList = {
     const waiting = other.acquire(key);
     await stage.untilWaiting(key, 2);
     await dying.port.close();
-    // Its connection is closed; that the backend has heard of it can only be waited for.
+    // Its connection is closed. There is no event for the moment at which the backend has noticed.
     await stage.sleep(200);
     const since = stage.now();
     await stage.outcome(lock.release());
@@ -158,7 +158,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(after.release());
   },
 
-  'a client that dies with its lock gives it back within its lease': async (stage) => {
+  'the lock of a crashed client becomes free within its lease': async (stage) => {
     const other = await stage.client();
     const dying = await stage.store();
     const key = stage.key();
@@ -171,7 +171,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(next.release());
   },
 
-  'several keys are taken all or none': async (stage) => {
+  'several keys are acquired all or none': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const keys = [stage.key('a'), stage.key('b'), stage.key('c')];
     const held = await stage.outcome(one.acquire(keys[1]!));
@@ -192,7 +192,7 @@ export const WAITING_CASES: CaseList = {
     await stage.outcome(all.release());
   },
 
-  'those who want the same keys in opposite order never wait for each other': async (stage) => {
+  'requests for the same keys in opposite order never deadlock': async (stage) => {
     const clients = await stage.clientList(4);
     const [a, b] = [stage.key('a'), stage.key('b')];
     let inside = 0;
@@ -211,7 +211,9 @@ export const WAITING_CASES: CaseList = {
   },
 };
 
-/** Three waiters of each of two clients, behind a hold of the first; who was served, in turn. */
+/**
+ * Three waiters of each of two clients, behind a hold of the first. Returns the clients in the order of their grants.
+ */
 async function serveTwoClients(stage: Stage, options: LockClientOptions): Promise<string[]> {
   const [one, other] = [await stage.client(options), await stage.client(options)];
   const key = stage.key();

@@ -118,7 +118,7 @@ describe('a Redis that is full', () => {
 
 describe('a Redis that starts empty', () => {
   it.each(SETS)('its holders learn it, its waiters go on: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 300, grantTimeout: 200 });
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900, grantTimeout: 400 });
     const held = await one!.acquire(['a', 'b'], options);
     const waiting = other!.acquire('a', { type: 'write' });
     await bench.untilWaiting('a', 1);

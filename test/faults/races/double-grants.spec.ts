@@ -90,7 +90,7 @@ describe('one grant for one acquisition', () => {
   it('a copy of the question from before a reconnect that arrives after the release takes nothing', async () => {
     const proxy = await bench.proxy();
     // Gives a silent connection up, and says again on the next one what was not answered.
-    const connection = { host: proxy.host, port: proxy.port, socketTimeout: 100 };
+    const connection = { host: proxy.host, port: proxy.port, socketTimeout: 500 };
     const service = await bench.service({ connection });
     const known = proxy.seen({ names: ['evalsha'] });
     await (await service.acquire('known')).release();
@@ -171,7 +171,7 @@ describe('a grant of which the client has not heard', () => {
     const before = proxy.commands.length;
     let ended = false;
     const trying = timed(() => service.tryAcquire('a', { expire: 60 }).finally(() => (ended = true)));
-    await eventually(() => ended, { within: 1_000, what: 'the end of one try' });
+    await eventually(() => ended, { within: 3_000, what: 'the end of one try' });
     expect((await trying).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
     const asked = proxy.commands.slice(before).filter(({ args }) => args[0] === SCRIPTS.acquire.sha1);
     expect(asked).toHaveLength(1);

@@ -18,7 +18,7 @@ beforeEach(async () => {
 function besideAScope(work: () => Promise<void>): Promise<void> {
   const [armed, done] = [deferred(), deferred()];
   const running = service.run('mine', async () => {
-    await service.acquire('short', { expire: 60 });
+    await service.acquire('short', { expire: 300 });
     armed.resolve();
     await done;
   });
@@ -35,14 +35,14 @@ describe("code that the engine calls is in nobody's scope", () => {
   it('onLost does not re-enter the lock of whoever set the timer that calls it', async () => {
     await besideAScope(async () => {
       const got = deferred<Promise<LockHandle | null>>();
-      await service.acquire('lost', { expire: 120, onLost: () => got.resolve(tryMine()) });
+      await service.acquire('lost', { expire: 500, onLost: () => got.resolve(tryMine()) });
       expect(await got).toBeNull();
     });
   });
 
   it('a listener of the signal does not re-enter the lock of whoever set the timer that calls it', async () => {
     await besideAScope(async () => {
-      const lock = await service.acquire('lost', { expire: 120 });
+      const lock = await service.acquire('lost', { expire: 500 });
       const got = deferred<Promise<LockHandle | null>>();
       lock.signal.addEventListener('abort', () => got.resolve(tryMine()));
       expect(await got).toBeNull();
@@ -51,10 +51,10 @@ describe("code that the engine calls is in nobody's scope", () => {
 
   it('nor does either of them re-enter the lock of whoever finds out on the first line after a stall', async () => {
     const [byListener, bySignal] = [deferred<Promise<LockHandle | null>>(), deferred<Promise<LockHandle | null>>()];
-    const lock = await service.acquire('lost', { expire: 60, onLost: () => byListener.resolve(tryMine()) });
+    const lock = await service.acquire('lost', { expire: 300, onLost: () => byListener.resolve(tryMine()) });
     lock.signal.addEventListener('abort', () => bySignal.resolve(tryMine()));
     await service.run('mine', async () => {
-      blockEventLoop(80);
+      blockEventLoop(310);
       expect(lock.isHeld).toBe(false);
       expect([await byListener, await bySignal]).toEqual([null, null]);
     });
@@ -66,13 +66,13 @@ describe("code that the engine calls is in nobody's scope", () => {
     ['timeout', () => service.acquire('taken', { waitTimeout: 20 }).catch(() => undefined)],
     ['renewed', () => service.acquire('a', { expire: 0 })],
     ['released', async () => (await service.acquire('a')).release()],
-    ['lost', async () => aborted((await service.acquire('a', { expire: 50 })).signal)],
+    ['lost', async () => aborted((await service.acquire('a', { expire: 300 })).signal)],
   ];
 
   it.each(happenings)(
     "an observer of '%s' does not re-enter the lock in whose scope that happens",
     async (type, happen) => {
-      service = await bench.service({ lockWatchdogTimeout: 150 });
+      service = await bench.service({ lockWatchdogTimeout: 600 });
       await other.acquire('taken');
       const got = deferred<Promise<LockHandle | null>>();
       let tried = false;

@@ -5,7 +5,7 @@ import { LockBench } from '../../../testbed/locks/locks.js';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
-const commandTimeout = 200;
+const commandTimeout = 400;
 
 it('a count-down whose reply was lost counts once, however long the network is away', async () => {
   const proxy = await RespProxy.start({ port: bench.redis.port });
@@ -22,7 +22,7 @@ it('a count-down whose reply was lost counts once, however long the network is a
   await cut.happened;
   await counting;
   // The script may not be known yet: then this was its first try, and the second is sent later.
-  await sleep(7 * commandTimeout);
+  await sleep(4 * commandTimeout);
   const before = await near.getCount();
   await proxy.accept();
   await eventually(

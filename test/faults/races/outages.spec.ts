@@ -6,7 +6,7 @@ import { startRedis, type RedisServer } from '../../../testbed/servers/redis-ser
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */
-const AT_ONCE = 500;
+const AT_ONCE = 1_500;
 
 let redis: RedisServer;
 const locks = new FaultLocks();
@@ -20,8 +20,8 @@ afterEach(async () => {
 });
 
 it('release() of a lost lock answers false at once, though Redis does not answer', async () => {
-  const service = await locks.start(redis.url, { commandTimeout: 2_000 });
-  const lock = await service.acquire('a', { expire: 150 });
+  const service = await locks.start(redis.url, { commandTimeout: 5_000 });
+  const lock = await service.acquire('a', { expire: 500 });
   await redis.pause();
   await abortOf(lock.signal);
   const { value, error, ran } = await timed(lock.release());
@@ -31,7 +31,7 @@ it('release() of a lost lock answers false at once, though Redis does not answer
 });
 
 it('does not ask Redis, once it is back, everything that was asked in vain in a long outage', async () => {
-  const TIMEOUT = 150;
+  const TIMEOUT = 500;
   const [ROUNDS, TRIES] = [12, 100];
   const service = await locks.start(redis.url, { commandTimeout: TIMEOUT });
   await redis.kill();
@@ -43,8 +43,8 @@ it('does not ask Redis, once it is back, everything that was asked in vain in a 
   expect(new Set(outcomes.map(({ error }) => error?.code))).toEqual(new Set(['LOCK_STORE']));
   // Once it has been away for so long, nobody is kept waiting.
   const last = outcomes.slice(-TRIES);
-  expect(Math.max(...last.map(({ took }) => took))).toBeLessThan(TIMEOUT);
-  expect(last[0]!.error.message).toMatch(/out of reach/);
+  expect(Math.max(...last.map(({ ran }) => ran))).toBeLessThan(TIMEOUT);
+  expect(last[0]!.error.message).toMatch(/unreachable for/);
 
   await redis.start();
   const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { what: 'a lock after the outage' });
@@ -57,12 +57,12 @@ it('does not ask Redis, once it is back, everything that was asked in vain in a 
 
 it('replaces a connection that is dead without having been closed', async () => {
   await using proxy = await RespProxy.start(redis);
-  const service = await locks.start(proxy.url, { commandTimeout: 200 });
+  const service = await locks.start(proxy.url, { commandTimeout: 400 });
   await (await service.acquire('a')).release();
   const dead = new Set(proxy.openConnections);
   proxy.dropRequests((connection) => dead.has(connection));
   proxy.dropReplies((connection) => dead.has(connection));
-  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { within: 3_000, what: 'a lock' });
+  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { within: 10_000, what: 'a lock' });
   expect(await lock.release()).toBe(true);
 });
 

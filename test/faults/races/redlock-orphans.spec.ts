@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RedlockBench } from '../../integration/redlock/support.js';
 
 const bench = new RedlockBench(3);
-const commandTimeout = 300;
+const commandTimeout = 500;
 
 it('what was asked of a master that went down, and was released, is not held when it is back', async () => {
   const service = await bench.service({ commandTimeout });

@@ -23,7 +23,7 @@ async function setUp() {
 describe('the program', () => {
   it('explains itself', async () => {
     const [help, version] = await Promise.all([run('ls', '--help'), run('-v')]);
-    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes: 0 done') });
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes: 0 success') });
     expect(version.stdout).toBe(`${manifest.version}\n`);
   });
 
@@ -31,7 +31,7 @@ describe('the program', () => {
     expect(await run('list')).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/there is no command 'list'[^]*--help says more/),
+      stderr: expect.stringMatching(/unknown command 'list'[^]*See nestjs-redis-locks --help/),
     });
   });
 
@@ -90,7 +90,7 @@ describe('ls', () => {
       run('ls', '--json', '-p', 'shop:lock'),
     ]);
     expect((JSON.parse(b.stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['b', 2]]);
-    expect(none.stdout).toBe('Nothing is locked.\n');
+    expect(none.stdout).toBe('No lock is held.\n');
     expect((JSON.parse(shop.stdout) as LockInfo[]).map(({ key }) => key)).toEqual(['order:{7}:pay']);
   });
 
@@ -134,7 +134,7 @@ describe('inspect', () => {
 
   it('ends with 3 where nobody holds the key', async () => {
     const [free, json] = await Promise.all([run('inspect', 'x'), run('inspect', 'x', '--json')]);
-    expect(free).toEqual({ code: 3, stdout: 'x is free, and nobody waits for it.\n', stderr: '' });
+    expect(free).toEqual({ code: 3, stdout: 'x is free and has no waiters.\n', stderr: '' });
     expect(json).toEqual({ code: 3, stdout: 'null\n', stderr: '' });
   });
 });
@@ -153,7 +153,7 @@ describe('release', () => {
     expect(await run('release', 'a', '--force')).toEqual({ code: 0, stdout: 'a was released.\n', stderr: '' });
     await aborted(lock.signal);
     await (await waiting).release();
-    expect(await run('release', 'a')).toEqual({ code: 0, stdout: 'a is not held by anybody.\n', stderr: '' });
+    expect(await run('release', 'a')).toEqual({ code: 0, stdout: 'a is not held.\n', stderr: '' });
   });
 });
 

@@ -56,7 +56,7 @@ describe('the program prints no credential', () => {
       expect(result.stderr).toMatch(/^nestjs-redis-locks: /);
       expectNoPassword(printed(result));
     }
-  }, 60_000);
+  });
 
   it('doctor, where it comes in and may not look', async () => {
     const redis = await startRedis();
@@ -118,5 +118,5 @@ describe("an application prints no credential with Nest's logger", () => {
       expect(text).toMatch(/Node\.js v/);
       expectNoPassword(text);
     }
-  }, 60_000);
+  });
 });

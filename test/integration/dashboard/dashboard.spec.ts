@@ -138,6 +138,17 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     });
   });
 
+  it('counts a timeout as an incident, and a caller that does without the lock as none', async () => {
+    const server = await serve(bench, {}, { adapter });
+    const locks = server.app.get(LockService);
+    await using _held = await locks.acquire('a');
+    expect(await locks.tryAcquire('a')).toBeNull();
+    await expect(locks.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const { activity } = await server.state();
+    expect(activity.incidents).toMatchObject([{ type: 'timeout', key: 'a' }]);
+    expect(activity.timeouts.reduce((sum, each) => sum + each)).toBe(1);
+  });
+
   it.each([
     ['without its own header', { 'content-type': 'application/json' }],
     ['as a form', { ...OWN, 'content-type': 'application/x-www-form-urlencoded' }],
@@ -247,7 +258,7 @@ describe('the dashboard', () => {
     [{ refresh: 10 }, /refresh/],
     [{ limit: 0 }, /limit/],
     [{ readOnly: 'yes' }, /readOnly/],
-    [{ connection: [] }, /connection/],
+    [{ instance: [] }, /instance/],
     [{ pathh: 'x' }, /did you mean 'path'/],
   ])('refuses %p', (options, message) => {
     expect(() => RedisLockDashboardModule.forRoot({ guards: 'none', ...options } as never)).toThrow(message);
@@ -287,9 +298,9 @@ describe('the dashboard', () => {
     expect(first).toMatchObject({ instance: 'default', instances: ['default', 'jobs'], locks: { list: [] } });
     expect(named).toMatchObject({ instance: 'jobs', locks: { list: [{ key: 'nightly' }] } });
     expect((await server.get('/state?instance=none')).status).toBe(404);
-    const only = await serve(bench, { connection: 'jobs' }, { metadata: { imports: [jobs] } });
+    const only = await serve(bench, { instance: 'jobs' }, { metadata: { imports: [jobs] } });
     expect((await only.state()).instances).toEqual(['jobs']);
-    await expect(serve(bench, { connection: 'none' })).rejects.toThrow("there is no RedisLockModule named 'none'");
+    await expect(serve(bench, { instance: 'none' })).rejects.toThrow("there is no RedisLockModule named 'none'");
   });
 
   it('asks Redis once for all who look, and not at all while nobody does', async () => {

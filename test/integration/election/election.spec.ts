@@ -180,8 +180,8 @@ describe('a leader election', () => {
   });
 
   it('keeps its lease up', async () => {
-    const [one, other] = await pair({ lockWatchdogTimeout: 300 });
-    await new Promise((resolve) => setTimeout(resolve, 900));
+    const [one, other] = await pair({ lockWatchdogTimeout: 900 });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
     expect([one.election.isLeader, other.election.isLeader]).toEqual([true, false]);
     expect(one.told).toEqual([ELECTED]);
   });
@@ -275,7 +275,7 @@ describe('elections at shutdown', () => {
     await leads(other.election);
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
     await one.service.close();
-    expect(performance.now() - since).toBeLessThan(1_000);
+    expect(performance.now() - since).toBeLessThan(5_000);
     expect(one.told).toEqual([ELECTED, LEFT]);
     expect(other.election.isLeader).toBe(true);
     await other.service.close();
@@ -287,7 +287,7 @@ describe('elections at shutdown', () => {
     for (const { election } of all) election.start();
     await eventually(() => all.some(({ election }) => election.isLeader));
     const { ran } = await timed(() => Promise.all(services.map((service) => service.close())));
-    expect(ran).toBeLessThan(1_500);
+    expect(ran).toBeLessThan(5_000);
     expect(all.map(({ election }) => election.isLeader)).toEqual(Array(6).fill(false));
     await bench.untilNothingIsLeft();
   });

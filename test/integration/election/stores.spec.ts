@@ -59,7 +59,7 @@ describe.each(stores)('an election %s', (_name, options) => {
     await fourth.service.close();
     expect(performance.now() - since).toBeLessThan(2_000);
     await next(fourth);
-  }, 40_000);
+  });
 });
 
 describe('what a store cannot do', () => {

@@ -24,7 +24,7 @@ let database: PGlite;
 beforeAll(async () => {
   database = await PGlite.create();
   await database.exec(SCHEMA);
-}, 60_000);
+});
 beforeEach(async () => {
   await database.exec(`
     TRUNCATE stock, lock_fences, transfers, prices, accounts;

@@ -135,8 +135,8 @@ describe('LockService.health', () => {
     await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
     await first.release();
     await handedOver;
-    await (await other.acquire('b')).extend('1s');
-    await other.acquire('c', { expire: 200 });
+    await (await other.acquire('b')).extend('5s');
+    await other.acquire('c', { expire: 5_000 });
     expect(await other.health()).toMatchObject({ reachable: true, subscribed: true, watchdogLag: 0, held: 3 });
   });
 

@@ -13,7 +13,7 @@ const LOOPS = 6;
 const ROUNDS = 20;
 const PERMITS = 4;
 /** How long an outcome may take beyond its `waitTimeout`, on a machine that is busy with other tests. */
-const SLACK = 1_500;
+const SLACK = 5_000;
 
 /** What one round asks for, and how it ends. */
 interface Plan {
@@ -172,7 +172,7 @@ describe('readers, writers, permits and sets of keys at random', () => {
     process.stdout.write(`seed ${seed}: ${JSON.stringify(outcomes)}, ${holds.length} holds\n`);
     expect([asked, answered]).toEqual([CLIENTS * LOOPS * ROUNDS, CLIENTS * LOOPS * ROUNDS]);
     expect(late).toEqual([]);
-    expect(findings.over).toBeLessThan(3);
+    expect(findings.over).toBeLessThan(holds.length / 20);
     assertNoOverlap(holds);
     assertTokensGrow(holds.filter(({ isShared }) => !isShared));
     expect(findings.mostPermits()).toBeLessThanOrEqual(PERMITS);

@@ -367,11 +367,11 @@ describe('each reader has a lease of its own', () => {
   it('the writer comes in when the last lease in its way ends, and not before', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const since = now();
-    await one!.acquire('a', { ...READ, expire: 150 });
-    const last = await other!.acquire('a', { ...READ, expire: 500 });
+    await one!.acquire('a', { ...READ, expire: 400 });
+    const last = await other!.acquire('a', { ...READ, expire: 1_000 });
     const { value } = await timed(() => writer!.acquire('a', WRITE));
-    expect(between(since)).toBeGreaterThan(495);
-    expect(between(since)).toBeLessThan(500 + AT_ONCE);
+    expect(between(since)).toBeGreaterThan(995);
+    expect(between(since)).toBeLessThan(1_000 + AT_ONCE);
     expect(last.isHeld).toBe(false);
     expect(value!.isHeld).toBe(true);
   });
@@ -390,7 +390,7 @@ describe('each reader has a lease of its own', () => {
     expect((await reading).value!.isHeld).toBe(true);
     expect(between(at)).toBeLessThan(AT_ONCE);
 
-    const timing = timed(() => writer!.acquire('a', { ...WRITE, waitTimeout: 150 }));
+    const timing = timed(() => writer!.acquire('a', { ...WRITE, waitTimeout: 1_000 }));
     await bench.untilWaiting('a', 1);
     const next = timed(() => other!.acquire('a', READ));
     await bench.untilWaiting('a', 2);

@@ -30,7 +30,7 @@ describe('a semaphore', () => {
     const two = await semaphore.acquire(2);
     const one = await semaphore.acquire();
     expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([2, 5]);
-    expect((await service.inspect('s'))!.holders.map(({ type, permits }) => `${type} ${permits}`).sort()).toEqual([
+    expect((await service.inspect('s'))!.holders.map(({ type, units }) => `${type} ${units}`).sort()).toEqual([
       'permits 1',
       'permits 2',
     ]);
@@ -65,7 +65,7 @@ describe('a semaphore', () => {
     const held = await big;
     await semaphore.release(small[2]);
     await one!.inspect('s');
-    expect((await one!.inspect('s'))!.waiters.map(({ permits }) => permits)).toEqual([2]);
+    expect((await one!.inspect('s'))!.waiters.map(({ units }) => units)).toEqual([2]);
     await held.release();
     await late;
     expect(await semaphore.availablePermits()).toBe(2);
@@ -109,9 +109,40 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(2);
     await semaphore.release(await service.acquire('s', { permits: 2 }));
 
-    const lapsed = (await semaphore.tryAcquire(1, 0, 60))!;
+    const lapsed = (await semaphore.tryAcquire(1, 0, 300))!;
     await eventually(() => !lapsed.isHeld);
     await expect(semaphore.release(lapsed)).rejects.toMatchObject(refused);
+  });
+
+  it('acquire, tryAcquire and run take units of the permits', async () => {
+    const service = await bench.service();
+    const options = { permits: 5, units: 2 };
+    const free = () => service.getSemaphore('s', { permits: 5 }).availablePermits();
+    await using _first = await service.acquire('s', options);
+    expect(await free()).toBe(3);
+    await service.run(
+      's',
+      async () => {
+        expect(await free()).toBe(1);
+        expect(await service.tryAcquire('s', options)).toBeNull();
+        await using last = await service.tryAcquire('s', { ...options, units: 1 });
+        expect(last).not.toBeNull();
+        expect(await free()).toBe(0);
+      },
+      options,
+    );
+    expect((await service.inspect('s'))!.holders).toMatchObject([{ type: 'permits', units: 2 }]);
+  });
+
+  it.each([
+    [{ units: 2 }, 'units (2) says how many permits a call takes: write permits: 5 beside it, the number there are'],
+    [{ permits: 5, units: 6 }, '6 permits of 5 can never be had: ask for at most 5'],
+    [{ permits: 5, units: 0 }, 'units is 0; write a whole number of at least 1'],
+    [{ permits: 5, units: '2' as never }, 'units is "2"; write a whole number of at least 1'],
+  ])('refuses units that make no sense: %j', async (options, message) => {
+    const service = await bench.service();
+    for (const call of [service.acquire('s', options), service.run('s', () => undefined, options)])
+      await expect(call).rejects.toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) });
   });
 
   it('refuses numbers of permits that make no sense', async () => {
@@ -229,11 +260,14 @@ describe('a semaphore', () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const held = await semaphore.acquire(2);
-    for (const options of [{ signal: AbortSignal.timeout(120) }, { waitTimeout: 120 }]) {
+    for (const ends of ['aborted', 'late']) {
+      const giveUp = new AbortController();
+      const options = ends === 'aborted' ? { signal: giveUp.signal } : { waitTimeout: 1_000 };
       const many = timed(() => semaphore.acquire(3, options));
       await bench.untilWaiting('s', 1);
       const behind = timed(() => other!.getSemaphore('s', { permits: 3 }).acquire());
       await bench.untilWaiting('s', 2);
+      giveUp.abort(new Error('enough'));
       expect((await many).error).toBeDefined();
       const over = now();
       await (await behind).value!.release();

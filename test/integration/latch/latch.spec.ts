@@ -111,7 +111,7 @@ describe('a count-down latch', () => {
 
   it('those who wait find out by themselves that it has expired, which is no opening', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
-    await latch.trySetCount(1, { expire: 300 });
+    await latch.trySetCount(1, { expire: 1_000 });
     const { error, ran } = await timed(() => latch.await({ waitTimeout: Infinity }));
     expect(error).toMatchObject({ code: 'LOCK_LATCH_LOST', key: 'a' });
     // The period is 3 to 4 s.

@@ -1,7 +1,9 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent } from 'nestjs-redis-locks';
+import type { LockEvent, LockAcquisition, LockService, LockSkippedEvent } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, record } from '../../../testbed/locks/locks.js';
+import { LOCK_CHANNELS } from 'nestjs-redis-locks';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);
@@ -55,8 +57,10 @@ describe('events', () => {
     const [holder, waiter] = await bench.serviceList(2);
     await holder!.acquire('a');
     const events = record(waiter!);
-    await waiter!.tryAcquire('a');
-    await waiter!.tryAcquire('a', { waitTimeout: 100, owner: 'me' });
+    await expect(waiter!.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(waiter!.acquire('a', { waitTimeout: 100, owner: 'me' })).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
     expect(events).toEqual([
       { type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive' },
       { type: 'timeout', key: 'a', owner: undefined, lockType: 'exclusive', waited: expect.any(Number) },
@@ -66,8 +70,32 @@ describe('events', () => {
     expect((events[3] as { waited: number }).waited).toBeGreaterThanOrEqual(100);
   });
 
+  it.each<[string, (service: LockService) => Promise<unknown>]>([
+    ['tryAcquire', (service) => service.tryAcquire('a', { waitTimeout: 50 })],
+    ['tryAcquire of several keys', (service) => service.tryAcquire(['a', 'b'], { waitTimeout: 50 })],
+    ['tryLock', (service) => service.getLock('a').tryLock(50)],
+    ['tryLock of several keys', (service) => service.getMultiLock(['a', 'b']).tryLock(50)],
+    ['tryAcquire of a semaphore', (service) => service.getSemaphore('a', { permits: 1 }).tryAcquire(1, 50)],
+  ])('tell of a caller that does without the lock: %s', async (_what, call) => {
+    const [holder, caller] = await bench.serviceList(2);
+    await holder!.acquire('a', { owner: 'holder' });
+    const events = record(caller!);
+    const told: LockAcquisition[] = [];
+    const channel = tracingChannel<LockAcquisition>(LOCK_CHANNELS.acquire);
+    const listener = (message: unknown) => void told.push(message as LockAcquisition);
+    channel.asyncEnd.subscribe(listener);
+    expect(await call(caller!)).toBeNull();
+    channel.asyncEnd.unsubscribe(listener);
+    expect(types(events).filter((type) => type !== 'contended')).toEqual(['skipped']);
+    const [skipped] = events.filter(({ type }) => type === 'skipped') as [LockSkippedEvent];
+    expect(skipped).toMatchObject({ key: 'a', owner: undefined });
+    // Of several keys, the wait for each is told on its own.
+    expect(skipped.waited).toBeGreaterThan(0);
+    expect(told.map(({ optional }) => optional)).toEqual([true]);
+  });
+
   it('tell of renewals, counted', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const service = await bench.service({ lockWatchdogTimeout: 900 });
     const events = record(service);
     const lock = await service.acquire('a', { owner: 'me' });
     await eventually(() => events.length >= 4);

@@ -52,7 +52,7 @@ describe('many who want the same key', () => {
   });
 
   it('holders that die in between cost their lease and no update', async () => {
-    const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { lockWatchdogTimeout: 300 }))];
+    const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { lockWatchdogTimeout: 600 }))];
     const done = workers.map((worker) =>
       worker.sections({ key: 'a', waiters: 4, times: 1_000_000, counter: 'counter' }).catch(() => undefined),
     );

@@ -80,7 +80,7 @@ describe('the exclusive lock', () => {
 
   it('a release after the lease ran out does not touch the next holder', async () => {
     const [late, next] = [await bench.service(), await bench.service()];
-    const first = await late.acquire('a', { expire: 60 });
+    const first = await late.acquire('a', { expire: 300 });
     const second = await next.acquire('a');
     expect(first.isHeld).toBe(false);
     expect(await first.release()).toBe(false);
@@ -91,7 +91,7 @@ describe('the exclusive lock', () => {
   it('unlock after the lease ran out says that the lock was lost', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
-    const handle = await lock.lock({ expire: 60 });
+    const handle = await lock.lock({ expire: 300 });
     await aborted(handle.signal);
     const next = await service.acquire('a');
     await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
@@ -145,7 +145,7 @@ describe('the exclusive lock', () => {
 
   it('A timed-out wait, a failed Redis and a lost lock never share an error', async () => {
     const service = await bench.service();
-    const held = await service.acquire('a', { expire: 100 });
+    const held = await service.acquire('a', { expire: 500 });
     const { error: timeout } = await timed(() => service.acquire('a', { waitTimeout: 0 }));
     expect([isLockTimeoutError(timeout), timeout.code]).toEqual([true, 'LOCK_TIMEOUT']);
     expect(await aborted(held.signal)).toMatchObject({ code: 'LOCK_LOST' });

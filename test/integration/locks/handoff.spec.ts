@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { between, LockBench } from '../../../testbed/locks/locks.js';
+import { between, LockBench, AT_ONCE } from '../../../testbed/locks/locks.js';
 import { now } from '../../../testbed/history/history.js';
 
 const bench = new LockBench();
 
 describe('the way from one holder to the next', () => {
-  it('takes less than 20 ms in the median of 200 handoffs across processes', async () => {
+  it('takes milliseconds in the median of 200 handoffs across processes', async () => {
     const [starter, workers] = [await bench.service(), await bench.workers(4)];
     const start = await starter.acquire('a');
     const sections = workers.map((worker) => worker.sections({ key: 'a', times: 60 }));
@@ -22,22 +22,23 @@ describe('the way from one holder to the next', () => {
     const quantile = (part: number): number => handoffs[Math.floor((handoffs.length - 1) * part)]!;
     const shown = [0, 0.5, 0.9, 0.99, 1].map((part) => `p${part * 100} ${quantile(part).toFixed(2)} ms`);
     process.stdout.write(`${handoffs.length} handoffs across processes: ${shown.join(', ')}\n`);
-    expect(quantile(0.5)).toBeLessThan(20);
+    // A few milliseconds on a quiet machine; a waiter that has to ask would take seconds.
+    expect(quantile(0.5)).toBeLessThan(300);
   });
 
   const lease = 1_000;
 
-  it('takes a lease and 100 ms at most when the holder is killed', async () => {
+  it('takes a lease and a little at most when the holder is killed', async () => {
     const [doomed, waiter] = [await bench.worker({ lockWatchdogTimeout: lease }), await bench.worker()];
     await doomed.acquire('a');
     const next = waiter.acquire('a');
     await bench.untilWaiting('a', 1);
     await doomed.process.kill();
     const killed = now();
-    expect(between(killed, (await next).at)).toBeLessThan(lease + 100);
+    expect(between(killed, (await next).at)).toBeLessThan(lease + AT_ONCE);
   });
 
-  it('takes a lease and 100 ms at most when the holder is killed that was just handed the lock', async () => {
+  it('takes a lease and a little at most when the holder is killed that was just handed the lock', async () => {
     const options = { lockWatchdogTimeout: lease };
     const [first, doomed, waiter] = [await bench.service(options), await bench.worker(options), await bench.worker()];
     const lock = await first.acquire('a');
@@ -49,7 +50,7 @@ describe('the way from one holder to the next', () => {
     await second;
     await doomed.process.kill();
     const killed = now();
-    expect(between(killed, (await third).at)).toBeLessThan(lease + 100);
+    expect(between(killed, (await third).at)).toBeLessThan(lease + AT_ONCE);
   });
 
   it('takes grantTimeout at most when the next one dies in the moment of the grant', async () => {
@@ -69,6 +70,6 @@ describe('the way from one holder to the next', () => {
     await lock.release();
     await doomed.process.kill();
     expect((await acquisition).isHeld).toBe(true);
-    expect(between(since)).toBeLessThan(400 + 150);
+    expect(between(since)).toBeLessThan(400 + AT_ONCE);
   });
 });

@@ -110,7 +110,7 @@ describe('the list of what is held, in a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   it('goes through all masters', async () => {

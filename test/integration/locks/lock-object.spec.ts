@@ -159,7 +159,7 @@ describe('a Lock object with an owner', () => {
 
   it('has one entry in Redis for each hold, each with a lease end of its own', async () => {
     const [here, there] = await bench.serviceList(2);
-    const short = await here!.acquire('a', { owner: 'me', expire: 150 });
+    const short = await here!.acquire('a', { owner: 'me', expire: 700 });
     const long = await there!.acquire('a', { owner: 'me', expire: '5s' });
     const info = await here!.inspect('a');
     expect(info).toMatchObject({ owner: 'me', holds: 2, holders: [{ owner: 'me' }, { owner: 'me' }] });

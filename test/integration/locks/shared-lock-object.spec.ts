@@ -135,7 +135,7 @@ describe('a shared Lock object outside of any context', () => {
   it('does not let a caller that has lost the lock unlock that of the next one', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
-    const first = await lock.lock({ expire: 60 });
+    const first = await lock.lock({ expire: 300 });
     await eventually(() => !first.isHeld);
     const second = await lock.lock();
     await expect(lock.unlock()).rejects.toThrow(/may be the unlock\(\) of another one/);
@@ -147,7 +147,7 @@ describe('a shared Lock object outside of any context', () => {
   it('says to a caller that has lost the lock that it had been lost, and is fit for use again', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
-    const first = await lock.lock({ expire: 60 });
+    const first = await lock.lock({ expire: 300 });
     await eventually(() => !first.isHeld);
     await expect(lock.unlock()).rejects.toThrow(/had been lost/);
     await lock.lock();

@@ -20,7 +20,7 @@ async function queueUp(service: LockService, key: string, options = {}) {
 }
 
 describe('a wait with an end', () => {
-  it('of 3 s takes 3.0 to 3.3 s, also when Redis answers slowly', async () => {
+  it('of 3 s takes 3 s and little more, also when Redis answers slowly', async () => {
     const [holder, prompt] = [await bench.service(), await bench.service()];
     const proxy = await bench.proxy();
     const slow = await bench.service({ connection: proxy.url });
@@ -30,7 +30,7 @@ describe('a wait with an end', () => {
     for (const { value, took, ran } of await Promise.all(tries)) {
       expect(value).toBeNull();
       expect(took).toBeGreaterThanOrEqual(3_000);
-      expect(ran).toBeLessThan(3_300);
+      expect(ran).toBeLessThan(3_000 + AT_ONCE);
     }
   });
 
@@ -71,21 +71,21 @@ describe('a wait with an end', () => {
 
   it('does not end with the lease of the holder', async () => {
     const [holder, next, waiter] = await bench.serviceList(3);
-    await holder!.acquire('a', { expire: 150 });
+    await holder!.acquire('a', { expire: 1_000 });
     const { acquisition } = await queueUp(next!, 'a', { expire: '5s' });
-    const { value, took, ran } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 600 }));
+    const { value, took, ran } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 1_500 }));
     expect((await acquisition).isHeld).toBe(true); // somebody else came first
     expect(value).toBeNull();
-    expect(took).toBeGreaterThanOrEqual(600);
-    expect(ran).toBeLessThan(900);
+    expect(took).toBeGreaterThanOrEqual(1_500);
+    expect(ran).toBeLessThan(1_500 + AT_ONCE);
   });
 
   it('gets the lock of a holder whose lease ends during the wait', async () => {
     const [holder, waiter] = await bench.serviceList(2);
-    await holder!.acquire('a', { expire: 150 });
-    const { value, ran } = await timed(() => waiter!.getLock('a').tryLock('2s'));
+    await holder!.acquire('a', { expire: 500 });
+    const { value, ran } = await timed(() => waiter!.getLock('a').tryLock('10s'));
     expect(value?.isHeld).toBe(true);
-    expect(ran).toBeLessThan(150 + AT_ONCE);
+    expect(ran).toBeLessThan(500 + AT_ONCE);
   });
 
   it('ends without taking the lock from a holder in the same service', async () => {
@@ -122,7 +122,7 @@ describe('a wait that is given up', () => {
     const lock = await holder!.acquire('a');
     const controller = new AbortController();
     const abandoned = await queueUp(second!, 'a', { signal: controller.signal });
-    const timesOut = await queueUp(third!, 'a', { waitTimeout: 100 });
+    const timesOut = await queueUp(third!, 'a', { waitTimeout: 1_000 });
     const { acquisition } = await queueUp(last!, 'a');
 
     controller.abort(reason);

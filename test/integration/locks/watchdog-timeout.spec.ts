@@ -4,7 +4,7 @@ import type { LockService } from '../../../lib/service/lock.service.js';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { now } from '../../../testbed/history/history.js';
-import { between, LockBench, record } from '../../../testbed/locks/locks.js';
+import { between, LockBench, record, AT_ONCE } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const LEASE = 300;
@@ -92,19 +92,19 @@ describe('lockWatchdogTimeout of one call', () => {
     expect(renewed.map(({ key }) => key)).toEqual(['a', 'a', 'a']);
     // Three thirds of 900 ms; the watchdog may renew a little early, with others in one command.
     expect(between(since, renewed[2]!.at)).toBeGreaterThan(600);
-    expect(between(since, renewed[2]!.at)).toBeLessThan(1_500);
+    expect(between(since, renewed[2]!.at)).toBeLessThan(5_000);
     expect(lock.remainingTime()).toBeLessThanOrEqual(900);
     expect((await service.inspect('other'))!.holders[0]!.ttl).toBeGreaterThan(20_000);
   });
 
   it('ends after it, when the process is frozen', async () => {
     const [process, here] = [await bench.worker({ lockWatchdogTimeout: '30s' }), await bench.service()];
-    const lock = await process.acquire('a', { lockWatchdogTimeout: 400 });
-    expect(await here.tryAcquire('a', { waitTimeout: 800 })).toBeNull();
+    const lock = await process.acquire('a', { lockWatchdogTimeout: 900 });
+    expect(await here.tryAcquire('a', { waitTimeout: 1_500 })).toBeNull();
     process.process.pause();
     const frozen = now();
     await here.acquire('a');
-    expect(between(frozen)).toBeLessThan(700);
+    expect(between(frozen)).toBeLessThan(900 + AT_ONCE);
     process.process.resume();
     expect(await process.look(lock)).toMatchObject({ isHeld: false });
   });

@@ -105,12 +105,14 @@ describe('openTelemetrySpans', () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     await service.tryAcquire('a');
+    await service.acquire('a', { waitTimeout: 0 }).catch(() => undefined);
     await service.forceRelease('a');
     await lock.release();
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
     expect(spans().map(facts)).toEqual([
       ['lock acquire', 'acquired', SpanStatusCode.UNSET],
+      ['lock acquire', 'skipped', SpanStatusCode.UNSET],
       ['lock acquire', 'timeout', SpanStatusCode.UNSET],
       ['lock hold', 'lost', SpanStatusCode.ERROR],
       ['lock acquire', 'failed', SpanStatusCode.ERROR],

@@ -46,9 +46,10 @@ describe('prometheusMetrics', () => {
   });
 
   it('measures timeouts, failures, aborts, renewals and losses', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 240 });
+    const service = await bench.service({ lockWatchdogTimeout: 1_200 });
     const lock = await service.acquire('a');
     expect(await service.tryAcquire('a')).toBeNull();
+    await service.acquire('a', { waitTimeout: 0 }).catch(() => undefined);
     await service.acquire('a', { signal: AbortSignal.timeout(10) }).catch(() => undefined);
     await eventually(async () => (await valueOf('redis_lock_renewals_total')) >= 2);
     await service.forceRelease('a');
@@ -56,10 +57,11 @@ describe('prometheusMetrics', () => {
     expect(lock.isHeld).toBe(false);
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
-    for (const outcome of ['timeout', 'aborted', 'failed']) {
+    for (const outcome of ['timeout', 'skipped', 'aborted', 'failed']) {
       expect(await valueOf('redis_lock_acquire_duration_seconds_count', outcome)).toBe(1);
     }
     expect(await valueOf('redis_lock_wait_duration_seconds_count', 'timeout')).toBe(1);
+    expect(await valueOf('redis_lock_wait_duration_seconds_count', 'skipped')).toBe(1);
     expect(await valueOf('redis_lock_hold_duration_seconds_count', 'lost')).toBe(1);
     expect(await valueOf('redis_lock_held')).toBe(0);
     expect(await valueOf('redis_lock_waiting')).toBe(0);

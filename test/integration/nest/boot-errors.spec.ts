@@ -72,7 +72,12 @@ describe('a lock that cannot be used stops the application when its class is def
     ],
     ['onLost', { key: 'a', onLost: 'skip' }, ["onLost is \"skip\"; write 'throw', 'ignore' or a function"]],
     ['condition', { key: 'a', condition: true }, ['condition must be a function']],
-    ['connection', { key: 'a', connection: 5 }, ['connection must be the name']],
+    ['instance', { key: 'a', instance: 5 }, ['instance must be the name']],
+    [
+      'connection, which is that to Redis',
+      { key: 'a', connection: 'jobs' },
+      ['no option "connection"', "did you mean 'instance'?"],
+    ],
     ['returns', { key: 'a', returns: 'stream' }, ["returns must be 'promise' or 'observable'"]],
   ])('%s', (_what, options, parts) => {
     for (const part of parts) expect(define(options)).toThrow(part);
@@ -292,13 +297,10 @@ describe('options of the module that cannot be used', () => {
       'as the name of an asynchronous module',
       () => RedisLockModule.forRootAsync({ name: url, useFactory: () => ({}) }),
     ],
-    [
-      'as the instance of a page',
-      () => RedisLockDashboardModule.forRoot({ guards: 'none', connection: ['jobs', url] }),
-    ],
+    ['as the instance of a page', () => RedisLockDashboardModule.forRoot({ guards: 'none', instance: ['jobs', url] })],
     [
       'as the instance of a page, with a variable',
-      () => RedisLockDashboardModule.forRoot({ guards: 'none', connection: `URL=${url}` }),
+      () => RedisLockDashboardModule.forRoot({ guards: 'none', instance: `URL=${url}` }),
     ],
     ['as the path of a page', () => RedisLockDashboardModule.forRoot({ guards: 'none', path: url })],
     ['in a query', module({ store: 'redis://host:6379?password=s3cret' })],

@@ -1,5 +1,6 @@
 import { Injectable, SetMetadata, applyDecorators } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
+import { lastValueFrom, Observable, of } from 'rxjs';
 import { currentLock, DistributedLock, lockKey, LockService } from 'nestjs-redis-locks';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench, Section, Work } from './support.js';
@@ -301,6 +302,33 @@ describe('@DistributedLock', () => {
       expect(await reserved).toBe('ran');
     });
 
+    it.each([
+      ["'throw'", 'throw', {}, 'timeout'],
+      ["'skip'", 'skip', {}, 'skipped'],
+      ['a function', () => 'instead', {}, 'skipped'],
+      ["'skip' as a default of the module", undefined, { onContended: 'skip' }, 'skipped'],
+      ["'throw' above 'skip' as a default", 'throw', { onContended: 'skip' }, 'timeout'],
+    ] as const)('%s is told as an event of its own', async (_how, onContended, defaults, expected) => {
+      @Injectable()
+      class Stock {
+        constructor(readonly locks: LockService) {}
+        @DistributedLock({ key: 'stock:1', waitTimeout: 20, ...(onContended && { onContended: onContended as any }) })
+        async reserve(): Promise<any> {}
+        @DistributedLock({ key: 'stock:1', waitTimeout: 20, ...(onContended && { onContended: onContended as any }) })
+        watch(): Observable<any> {
+          return of(1);
+        }
+      }
+      const stock = await bench.make(Stock, { defaults });
+      await bench.occupy('stock:1');
+      const events: string[] = [];
+      stock.locks.events.subscribe(({ type }) => events.push(type));
+      await stock.reserve().catch(() => undefined);
+      await stock.reserve().catch(() => undefined);
+      await lastValueFrom(stock.watch(), { defaultValue: undefined }).catch(() => undefined);
+      expect(events).toEqual(Array(3).fill(['contended', expected]).flat());
+    });
+
     it('function: its value, by error, arguments and instance', async () => {
       @Injectable()
       class Stock {
@@ -401,11 +429,11 @@ describe('@DistributedLock', () => {
       expect(await result).toBe('value');
     });
 
-    it('function: called while the method runs, and the caller gets the value', async () => {
+    it('function: called while the method runs, and the caller gets the error all the same', async () => {
       const { jobs, result, told } = await losing('telling');
       expect(await told).toBe('LOCK_LOST job');
       jobs.work.end.resolve('value');
-      expect(await result).toBe('value');
+      await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     });
   });
 

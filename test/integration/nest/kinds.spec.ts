@@ -90,6 +90,11 @@ class Stock {
     return inside.visit(name);
   }
 
+  @DistributedLock({ key: 'heavy', permits: 5, units: 2, waitTimeout: 0 })
+  async heavy(name: string): Promise<string> {
+    return inside.visit(name);
+  }
+
   @DistributedLock({ key: 'line', fair: true })
   async standInLine(name: string): Promise<string> {
     return inside.visit(name);
@@ -154,6 +159,19 @@ describe('@DistributedLock of a kind', () => {
     const calls = [0, 1, 0].map((i, n) => stocks[i]!.importOrNot(`${n}`));
     await inside.until('0', '1', '2');
     expect(await stocks[1]!.importOrNot('3')).toBeUndefined();
+    inside.leaveAll();
+    expect(await Promise.all(calls)).toEqual(['0', '1', '2']);
+  });
+
+  it('units: so many of the permits for each call', async () => {
+    const stocks = await replicas(3);
+    const calls = stocks.slice(0, 2).map((stock, i) => stock.heavy(`${i}`));
+    await inside.until('0', '1');
+    await expect(stocks[2]!.heavy('2')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    inside.leave('0');
+    await calls[0];
+    calls.push(stocks[2]!.heavy('2'));
+    await inside.until('1', '2');
     inside.leaveAll();
     expect(await Promise.all(calls)).toEqual(['0', '1', '2']);
   });
@@ -229,6 +247,8 @@ describe('@DistributedLock of a kind', () => {
     ['an unknown type', { key: 'a', type: 'shared' }, /write 'exclusive', 'read' or 'write'/],
     ["type: 'fair'", { key: 'a', type: 'fair' }, /fair: true/],
     ['no permits', { key: 'a', permits: 0 }, /permits/],
+    ['units without permits', { key: 'a', units: 2 }, /units \(2\) .*write permits: 5 beside it/],
+    ['more units than permits', { key: 'a', permits: 5, units: 6 }, /6 permits of 5 can never be had/],
     ['fair as a text', { key: 'a', fair: 'yes' }, /fair/],
     ['an empty list', { key: [] }, /list of keys is empty/],
     ['a list with an empty key', { key: ['a', ''] }, /key/],

@@ -28,7 +28,7 @@ class Stock {
 @Injectable()
 class Jobs {
   constructor(@InjectLockService('jobs') readonly locks: LockService) {}
-  @DistributedLock({ key: 'job', connection: 'jobs' })
+  @DistributedLock({ key: 'job', instance: 'jobs' })
   async nightly(): Promise<string | undefined> {
     return currentLock()?.key;
   }
@@ -101,7 +101,7 @@ describe('RedisLockModule', () => {
     it.each([
       ['a bad option', () => ({ commandTimeout: -1 }), 'commandTimeout is -1'],
       ['a name', () => ({ name: 'jobs' }), "forRootAsync({ name: 'jobs', … })"],
-      ['isGlobal', () => ({ isGlobal: false }), 'isGlobal comes too late here'],
+      ['isGlobal', () => ({ isGlobal: false }), 'isGlobal has no effect here'],
       ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
       ['nothing', () => undefined, 'the factory returned undefined: return the options, or {} for the defaults'],
       ['null', async () => null, 'the factory returned null'],
@@ -240,7 +240,7 @@ describe('RedisLockModule', () => {
 
     it('a missing module, for named locks and handlers, too', async () => {
       class Named {
-        @DistributedLock({ key: 'a', connection: 'jobs' })
+        @DistributedLock({ key: 'a', instance: 'jobs' })
         async work(): Promise<void> {}
       }
       class Handlers {
@@ -265,11 +265,11 @@ describe('RedisLockModule', () => {
     });
 
     class Wrong {
-      @DistributedLock({ key: 'a', connection: 'jbos' })
+      @DistributedLock({ key: 'a', instance: 'jbos' })
       async work(): Promise<void> {}
     }
     class WrongHandler {
-      @UseLock({ key: 'a', connection: 'jbos' })
+      @UseLock({ key: 'a', instance: 'jbos' })
       work(): void {}
     }
 
@@ -277,7 +277,7 @@ describe('RedisLockModule', () => {
       ['a method', { providers: [Wrong] }],
       ['a method of an instance from useFactory', { providers: [{ provide: 'wrong', useFactory: () => new Wrong() }] }],
       ['a handler', { controllers: [WrongHandler] }],
-    ])('an unknown connection of %s, with the known names', async (_where, metadata) => {
+    ])('an unknown instance of %s, with the known names', async (_where, metadata) => {
       const builder = Test.createTestingModule({
         imports: [bench.locks(), bench.locks({ name: 'jobs' })],
         ...metadata,
@@ -288,10 +288,10 @@ describe('RedisLockModule', () => {
       });
     });
 
-    it('an unknown connection of a request-scoped class, before any request', async () => {
+    it('an unknown instance of a request-scoped class, before any request', async () => {
       @Injectable({ scope: Scope.REQUEST })
       class Scoped {
-        @DistributedLock({ key: 'a', connection: 'jbos' })
+        @DistributedLock({ key: 'a', instance: 'jbos' })
         async work(): Promise<void> {}
       }
       await expect(start([bench.locks()], [Scoped])).rejects.toThrow("Known: 'default'.");

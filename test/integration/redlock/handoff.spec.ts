@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { between } from '../../../testbed/locks/locks.js';
-import { now } from '../../../testbed/history/history.js';
+import { timed } from '../../../testbed/locks/locks.js';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
@@ -39,7 +38,8 @@ describe('the way from one holder to the next', () => {
       (part) => `p${part * 100} ${handoffs[Math.floor((handoffs.length - 1) * part)]!.toFixed(2)} ms`,
     );
     process.stdout.write(`${handoffs.length} handoffs over 3 masters: ${shown.join(', ')}\n`);
-    expect(handoffs[Math.floor(handoffs.length / 2)]).toBeLessThan(50);
+    // A question that nobody has to ask would come after a second at the earliest.
+    expect(handoffs[Math.floor(handoffs.length / 2)]).toBeLessThan(500);
     await bench.untilNothingIsLeft();
   });
 
@@ -71,13 +71,13 @@ describe('the way from one holder to the next', () => {
       await bench.untilWaiting('a', i + 1);
     }
     await bench.masters[0]!.restart({ empty: true });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await bench.untilWaiting('a', 5);
     const time = new RunningTime();
     await lock.release();
     await Promise.all(waiting);
     const { ran } = time.stop();
     process.stdout.write(`5 handoffs with a master that was empty: ${ran.toFixed(0)} ms\n`);
-    expect(ran).toBeLessThan(500);
+    expect(ran).toBeLessThan(1_500);
     expect(order).toEqual([0, 1, 2, 3, 4]);
     await bench.untilNothingIsLeft();
   });
@@ -114,7 +114,7 @@ describe('a master whose replies get lost', () => {
   it('does not double, leak or delay anything', async () => {
     const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const connection = [proxy.url, ...bench.urls.slice(1)];
-    const services = await bench.serviceList(3, { connection, commandTimeout: 1_000 });
+    const services = await bench.serviceList(3, { connection, commandTimeout: 3_000 });
     let inside = 0;
     for (let n = 1; n <= 8; n += 1) {
       proxy.cutAfterCommand({ names: ['evalsha', 'eval'], nth: n });
@@ -134,17 +134,15 @@ describe('a master whose replies get lost', () => {
   it('holds a lock, also when its questions arrive and its answers do not', async () => {
     const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const connection = [proxy.url, ...bench.urls.slice(1)];
-    const [one, other] = await bench.serviceList(2, { connection, commandTimeout: 500 });
+    const [one, other] = await bench.serviceList(2, { connection, commandTimeout: 3_000 });
     proxy.dropReplies();
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a');
     await bench.untilWaiting('a', 1, bench.masters.slice(1));
-    const since = now();
-    await lock.release();
-    const next = await waiting;
-    expect(between(since)).toBeLessThan(200);
-    await next.release();
+    const { ran } = await timed(() => lock.release().then(() => waiting));
+    expect(ran).toBeLessThan(1_500);
+    await (await waiting).release();
     proxy.heal();
-    await bench.untilNothingIsLeft(bench.masters, 5_000);
+    await bench.untilNothingIsLeft();
   });
 });

@@ -1,44 +1,47 @@
 import { describe, expect, it } from '@jest/globals';
 import { timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);
-/** Short, so that what is given up does not make the tests slow; long enough to connect in on a busy machine. */
+/** Short, so that what is given up does not make the tests slow; long enough to answer in on a busy machine. */
 const commandTimeout = 1_000;
+/** Long, where a call that waits for a master that is away is to be told from one that does not. */
+const LONG = 6_000;
 
 describe('five masters', () => {
   it('are all asked, and give back what was held', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
-    await expect(bench.holding('a')).resolves.toEqual([true, true, true, true, true]);
+    await bench.untilHeldByAll('a');
     expect(await service.tryAcquire('a')).toBeNull();
     expect(await lock.release()).toBe(true);
     await bench.untilNothingIsLeft();
   });
 
   it('hold a lock with two of them gone', async () => {
-    const service = await bench.service({ commandTimeout });
+    const service = await bench.service({ commandTimeout: LONG });
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
     const { value: lock, ran } = await timed(() => service.acquire('a'));
-    expect(ran).toBeLessThan(commandTimeout / 2);
+    expect(ran).toBeLessThan(LONG / 2);
     expect(await service.tryAcquire('a')).toBeNull();
     const release = await timed(() => lock!.release());
     expect(release.value).toBe(true);
-    expect(release.ran).toBeLessThan(commandTimeout / 2);
+    expect(release.ran).toBeLessThan(LONG / 2);
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 
   it('hold a lock, and pass it on, with two of them frozen', async () => {
-    const services = await bench.serviceList(2, { commandTimeout });
+    const services = await bench.serviceList(2, { commandTimeout: LONG });
     const lock = await services[0]!.acquire('a');
     const next = services[1]!.acquire('a');
     await bench.untilWaiting('a', 1);
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
     const { value: released, ran } = await timed(() => lock.release());
     expect(released).toBe(true);
-    expect(ran).toBeLessThan(commandTimeout / 2);
+    expect(ran).toBeLessThan(LONG / 2);
     const { value: second, ran: passing } = await timed(() => next);
-    expect(passing).toBeLessThan(commandTimeout / 2);
+    expect(passing).toBeLessThan(LONG / 2);
     expect(second!.fencingToken).toBeGreaterThan(lock.fencingToken);
     expect(await second!.release()).toBe(true);
     await bench.untilNothingIsLeft(bench.masters.slice(2));
@@ -50,8 +53,8 @@ describe('five masters', () => {
     for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('b', { waitTimeout: 2_000 })]) {
       const { error, ran } = await timed<unknown>(acquire);
       expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
-      expect(error.message).toMatch(/^2 of 5 masters (answered|can be reached), and 3 have to/);
-      expect(ran).toBeLessThan(2 * commandTimeout);
+      expect(error.message).toMatch(/^2 of 5 masters (answered|can be reached), but 3 are needed/);
+      expect(ran).toBeLessThan(3 * commandTimeout);
     }
     await bench.untilNothingIsLeft(bench.masters.slice(3));
   });
@@ -75,24 +78,16 @@ describe('five masters', () => {
     await Promise.all(down.map((master) => master.kill()));
     await expect(service.acquire('a', { waitTimeout: 5_000 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await Promise.all(down.map((master) => master.start()));
-    const deadline = performance.now() + 5_000;
-    for (;;) {
-      const { value: lock } = await timed(() => service.acquire('a'));
-      if (lock !== undefined) {
-        expect(await lock.release()).toBe(true);
-        return;
-      }
-      expect(performance.now()).toBeLessThan(deadline);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    const lock = await eventually(() => service.acquire('a'), { within: 5_000, every: 50 });
+    expect(await lock.release()).toBe(true);
   });
 
   it('start with two of them gone, and not with three', async () => {
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
-    const { ran } = await timed(() => bench.service({ commandTimeout: 2_000 }));
-    expect(ran).toBeLessThan(1_000);
+    const { ran } = await timed(() => bench.service({ commandTimeout: LONG }));
+    expect(ran).toBeLessThan(LONG / 2);
     await bench.masters[2]!.kill();
-    await expect(bench.service({ commandTimeout })).rejects.toMatchObject({
+    await expect(bench.make({ commandTimeout }).start()).rejects.toMatchObject({
       code: 'LOCK_STORE',
       message: expect.stringContaining('2 of 5 masters answered'),
     });
@@ -166,12 +161,12 @@ describe('over several masters', () => {
   it('holdAtLeast keeps the key taken on all of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const since = performance.now();
-    const lock = await one!.acquire('a', { holdAtLeast: 400 });
+    const lock = await one!.acquire('a', { holdAtLeast: 1_000 });
     expect(await lock.release()).toBe(true);
     expect(await other!.tryAcquire('a')).toBeNull();
     const next = await other!.acquire('a');
-    expect(performance.now() - since).toBeGreaterThanOrEqual(399);
-    expect(performance.now() - since).toBeLessThan(800);
+    expect(performance.now() - since).toBeGreaterThanOrEqual(999);
+    expect(performance.now() - since).toBeLessThan(3_000);
     await next.release();
     await bench.untilNothingIsLeft();
   });

@@ -8,14 +8,14 @@ import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
-const lease = 600;
-const options = { lockWatchdogTimeout: lease, commandTimeout: 500 };
+const lease = 1_000;
+const options = { lockWatchdogTimeout: lease, commandTimeout: 700 };
 
 describe('a renewal by a majority', () => {
-  it('holds over 10 leases, while a master dies and comes back empty', async () => {
+  it('holds over 6 leases, while a master dies and comes back empty', async () => {
     const [one, other] = await bench.serviceList(2, options);
     const lock = await one!.acquire('a');
-    const end = performance.now() + 10 * lease;
+    const end = performance.now() + 6 * lease;
     let misses = 0;
     const trying = (async () => {
       while (performance.now() < end) {
@@ -24,9 +24,9 @@ describe('a renewal by a majority', () => {
         await sleep(20);
       }
     })();
-    await sleep(2 * lease);
+    await sleep(lease);
     await bench.masters[0]!.kill();
-    await sleep(3 * lease);
+    await sleep(2 * lease);
     await bench.masters[0]!.start();
     await trying;
     expect(misses).toBe(0);
@@ -37,14 +37,17 @@ describe('a renewal by a majority', () => {
   });
 
   it('does not wait for a frozen master', async () => {
-    const service = await bench.service({ ...options, commandTimeout: 5_000 });
+    const service = await bench.service({ lockWatchdogTimeout: 2_000, commandTimeout: 20_000 });
     const events = record(service);
     const lock = await service.acquire('a');
     await bench.masters[2]!.pause();
+    const since = performance.now();
     await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 4);
-    expect((await timed(() => lock.verify())).ran).toBeLessThan(200);
-    expect((await timed(() => lock.extend(lease))).ran).toBeLessThan(200);
-    expect((await timed(() => lock.release())).ran).toBeLessThan(200);
+    await lock.verify();
+    await lock.extend('20s');
+    expect(await lock.release()).toBe(true);
+    // Whoever waits for it waits for 20 s.
+    expect(performance.now() - since).toBeLessThan(15_000);
   });
 
   it('is made where the hold was lost as long as a majority has it, and a lock without a majority is lost', async () => {
@@ -53,12 +56,13 @@ describe('a renewal by a majority', () => {
     await bench.masters[0]!.admin.flushall();
     await lock.verify();
     await lock.extend(lease);
-    await eventually(async () => (await bench.holding('a')).every(Boolean));
-    await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => admin.flushall()));
-    const reason = await aborted(lock.signal);
-    expect(reason).toMatchObject({ code: 'LOCK_LOST' });
-    // What the third master has left ends with its lease.
-    expect((await bench.holding('a')).slice(0, 2)).toEqual([false, false]);
+    await bench.untilHeldByAll('a');
+    // A renewal between the two would take the first vote again.
+    await eventually(async () => {
+      await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => admin.flushall()));
+      return lock.signal.aborted;
+    });
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
     expect(await lock.release()).toBe(false);
     await bench.untilNothingIsLeft();
   });
@@ -67,20 +71,24 @@ describe('a renewal by a majority', () => {
     // Slower than the grace that is given where nothing depends on it.
     const slowness = 150;
 
-    /** One master has lost `lock`, one has it, and one takes its time; `other` is held by all, and renewed with it. */
-    async function undecided(options: RedisLockModuleOptions) {
+    /**
+     * One master has lost `lock`, one has it, and one takes its time or is frozen; `other` is held by all, and renewed with
+     * it. The last one is slow first: else a renewal could take the vote again before.
+     */
+    async function undecided(options: RedisLockModuleOptions, third: 'slow' | 'frozen') {
       const slow = bench.endLater(await RespProxy.start(bench.masters[2]!));
       const connection = [bench.masters[0]!.url, bench.masters[1]!.url, slow.url];
       const service = await bench.service({ ...options, connection });
       const [lock, other] = await Promise.all([service.acquire('a'), service.acquire('b')]);
-      await eventually(async () => (await bench.holding('a')).every(Boolean));
+      await bench.untilHeldByAll('a');
+      if (third === 'slow') slow.delay({ reply: slowness });
+      else await bench.masters[2]!.pause();
       await bench.masters[0]!.admin.del(redisKey('state', 'a'));
-      slow.delay({ reply: slowness });
       return { lock, other, service };
     }
 
     it('waits for the slow one, in verify() and extend() too', async () => {
-      const { lock } = await undecided({});
+      const { lock } = await undecided({}, 'slow');
       expect((await timed(() => lock.verify())).took).toBeGreaterThanOrEqual(slowness - 5);
       await lock.extend('20s');
       expect(lock.remainingTime()).toBeGreaterThan(19_000);
@@ -88,7 +96,7 @@ describe('a renewal by a majority', () => {
     });
 
     it('keeps the lock, renewal after renewal', async () => {
-      const { lock, service } = await undecided({ lockWatchdogTimeout: 900 });
+      const { lock, service } = await undecided({ lockWatchdogTimeout: 1_500 }, 'slow');
       const events = record(service);
       const renewed = (): number => events.filter(({ type, key }) => type === 'renewed' && key === 'a').length;
       await eventually(() => renewed() >= 4 || !lock.isHeld);
@@ -97,18 +105,20 @@ describe('a renewal by a majority', () => {
     });
 
     it('does not keep another lock waiting until that is lost, too', async () => {
-      const { lock, other } = await undecided({ lockWatchdogTimeout: 1_000, commandTimeout: 10_000 });
-      await bench.masters[2]!.pause();
+      const options = { lockWatchdogTimeout: 2_000, commandTimeout: 20_000 };
+      const { lock, other, service } = await undecided(options, 'frozen');
+      const events = record(service);
       await aborted(lock.signal);
-      await sleep(1_000);
+      const renewed = (): number => events.filter(({ type, key }) => type === 'renewed' && key === 'b').length;
+      const before = renewed();
+      await eventually(() => renewed() >= before + 2 || !other.isHeld);
       expect(other.isHeld).toBe(true);
       await bench.masters[2]!.resume();
       expect(await other.release()).toBe(true);
     });
 
     it('says that Redis failed, and not that the lock is lost, when the slow one does not answer at all', async () => {
-      const { lock } = await undecided({ commandTimeout: 500 });
-      await bench.masters[2]!.pause();
+      const { lock } = await undecided({ commandTimeout: 500 }, 'frozen');
       const { error, took } = await timed(() => lock.verify());
       expect(error).toMatchObject({ code: 'LOCK_STORE' });
       expect(took).toBeGreaterThan(400);
@@ -120,21 +130,25 @@ describe('a renewal by a majority', () => {
     const service = await bench.service(options);
     const lock = await service.acquire('a');
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
-    const since = performance.now();
-    await aborted(lock.signal);
-    expect(performance.now() - since).toBeLessThan(lease + 100);
+    const { ran } = await timed(() => aborted(lock.signal));
+    expect(ran).toBeLessThan(lease + 100);
     const release = await timed(() => lock.release());
     expect(release).toMatchObject({ value: false });
-    expect(release.ran).toBeLessThan(50);
+    expect(release.ran).toBeLessThan(options.commandTimeout - 100);
   });
 
   it('goes on when a majority was frozen for less than a lease', async () => {
-    const service = await bench.service({ ...options, lockWatchdogTimeout: 2_000 });
+    const service = await bench.service({ ...options, lockWatchdogTimeout: 3_000 });
+    const events = record(service);
+    const renewals = (): number => events.filter(({ type }) => type === 'renewed').length;
     const lock = await service.acquire('a');
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
-    await sleep(1_000);
+    const before = renewals();
+    // One renewal has failed by then.
+    await sleep(1_800);
+    expect(renewals()).toBe(before);
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.resume()));
-    await sleep(1_500);
+    await eventually(() => renewals() >= before + 2 || !lock.isHeld);
     expect(lock.isHeld).toBe(true);
     expect(await lock.release()).toBe(true);
     await bench.untilNothingIsLeft();
@@ -149,24 +163,27 @@ describe('a release', () => {
     await sleep(110);
     const release = await timed(() => lock.release());
     expect(release).toMatchObject({ value: false });
-    expect(release.ran).toBeLessThan(50);
+    // Half of what the masters would be given to answer.
+    expect(release.ran).toBeLessThan(2_500);
   });
 
   it('of a lock that a majority has lost tells so', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
+    await bench.untilHeldByAll('a');
     await Promise.all(bench.masters.slice(0, 2).map(({ admin }) => admin.flushall()));
     expect(await lock.release()).toBe(false);
     await bench.untilNothingIsLeft();
   });
 
   it('fails when a majority does', async () => {
-    const service = await bench.service({ commandTimeout: 300 });
+    const commandTimeout = 500;
+    const service = await bench.service({ commandTimeout });
     const lock = await service.acquire('a');
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
     const { error, ran } = await timed(() => lock.release());
     expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('1 of 3 masters answered') });
-    expect(ran).toBeLessThan(900);
+    expect(ran).toBeLessThan(3 * commandTimeout);
     await bench.untilNothingIsLeft(bench.masters.slice(2));
   });
 });
@@ -175,14 +192,13 @@ describe('validity', () => {
   it('of a lock that was waited for is not counted from before the wait', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
-    const waiting = other!.acquire('a', { expire: 500 });
+    const waiting = other!.acquire('a', { expire: 2_000 });
     await bench.untilWaiting('a', 1);
-    await sleep(800);
+    await sleep(1_000);
     await lock.release();
     const next = await waiting;
-    expect(next.isHeld).toBe(true);
-    expect(next.remainingTime()).toBeGreaterThan(350);
-    expect(next.remainingTime()).toBeLessThanOrEqual(500);
+    expect(next.remainingTime()).toBeGreaterThan(1_050);
+    expect(next.remainingTime()).toBeLessThanOrEqual(2_000);
     await next.release();
   });
 });

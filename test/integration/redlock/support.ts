@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { eventuallyPasses, eventually } from '../../../testbed/wait/eventually.mjs';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../testbed/history/leaks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { started } from '../../../testbed/wait/started.mjs';
 
 /** Independent masters for the tests of a file; all run again after each test, and services on them end. */
 export class RedlockBench {
@@ -45,9 +46,7 @@ export class RedlockBench {
   }
 
   async service(options?: RedisLockModuleOptions): Promise<LockService> {
-    const service = this.make(options);
-    await service.start();
-    return service;
+    return started(this.make(options));
   }
 
   serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
@@ -63,7 +62,13 @@ export class RedlockBench {
     return disposable;
   }
 
-  /** On how many masters somebody holds a key. */
+  /** Resolves when a key is held on all masters: a hold has begun when a majority has granted it. */
+  async untilHeldByAll(key: string): Promise<void> {
+    const what = `'${key}' held on all masters`;
+    await eventually(async () => (await this.holding(key)).every(Boolean), { what });
+  }
+
+  /** On which masters somebody holds a key. */
   async holding(key: string): Promise<boolean[]> {
     return Promise.all(this.masters.map(async ({ admin }) => (await admin.exists(`lock:state:{${key}}`)) === 1));
   }

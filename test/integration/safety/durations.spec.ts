@@ -177,7 +177,8 @@ it('the longest duration is a lease, a wait and a timer, and no timer fires at o
 
 it('the shortest lease works: 50 ms, fixed and renewed', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 50, grantTimeout: 50 });
-  const fixed = await service.acquire('fixed', { expire: 50 });
+  // A busy machine may need longer than that for an answer.
+  const fixed = await eventually(() => service.acquire('fixed', { expire: 50 }));
   expect(fixed.remainingTime()).toBeGreaterThan(0);
   expect(fixed.remainingTime()).toBeLessThanOrEqual(47.5);
   await new Promise((done) => fixed.signal.addEventListener('abort', done));
@@ -218,7 +219,7 @@ describe('the interval of renewals is never near zero', () => {
   });
 
   it('many short leases cost few commands: renewals go out together', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: 300 });
+    const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
     const handles = [];
     for (let i = 0; i < 100; i++) handles.push(await service.acquire(`many:${i}`));
     await redis.resetCommandStats();
@@ -228,7 +229,7 @@ describe('the interval of renewals is never near zero', () => {
     const took = performance.now() - since;
     const { evalsha = 0 } = await redis.commandStats();
     // One for each step of the grid (a thirtieth of the lease) at most, however many locks there are.
-    expect(evalsha).toBeLessThanOrEqual(took / 10 + 2);
+    expect(evalsha).toBeLessThanOrEqual(took / 30 + 2);
     expect(handles.every(({ isHeld }) => isHeld)).toBe(true);
     await Promise.all(handles.map((handle) => handle.release()));
   });

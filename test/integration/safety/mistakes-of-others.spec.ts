@@ -3,6 +3,7 @@ import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import type { LockLostError } from 'nestjs-redis-locks';
 
 const LEASE = 300;
 
@@ -135,7 +136,8 @@ describe('the holder is told that its lock is gone', () => {
     expect(error).toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     expect(await service.run('a', task, { onLost: 'ignore' })).toBe('value');
     const heard: unknown[] = [];
-    expect(await service.run('a', task, { onLost: (lost) => heard.push(lost) })).toBe('value');
+    const heardBy = { onLost: (lost: LockLostError) => heard.push(lost) };
+    await expect(service.run('a', task, heardBy)).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     expect(heard).toEqual([expect.objectContaining({ code: 'LOCK_LOST' })]);
   });
 

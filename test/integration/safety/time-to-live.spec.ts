@@ -19,7 +19,7 @@ afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
 it('every key has a TTL at every moment of a random workload, and lives under the prefix', async () => {
-  const options = { lockWatchdogTimeout: 400, grantTimeout: 200, commandTimeout: 500, keyPrefix: 'shop:lock' };
+  const options = { lockWatchdogTimeout: 900, grantTimeout: 400, commandTimeout: 1_000, keyPrefix: 'shop:lock' };
   const services = [
     await locks.start(redis.url, options),
     await locks.start(redis.url, options),

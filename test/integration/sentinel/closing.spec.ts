@@ -13,7 +13,7 @@ const locks = new FaultLocks();
 
 beforeAll(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterAll(async () => {
   await locks.closeAll();
   await sentinels.stop();

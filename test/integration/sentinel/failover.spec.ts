@@ -17,7 +17,7 @@ const locks = new FaultLocks();
 // New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterEach(async () => {
   await locks.closeAll();
   await sentinels.stop();

@@ -14,7 +14,7 @@ const locks = new FaultLocks();
 // New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterEach(async () => {
   await Promise.all(sentinels.servers.map((server) => server.resume()));
   await locks.closeAll();
@@ -44,7 +44,7 @@ describe('behind Sentinels', () => {
     for (let times = 0; times < 20; times++) expect(await one.tryAcquire('a')).toBeNull();
     await next.verify();
     expect(await next.release()).toBe(true);
-  }, 60_000);
+  });
 
   it('a master that restarts empty: holders are told, who waits is served with a larger token', async () => {
     const [one, other] = [

@@ -18,7 +18,7 @@ const locks = new FaultLocks();
 
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
-}, 60_000);
+});
 afterEach(async () => {
   await locks.closeAll();
   await proxy?.close();

@@ -42,13 +42,13 @@ describe('a command line', () => {
   });
 
   it.each([
-    [['list'], "no command 'list'"],
-    [['inspect'], 'takes a key'],
+    [['list'], "unknown command 'list'"],
+    [['inspect'], 'needs a key'],
     [['inspect', 'a', 'b'], 'one key'],
-    [['doctor', 'a'], 'takes nothing'],
+    [['doctor', 'a'], 'takes no argument'],
     [['inspect', ''], 'is empty'],
-    [['ls', '--force'], '--force is not for ls'],
-    [['doctor', '--interval', '1s'], '--interval is not for doctor'],
+    [['ls', '--force'], '--force is not an option of ls'],
+    [['doctor', '--interval', '1s'], '--interval is not an option of doctor'],
     [['watch', '--interval', '5'], 'without a unit'],
     [['watch', '--interval', '0s'], 'longer than 0'],
     [['ls', '--nonsense'], 'nonsense'],

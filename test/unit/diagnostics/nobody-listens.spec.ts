@@ -18,6 +18,7 @@ const ABOUT: LockAcquisition = {
   lockType: 'exclusive',
   owner: undefined,
   waitTimeout: 0,
+  optional: false,
 };
 const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]) };
 
@@ -34,6 +35,7 @@ function setUp() {
   const tellAll = () => {
     events.contended(waiter);
     events.timeout(waiter);
+    events.timeout({ ...waiter, terms: { ...TERMS, optional: true } });
     events.acquired(hold, 0);
     events.renewed(hold);
     events.released(hold);
@@ -50,7 +52,7 @@ it('builds no event, and reads no clock, while nobody listens', () => {
   expect([next, now, own.next].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
 });
 
-it.each(['contended', 'acquired', 'timeout', 'renewed', 'released', 'unreleased', 'lost'] as const)(
+it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const)(
   'publishes to those who listen to %s, and to nobody else',
   (type) => {
     const { channels, own, tellAll } = setUp();

@@ -98,7 +98,7 @@ describe('an acquisition over several masters', () => {
     await settled();
     expect(answer.error).toMatchObject({
       transient: true,
-      message: '1 of 5 masters answered, and 3 have to: the connection is lost',
+      message: '1 of 5 masters answered, but 3 are needed: the connection is lost',
     });
     expect(a!.releases).toHaveLength(1);
     // A grant that comes late is given back as well.

@@ -122,7 +122,7 @@ describe('what the masters tell', () => {
     expect(quorum.store.listening).toBe(false);
     expect(quorum.store.unreachable).toMatchObject({
       transient: true,
-      message: '1 of 3 masters answered, and 2 have to: the connection is lost',
+      message: '1 of 3 masters answered, but 2 are needed: the connection is lost',
     });
   });
 
