@@ -36,8 +36,9 @@ export default {
     ],
   },
   reporters: ['default', '<rootDir>/scripts/lib/count-reporter.mjs'],
-  // The tests wait more than they compute, so there are more workers than cores.
-  maxWorkers: 4,
+  testSequencer: '<rootDir>/scripts/lib/longest-first.mjs',
+  // The tests wait three times as long as they compute, so there are more workers than cores.
+  maxWorkers: 6,
   // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
   workerIdleMemoryLimit: '500MB',
   // What takes long is an `eventually` that says what it waited for, not this: a busy machine may need minutes.

@@ -100,7 +100,7 @@ export {
   type LockErrorDetails,
 } from './errors/index.js';
 
-// For those who write a store of their own (`store` of the module's options).
+// For authors of a store (`store` of the module's options).
 export type {
   AcquireReply,
   AcquireRequest,

@@ -1,4 +1,4 @@
--- Ends the named holds of a lock, whoever owns them, and sends a message to their clients.
+-- Ends the named holds of a lock, of any owner, and sends a message to their clients.
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 least lifetime in ms of a tombstone that stops `reinstate` (0: no tombstone),

@@ -9,7 +9,7 @@
 -- Output  1: it was held, no request came with the command, and no client waits; or else
 --         { 1: it was held, or 0, place to go on from or -1, then the reply to the request, if there was one }
 --
--- The first write is one that Redis accepts even if its memory is full, and Redis then accepts the others.
+-- Redis accepts the first write even if its memory is full, and then also the others.
 --- @include "shared/keys"
 
 -- The common case, before Redis runs the rest of the script: the lock was held, and no client waits.

@@ -1,4 +1,4 @@
-// Fails if text in lib or lua uses more of the words that hide who does what: npm run check:words
+// Fails if text in lib, lua, README.md or docs uses more of the words that hide who does what: npm run check:words
 import { compare, filesIn, readIfPresent, tighten } from './lib/ratchet.mjs';
 import { runAsScript, StepFailed } from './lib/run.mjs';
 
@@ -20,7 +20,7 @@ const PATTERNS = WORDS.map(([words, instead]) => [
   instead,
 ]);
 
-const FOLDERS = ['lib', 'lua'];
+const FOLDERS = ['lib', 'lua', 'README.md', 'docs/*.md'];
 const GENERATED = /\.generated\.ts$/;
 
 await runAsScript(async () => {

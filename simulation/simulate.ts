@@ -112,7 +112,7 @@ class Simulation implements FaultTargets {
     if (violation === undefined) return undefined;
     const { world } = this;
     const { message, stack } = violation;
-    const rule = violation instanceof Violation ? violation.rule : 'surprise';
+    const rule = violation instanceof Violation ? violation.rule : 'unexpected';
     return { rule, message, step: world.steps, time: world.now - START, stack };
   }
 
@@ -143,12 +143,12 @@ class Simulation implements FaultTargets {
       this.world.at(this.world.now + rest + AFTERMATH, () => this.end());
     }
     this.judge.check(() => this.letHappen());
-    if (this.world.now > this.until) this.judge.found(new Violation('waiting', 'the run does not come to an end'));
+    if (this.world.now > this.until) this.judge.found(new Violation('waiting', 'the run does not end'));
     return true;
   }
 
   private letHappen(): void {
-    if (!this.world.step()) throw new Violation('waiting', 'nothing is to happen, and not everybody is done');
+    if (!this.world.step()) throw new Violation('waiting', 'no event is left, but some callers are not done');
   }
 
   private end(): void {
@@ -174,6 +174,6 @@ let heard: ((error: Error) => void) | undefined;
 /** One run at a time has the process to itself. */
 function listenToRejections(found: (error: Error) => void): () => void {
   if (heard === undefined) process.on('unhandledRejection', (error) => heard?.(error as Error));
-  heard = (error) => found(new Violation('surprise', `an unhandled rejection: ${error.message}`));
+  heard = (error) => found(new Violation('unexpected', `an unhandled rejection: ${error.message}`));
   return () => (heard = () => undefined);
 }

@@ -63,7 +63,7 @@ export interface LockStore {
    */
   replicate(request: ReplicateRequest): Promise<number>;
   /**
-   * Sets the number of permits of a semaphore for all requests, and grants to those that fit now. Has no effect once a
+   * Sets the number of permits of a semaphore for all requests, and grants to the waiters that fit now. Has no effect once a
    * later call has set the number.
    */
   setLimit(key: string, permits: number): Promise<void>;

@@ -30,8 +30,8 @@ local function has_opened(name)
   return has_counted('opened:' .. name)
 end
 
--- Records a call for `lifetime` ms. The first write is one that Redis accepts even if its memory is full, and Redis then
--- accepts the others.
+-- Records a call for `lifetime` ms. Redis accepts the first write even if its memory is full, and then also
+-- the others.
 local function record_call(id, lifetime)
   redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
   redis.call('ZADD', COUNTED, integer(now + lifetime), id)

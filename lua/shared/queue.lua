@@ -82,7 +82,7 @@ local function read_all_tickets(count)
   return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 
--- Whether the queue contains a fair request: one that is served in the order in which all clients came.
+-- Whether the queue contains a fair request, which is served in the order of arrival across clients.
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end

@@ -59,7 +59,7 @@ export class Candidate {
       return handles[0]!;
     } catch (error) {
       if (isLockStoreError(error) && judge.isCalm)
-        judge.found(new Violation('surprise', `in calm weather: ${error.message}`));
+        judge.found(new Violation('unexpected', `in calm weather: ${error.message}`));
       throw error;
     }
   }

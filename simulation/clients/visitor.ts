@@ -153,12 +153,12 @@ export class Visitor {
     trace(() => `${process.name} is told: ${(error as Error).message}`);
     if (isLockTimeoutError(error)) {
       outcomes.timeouts += 1;
-      if (visit.waitTimeout === TIMES.longWait) throw new Violation('waiting', 'somebody has waited for ever');
+      if (visit.waitTimeout === TIMES.longWait) throw new Violation('waiting', 'a caller has waited forever');
     } else if (isLockStoreError(error)) {
       outcomes.storeFailures += 1;
       // Replicas are behind in any weather, and the last of several keys may be asked for when the time is as good as over.
       const isOdd = visit.replicas || (visit.keys.length > 1 && visit.waitTimeout !== TIMES.longWait);
-      if (judge.isCalm && !isOdd) throw new Violation('surprise', `in calm weather: ${error.message}`);
+      if (judge.isCalm && !isOdd) throw new Violation('unexpected', `in calm weather: ${error.message}`);
     } else if (error === ENOUGH) outcomes.aborted += 1;
     else if (isLockConfigError(error) && visit.owner !== undefined) outcomes.upgrades += 1;
     else if (isLockLostError(error)) outcomes.lost += 1;
@@ -171,11 +171,11 @@ export class Visitor {
     // One that is asked for now would say so in any case.
     const signal = this.signals.get(handle) ?? handle.signal;
     if (!signal.aborted || !(handle.loss instanceof LockLostError)) {
-      throw new Violation('signal', `'${handle.key}' is lost, and its signal does not say so`);
+      throw new Violation('signal', `'${handle.key}' is lost, but its signal has not aborted`);
     }
     this.surroundings.outcomes.lost += 1;
     if (this.surroundings.judge.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
-      throw new Violation('surprise', `lost in calm weather: ${handle.loss.message}`);
+      throw new Violation('unexpected', `lost in calm weather: ${handle.loss.message}`);
     }
     return true;
   }
@@ -197,7 +197,7 @@ export class Visitor {
       if (isLockStoreError(error) && !judge.isCalm) return;
       throw error;
     }
-    if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, and given back all the same`);
+    if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, but its release says it was held`);
     const { holdAtLeast, mode, owner } = hold.terms;
     // Readers are in beside others, and who names an owner may be so.
     if (

@@ -38,7 +38,7 @@ export class ElectionRules {
     const { belief, election, candidacy } = term;
     const { hold, process } = belief;
     if (!election.isLeader || signal.aborted)
-      throw new Violation('leaders', `${nameOf(belief)} is elected and leads not`);
+      throw new Violation('leaders', `${nameOf(belief)} is elected but does not lead`);
     const last = this.latest.get(election);
     this.latest.set(election, term);
     if (last !== undefined) {
@@ -58,12 +58,12 @@ export class ElectionRules {
   deposed(term: Term, error: LockLostError | undefined): void {
     const { belief, election } = term;
     if (election.isLeader || election.signal !== undefined) {
-      throw new Violation('leaders', `${nameOf(belief)} is deposed and leads all the same`);
+      throw new Violation('leaders', `${nameOf(belief)} is deposed but still leads`);
     }
     if (term.ended !== undefined) throw new Violation('terms', `${nameOf(belief)} is deposed twice`);
     term.ended = belief.process.clock.says;
     if (this.isCalm && error !== undefined)
-      throw new Violation('surprise', `deposed in calm weather: ${error.message}`);
+      throw new Violation('unexpected', `deposed in calm weather: ${error.message}`);
   }
 
   /** `stop()` has resolved. */

@@ -53,10 +53,10 @@ export class Exclusion {
   private compare(old: Belief, belief: Belief): void {
     if (!conflicts(old, belief) || this.excuses.excuse(old, belief)) return;
     const { key } = belief.hold;
-    if (isBelieved(old)) throw new Violation('exclusion', `${nameOf(old)} and ${nameOf(belief)} believe in '${key}'`);
+    if (isBelieved(old)) throw new Violation('exclusion', `${nameOf(old)} and ${nameOf(belief)} both hold '${key}'`);
     const { machine } = old.process;
     if (machine.dead || machine.isStalled || machine.isResuming || old.hold.state !== 'held') return;
-    throw new Violation('signal', `${nameOf(belief)} has '${key}', and ${nameOf(old)} was not told that it is lost`);
+    throw new Violation('signal', `${nameOf(belief)} has '${key}', but ${nameOf(old)} was not notified of the loss`);
   }
 
   private countPermits(all: ReadonlySet<Belief>, belief: Belief): void {

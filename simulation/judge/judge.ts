@@ -119,7 +119,7 @@ export class Judge {
       }
       this.tries.had(hold.key);
       if (hold.token !== hold.firstToken && hold.acquiredAt > (process.yielded.get(hold.id) ?? Infinity)) {
-        throw new Violation('yield', `${process.name} has '${hold.key}' in turn after it was told to yield`);
+        throw new Violation('yield', `${process.name} serves another batch member of '${hold.key}' after it received yield`);
       }
       this.timeTurns(hold, process);
       this.tokens.tell(belief, floor);
@@ -141,7 +141,7 @@ export class Judge {
     this.turnsSince.set(grant, since);
     const ms = acquiredAt - since;
     if (ms <= this.schedule.turns.time + ROUNDING) return;
-    throw new Violation('turns', `${process.name} has '${key}' in turn ${ms} ms after the first one`);
+    throw new Violation('batch', `${process.name} serves a batch member of '${key}' ${ms} ms after the first one`);
   }
 
   died(process: Process): void {

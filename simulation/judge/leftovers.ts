@@ -14,7 +14,7 @@ function nothingIsStoredOf(server: Server, key: string): void {
   const { holds, waiters, limit } = server.inspect(key);
   const isGone = limit !== undefined || backend.withLock(key, (lock) => lock.isExpired(backend.now));
   if (holds.length + waiters.length === 0 && isGone) return;
-  throw new Violation('remains', `of '${key}' is left on ${name}: ${JSON.stringify({ holds, waiters })}`);
+  throw new Violation('leftovers', `'${key}' is left on ${name}: ${JSON.stringify({ holds, waiters })}`);
 }
 
 /** Nothing is left in an engine that nobody uses any more, before it is closed. */
@@ -32,13 +32,13 @@ export function nothingIsRemembered(process: Process, someForget: boolean): void
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;
-  throw new Violation('remains', `the engine of ${name} remembers ${JSON.stringify(sizes)}`);
+  throw new Violation('leftovers', `the engine of ${name} remembers ${JSON.stringify(sizes)}`);
 }
 
 /** A closed engine has no timer, and keeps no process alive. */
 export function nothingRuns({ clock, name }: Process): void {
   const { timersLeft: timers, awake } = clock;
-  if (timers + awake > 0) throw new Violation('remains', `${name} has ${timers} timers, and ${awake} keep it alive`);
+  if (timers + awake > 0) throw new Violation('leftovers', `${name} has ${timers} timers, and ${awake} keep it alive`);
 }
 
 const sizeOf = (of: object, name: string): number => (Reflect.get(of, name) as { size: number }).size;

@@ -27,7 +27,7 @@ export class TriesRule {
     const wasHad = (): boolean => this.isHad(key) || (this.lastHad.get(key) ?? -Infinity) >= asked - SLACK;
     if (!this.isCalm || wasHad()) return;
     this.world.at(this.world.now + SLACK, () => {
-      if (!wasHad()) this.fail(new Violation('tries', `somebody was refused '${key}', which nobody had`));
+      if (!wasHad()) this.fail(new Violation('tries', `a caller was refused '${key}', which was free`));
     });
   }
 }

@@ -41,7 +41,7 @@ export class Truth {
     if (key === '' || !SETTLING.test(script)) return;
     if (server.inspect(key).holds.length > 0) return;
     const waiting = server.grantable(key).find((id) => server.isPresent(id));
-    if (waiting !== undefined) throw new Violation('free', `${waiting} waits for '${key}', which is free`);
+    if (waiting !== undefined) throw new Violation('free', `'${key}' is free while ${waiting} waits for it`);
   }
 
   private compareOne(belief: Belief): void {
@@ -51,9 +51,9 @@ export class Truth {
     const late = until - this.excuses.endOf(key, id);
     if (late > EPSILON) {
       const what = late === Infinity ? 'which no server knows' : `${late.toFixed(3)} ms longer than its lease`;
-      throw new Violation('belief', `${nameOf(belief)} believes in '${key}' until ${until.toFixed(3)}, ${what}`);
+      throw new Violation('validity', `${nameOf(belief)} considers '${key}' valid until ${until.toFixed(3)}, ${what}`);
     }
     if (!this.excuses.hadToken(key, token))
-      throw new Violation('tokens', `${nameOf(belief)}: nobody was given this token`);
+      throw new Violation('tokens', `${nameOf(belief)}: no holder was given this token`);
   }
 }

@@ -96,7 +96,7 @@ export class WaitingRule {
       const since = this.since.get(what) ?? this.world.now;
       lasting.set(what, since);
       const ms = this.world.now - Math.max(since, this.disturbedUntil());
-      if (ms > limit) this.fail(new Violation('service', `${what} for ${ms} ms, and somebody waits`));
+      if (ms > limit) this.fail(new Violation('service', `${what} for ${ms} ms while a caller waits`));
     };
     // Somebody may have had it between two looks.
     if (held.length === 0) lasts(`'${key}' is free behind token ${this.lastToken(key)}`, this.service.free);

@@ -22,7 +22,7 @@ export class World {
 
   /** Has `run` called at a time, or as soon as may be where that is over. */
   at(at: number, run: () => void): Happening {
-    if (Number.isNaN(at)) throw new Violation('surprise', 'something is to happen at no time');
+    if (Number.isNaN(at)) throw new Violation('unexpected', 'an event has no time');
     const happening: Happening = { at: Math.max(at, this.now), order: this.order++, run };
     this.insert(happening);
     return happening;

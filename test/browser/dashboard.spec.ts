@@ -49,7 +49,7 @@ function expectQuiet(browser: Browser, server: DashboardServer): void {
 }
 
 describe('the dashboard in a browser', () => {
-  it('shows who holds what and who waits, as it changes', async () => {
+  it('shows holders and waiters, and updates them', async () => {
     const { server, own, second, third } = await setUp();
     await using browser = await open(server);
     await browser.page.getByText('No lock is held.').waitFor();
@@ -110,7 +110,7 @@ describe('the dashboard in a browser', () => {
     expectQuiet(browser, server);
   });
 
-  it('frees a lock when its key has been typed, and tells what came of it', async () => {
+  it('releases a lock after its key has been typed, and shows the result', async () => {
     const { server, own, second } = await setUp();
     const lock = await own.acquire('stock:42');
     const waiting = second.acquire('stock:42', PATIENT);
@@ -141,7 +141,7 @@ describe('the dashboard in a browser', () => {
     expectQuiet(browser, server);
   });
 
-  it('does not free what somebody else holds by now', async () => {
+  it('does not release a lock whose holder has changed', async () => {
     const { server, own, second } = await setUp();
     const lock = await own.acquire('a');
     await using browser = await open(server);
@@ -158,7 +158,7 @@ describe('the dashboard in a browser', () => {
     await next.release();
   });
 
-  it('shows hostile keys as texts', async () => {
+  it('shows hostile keys as plain text', async () => {
     const { server, own, second } = await setUp();
     await own.acquire(HOSTILE, { owner: '<b>bob</b>' });
     await second.tryAcquire(HOSTILE);
@@ -177,7 +177,7 @@ describe('the dashboard in a browser', () => {
     expectQuiet(browser, server);
   });
 
-  it('has a policy that keeps scripts of others from running, and from being told anything', async () => {
+  it('has a policy that blocks foreign scripts and their requests', async () => {
     const { server } = await setUp();
     await using browser = await open(server);
     const ran = await browser.page.evaluate<boolean>(`new Promise((resolve) => {
@@ -191,7 +191,7 @@ describe('the dashboard in a browser', () => {
     expect(browser.complaints.filter((text) => !/Content Security Policy|Fetch API/.test(text))).toEqual([]);
   });
 
-  it('asks for the state where streams do not get through, and is live again after', async () => {
+  it('polls the state if streams are blocked, and returns to the stream afterwards', async () => {
     const { server, own } = await setUp();
     await using browser = await Browser.start();
     const { page } = browser;
@@ -206,7 +206,7 @@ describe('the dashboard in a browser', () => {
     await page.getByText('No lock is held.').waitFor();
   });
 
-  it('says what is amiss with Redis, and that it is gone itself', async () => {
+  it('reports a failure of Redis, and the loss of its own server', async () => {
     const { server } = await setUp();
     await using browser = await open(server);
     const { page } = browser;
@@ -226,7 +226,7 @@ describe('the dashboard in a browser', () => {
     ['dark', 1280],
     ['light', 360],
     ['dark', 360],
-  ] as const)('has what people need to use it, %s, %i px wide', async (scheme, width) => {
+  ] as const)('is accessible, %s, %i px wide', async (scheme, width) => {
     const { server, own, second } = await setUp();
     await own.acquire('order:{4711}:a-long-key-that-has-to-find-its-place-on-a-narrow-screen-as-well', {
       owner: 'ann',
@@ -253,7 +253,7 @@ describe('the dashboard in a browser', () => {
 
 if (process.env['LOCKS_SCREENSHOTS'] === '1') {
   describe('the pictures of the docs', () => {
-    it('are of the page at work', async () => {
+    it('show the page in use', async () => {
       const { server, own, second, third } = await setUp();
       mkdirSync(IMAGES, { recursive: true });
       const kept = await shopAtWork(own, second, third);

@@ -14,7 +14,7 @@ function storyOf(...holds: Array<[client: string, hold: StoryHold]>): ChaosStory
   return story;
 }
 
-describe('histories that are as they should be', () => {
+describe('valid histories', () => {
   it.each<[string, ChaosStory]>([
     ['one after the other', storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 51, to: 90, token: 2 }])],
     [
@@ -77,7 +77,7 @@ describe('histories that are as they should be', () => {
   });
 });
 
-describe('who holds a key beside whom', () => {
+describe('exclusion', () => {
   it.each<[string, string, ChaosStory]>([
     [
       'exclusion',
@@ -147,7 +147,7 @@ describe('who holds a key beside whom', () => {
     expect(broken(story)).toEqual([rule]);
   });
 
-  it('each of three at once is found, and told with its operations', () => {
+  it('finds each of three overlapping holds, and reports it with its operations', () => {
     const story = storyOf(
       ['a.1', { from: 10, to: 50, token: 1 }],
       ['b.1', { from: 20, to: 60, token: 2 }],
@@ -165,7 +165,7 @@ describe('assumptions that were broken on purpose', () => {
   const twoAtOnce = (): ChaosStory =>
     storyOf(['a.1', { from: 100, to: 300, token: 1 }], ['b.1', { from: 200, to: 250, token: 2 }]);
 
-  it('name what they excuse', () => {
+  it('name the violation that they excuse', () => {
     const story = twoAtOnce();
     story.fault('queue deleted', { begin: 120 });
     const fault = story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
@@ -175,7 +175,7 @@ describe('assumptions that were broken on purpose', () => {
     });
   });
 
-  it('excuse one whose grant was told late, after the next one', () => {
+  it('excuse a hold whose grant was reported after the next one', () => {
     const story = storyOf(
       ['a.1', { askedAt: 90, from: 210, to: 300, token: 1 }],
       ['b.1', { askedAt: 180, from: 200, to: 250, token: 2 }],
@@ -188,7 +188,7 @@ describe('assumptions that were broken on purpose', () => {
     ['before the first had asked', { begin: 80, end: 90 }],
     ['after the second was told', { begin: 260 }],
     ['of another key', { begin: 150, key: 'other' }],
-  ])('excuse nothing when they came %s', (_, when) => {
+  ])('excuse nothing if they happened %s', (_, when) => {
     const story = twoAtOnce();
     story.fault('state deleted', { ...when, breaks: 'data deleted' });
     expect(broken(story)).toEqual(['exclusion']);
@@ -198,7 +198,7 @@ describe('assumptions that were broken on purpose', () => {
     ['what was held then', 1_150, [], undefined],
     ['what was granted long after it had come', 2_500, ['beliefs'], undefined],
     ['what was granted long after, and told late as the client did not run', 2_500, [], { from: 1_300, to: 2_400 }],
-  ])('a force release that is sent again excuses %s', (_, from, rules, stall) => {
+  ])('a repeated forced release excuses %s', (_, from, rules, stall) => {
     const story = storyOf(['a.1', { askedAt: 1_050, from, to: from + 50, until: 4_000, end: 'lost', token: 1 }]);
     const times = { begin: 1_100, active: 1_200, end: 3_000 };
     story.fault('forced release sent again', {
@@ -238,7 +238,7 @@ describe('tokens', () => {
     expect(broken(story)).toContain('tokens');
   });
 
-  it('are another one for what re-enters', () => {
+  it('differ for a re-entry', () => {
     const story = new ChaosStory();
     const outer = story.hold('a.1', { from: 10, to: 50, token: 1 });
     const inner = story.ask('a.1', { at: 20, within: outer });
@@ -247,7 +247,7 @@ describe('tokens', () => {
   });
 });
 
-describe('the resource that holders write to', () => {
+describe('the protected resource', () => {
   function storyOfWrites(tokens: [number, number], at: { first?: number; second?: number }): ChaosStory {
     const story = new ChaosStory();
     const first = story.hold('a.1', { from: 10, to: 50, token: tokens[0] });
@@ -257,27 +257,27 @@ describe('the resource that holders write to', () => {
     return story;
   }
 
-  it('refuses a late one whose token is smaller', () => {
+  it('refuses a late write with a smaller token', () => {
     expect(broken(storyOfWrites([1, 2], { first: 80 }))).toEqual([]);
   });
 
-  it('must not take what comes too late', () => {
+  it('must not accept a late write', () => {
     expect(broken(storyOfWrites([2, 1], { first: 80 }))).toContain('fencing');
   });
 
-  it('must not refuse one who holds the lock', () => {
+  it('must not refuse the holder', () => {
     expect(broken(storyOfWrites([2, 1], { first: 20 }))).toContain('fencing');
   });
 });
 
-describe('who waits', () => {
-  it('is never told', () => {
+describe('a waiter', () => {
+  it('never gets a result', () => {
     const story = new ChaosStory();
     story.ask('a.1', { at: 10 });
     expect(broken(story)).toEqual(['waiting']);
   });
 
-  it('owes nothing any more when its process was killed', () => {
+  it('owes nothing after its process was killed', () => {
     const story = new ChaosStory();
     const op = story.ask('a.1', { at: 10 });
     story.event(20, 'down', { client: 'a.1' }).event(20, 'info', { client: 'a.1', op });
@@ -288,7 +288,7 @@ describe('who waits', () => {
     [{}, 5_500, ['waiting']],
     [{}, 4_500, []],
     [{ abortAfter: 100 }, 4_500, ['waiting']],
-  ])('is told too late (%j, after %d ms)', (terms, took, rules) => {
+  ])('gets its result too late (%j, after %d ms)', (terms, took, rules) => {
     const story = new ChaosStory();
     const op = story.ask('a.1', { at: 10, ...terms });
     story.event(10 + took, 'fail', { client: 'a.1', op, code: 'LOCK_TIMEOUT' });
@@ -298,7 +298,7 @@ describe('who waits', () => {
   it.each([
     ['a', []],
     ['b', ['waiting']],
-  ])('is not to blame for the time in which its own process did not run (%s was stopped)', (lane, rules) => {
+  ])('is not blamed for the time in which its process did not run (%s was stopped)', (lane, rules) => {
     const story = new ChaosStory();
     const op = story.ask('a.1', { at: 10 });
     story.event(5_400, 'stall', { client: `${lane}.1`, from: 100, to: 5_400 });
@@ -306,7 +306,7 @@ describe('who waits', () => {
     expect(broken(story)).toEqual(rules);
   });
 
-  it('cannot have a key when all is over', () => {
+  it('cannot hold a key after the end of the run', () => {
     const story = new ChaosStory();
     const op = story.ask('a.1', { at: 10, final: true });
     story.event(900, 'fail', { client: 'a.1', op, code: 'LOCK_TIMEOUT' });
@@ -314,7 +314,7 @@ describe('who waits', () => {
   });
 });
 
-describe('all else', () => {
+describe('other rules', () => {
   it('a lock that was lost is held again', () => {
     const story = new ChaosStory();
     const op = story.hold('a.1', { from: 10, to: 50, until: 50.1, end: 'lost', token: 1 });
@@ -330,7 +330,7 @@ describe('all else', () => {
     expect(check(explained.events)).toMatchObject({ violations: [], excused: [{ assumption: 'force release' }] });
   });
 
-  it('a lock is lost, and its signal says nothing', () => {
+  it('a lock is lost, and its signal does not abort', () => {
     const story = new ChaosStory();
     const op = story.hold('a.1', { from: 10, to: 50, end: { releasedAt: 70 }, token: 1 });
     story.event(60, 'look', { client: 'a.1', op, held: false, aborted: false });
@@ -345,7 +345,7 @@ describe('all else', () => {
     expect(broken(new ChaosStory().event(10, type, details))).toEqual([rule]);
   });
 
-  it('a history that breaks off says nothing', () => {
+  it('a truncated history proves nothing', () => {
     const { events } = storyOf(['a.1', { from: 10, to: 50, token: 1 }]);
     expect(check(events.slice(0, -1)).violations.map(({ rule }) => rule)).toEqual(['incomplete']);
     expect(check(events.filter(({ type }) => type !== 'left')).violations.map(({ rule }) => rule)).toEqual([
@@ -364,7 +364,7 @@ function mastersApart(): ChaosStory {
 }
 
 describe('several masters with clocks of their own', () => {
-  it('tokens that fall are excused only by a master that forgot the last one in between', () => {
+  it('decreasing tokens are excused only by a master that lost the last one in between', () => {
     expect(broken(mastersApart())).toContain('tokens');
     const forgotten = mastersApart();
     forgotten.fault('majority back empty', { begin: 1_200, end: 1_400, forgets: true });
@@ -380,7 +380,7 @@ describe('several masters with clocks of their own', () => {
   it.each([
     ['before it forgot', 1_210, []],
     ['long after it forgot, so that its vote did not count any more', 1_500, ['exclusion']],
-  ])('a master that forgot its vote excuses a hold that was told %s', (_, from, rules) => {
+  ])('a master that lost its vote excuses a hold that was reported %s', (_, from, rules) => {
     const story = new ChaosStory({ skews: [0, 0, 0] });
     story.hold('a.1', { askedAt: 1_100, from, to: 1_700, token: 1 });
     story.hold('b.1', { from: 1_600, to: 1_650, token: 2 });
@@ -388,7 +388,7 @@ describe('several masters with clocks of their own', () => {
     expect(broken(story)).toEqual(rules);
   });
 
-  it('it forgets its vote when the fault is in force, and not when that begins', () => {
+  it('it loses its vote when the fault takes effect, not when it begins', () => {
     const story = new ChaosStory({ skews: [0, 0, 0] });
     story.hold('a.1', { askedAt: 1_100, from: 1_400, to: 1_700, token: 1 });
     story.hold('b.1', { from: 1_600, to: 1_650, token: 2 });
@@ -415,7 +415,7 @@ describe('latches', () => {
   it.each([
     ['has ended before the latch was set', 990, ['latches']],
     ['was under way when the latch was set', 1_050, []],
-  ])('a call that %s counts down what was set if it can have', (_, end, rules) => {
+  ])('a call that %s counts down the latch if that is possible', (_, end, rules) => {
     const story = latch(1);
     story.event(950, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
     story.event(end, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 1 });
@@ -427,29 +427,29 @@ describe('latches', () => {
     return story;
   };
 
-  it('a waiter is told that a latch is open only when it was counted down', () => {
+  it('a waiter learns that a latch is open only after it was counted down', () => {
     expect(broken(latch(2))).toEqual([]);
     expect(broken(latch(1))).toEqual(['latches']);
   });
 
-  it('data that were lost excuse that before the waiter has seen the latch, and not later', () => {
+  it('lost data excuse that only before the waiter has seen the latch', () => {
     expect(broken(lost(latch(1), 1_500))).toEqual([]);
     expect(broken(lost(latch(1), 6_000))).toEqual(['latches']);
   });
 
-  it('a waiter has seen the latch when later questions were answered', () => {
+  it('a waiter has seen the latch if later requests were answered', () => {
     const seen = (): ChaosStory => latch(1).event(1_400, 'latch', { client: 'a.1', id: 'wait', phase: 'seen' });
     expect(broken(lost(seen(), 1_300))).toEqual([]);
     expect(broken(lost(seen(), 1_500))).toEqual(['latches']);
   });
 
-  it('nobody is told of a loss where nothing was lost', () => {
+  it('no loss is reported if nothing was lost', () => {
     expect(broken(latch(1, 'LOCK_LATCH_LOST'))).toEqual(['latches']);
     expect(broken(lost(latch(1, 'LOCK_LATCH_LOST'), 6_000))).toEqual([]);
   });
 });
 
-describe('what is told of it', () => {
+describe('the report', () => {
   const story = storyOf(['a.1', { from: 1_000, to: 1_500, token: 7 }], ['b.1', { from: 1_200, to: 1_250, token: 8 }]);
   story.fault('network cut', { begin: 2_000, end: 2_100, alone: true, client: 'b' });
   story.event(2_040, 'pulse', { client: 'b.1', from: 1_990, ok: true });
@@ -457,7 +457,7 @@ describe('what is told of it', () => {
   story.event(2_190, 'pulse', { client: 'a.1', from: 2_100, ok: true });
   story.event(2_300, 'pulse', { client: 'b.1', from: 2_250, ok: true });
 
-  it('the summary names what was violated, and how long a fault was felt', () => {
+  it('the summary names the violations, and how long each fault had an effect', () => {
     const summary = summarise(check(story.events));
     expect(summary.recovery).toEqual([
       {
@@ -470,7 +470,7 @@ describe('what is told of it', () => {
     expect(print(summary)).toMatch(/network cut\s+1\s+300\s+300\s+200\s+200/);
   });
 
-  it('the excerpt has the operations of a finding, faults and who else was granted the key, and nothing else', () => {
+  it('the excerpt has only the operations of a finding, the faults and other grants of the key', () => {
     const [finding] = check(story.events).violations;
     const lines = excerpt(story.events, finding!).map((line) => JSON.parse(line) as ChaosEvent);
     expect(new Set(lines.map(({ type }) => type))).toEqual(new Set(['begin', 'invoke', 'ok', 'look', 'release']));
@@ -479,7 +479,7 @@ describe('what is told of it', () => {
     expect(excerpt(story.events, later).join('\n')).toContain('network cut');
   });
 
-  it('the picture frames the two, on the lanes of their clients', () => {
+  it('the picture marks both operations in the lanes of their clients', () => {
     const { violations, model } = check(story.events);
     const drawn = picture(model, violations[0]!);
     expect(drawn).toMatch(/^<svg .*<\/svg>\s*$/s);

@@ -27,21 +27,21 @@ function killed(story: ChaosStory, details: object = {}): number {
 }
 
 describe('a failover', () => {
-  it('excuses two at once, and names the fault before it', () => {
+  it('excuses two overlapping holds, and names the fault before it', () => {
     const story = twoAtOnce();
     const fault = killed(story);
     story.failover({ at: 1_400 });
     expect(check(story.events)).toMatchObject({ violations: [], excused: [{ assumption: LOST, fault }] });
   });
 
-  it('excuses them whatever led to it', () => {
+  it('excuses them, whatever caused it', () => {
     expect(check(twoAtOnce().failover({ at: 1_400 }).events)).toMatchObject({
       violations: [],
       excused: [{ assumption: LOST, fault: 'none' }],
     });
   });
 
-  it('excuses a lock that its holder lost early', () => {
+  it('excuses a lock that was lost early', () => {
     const story = new ChaosStory();
     story.hold('a.1', { from: 1_000, to: 1_300, until: 1_900, end: { lostAt: 1_500 }, token: 1 });
     expect(broken(story)).toEqual(['beliefs']);
@@ -66,7 +66,7 @@ describe('a failover', () => {
     expect(broken(story)).toEqual(['exclusion']);
   });
 
-  it('does not excuse tokens that fall', () => {
+  it('does not excuse decreasing tokens', () => {
     const story = new ChaosStory();
     story.hold('a.1', { from: 1_000, to: 1_100, token: 9 });
     story.hold('b.1', { from: 1_500, to: 1_550, token: 8 });
@@ -74,14 +74,14 @@ describe('a failover', () => {
   });
 });
 
-describe('a hold that a replica had confirmed', () => {
-  it('is not forgotten: nobody else may be in while its first lease lasts', () => {
+describe('a hold that a replica has confirmed', () => {
+  it('is not lost: no other client may hold the key during its first lease', () => {
     const story = twoAtOnce({ replicas: 1, until: 1_600 });
     killed(story);
     expect(broken(story.failover({ at: 1_400 }))).toEqual(['exclusion']);
   });
 
-  it('may be forgotten when only a renewal, which nobody waits for, made it so long', () => {
+  it('may be lost if only an unconfirmed renewal made it last so long', () => {
     const story = new ChaosStory();
     const op = story.hold('a.1', { from: 1_300, to: 1_600, askedAt: 990, until: 1_800, replicas: 1, token: 1 });
     story.event(1_000, 'look', { client: 'a.1', op, held: true, until: 1_450 });
@@ -93,27 +93,27 @@ describe('a hold that a replica had confirmed', () => {
     });
   });
 
-  it('is forgotten with the data of all servers', () => {
+  it('is lost with the data of all servers', () => {
     const story = twoAtOnce({ replicas: 1 });
     story.fault('all deleted', { begin: 1_400, breaks: 'data deleted' });
     expect(broken(story)).toEqual([]);
   });
 });
 
-describe('an old master that goes on to acknowledge', () => {
+describe('an old master that still acknowledges writes', () => {
   const story = (): ChaosStory => {
     const late = { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 };
     return twoAtOnce(late, { askedAt: 2_690, from: 2_700, to: 2_750 }).failover({ at: 1_400, told: 1_400, to: 9_000 });
   };
 
-  it('is no excuse for those who were told of the new one long ago', () => {
+  it('does not excuse clients that knew the new master for long', () => {
     expect(broken(story())).toEqual(['exclusion']);
   });
 
   it.each([
     ['network gone', { client: 'a' }],
     ['sentinel restarted', { strikes: 'sentinel' }],
-  ])('is one for those who could not hear of it (%s)', (kind, whom) => {
+  ])('excuses clients that could not know the new master (%s)', (kind, whom) => {
     const deaf = story();
     deaf.fault(kind, { begin: 1_300, end: 1_900, ...whom });
     expect(broken(deaf)).toEqual([]);
@@ -127,7 +127,7 @@ describe('a holder that is connected to the new master of a Sentinel', () => {
     return story.event(2_450, 'pulse', { client: 'a.1', from: 2_440, ok: true, ...pulse });
   };
 
-  it('has asked about its lock: then nobody else may be in', () => {
+  it('has verified its lock: then no other client may hold it', () => {
     expect(broken(connected({}))).toEqual(['exclusion']);
   });
 
@@ -136,12 +136,12 @@ describe('a holder that is connected to the new master of a Sentinel', () => {
     ['it had no lock of it yet', connected({ ok: false })],
     ['it may have asked the old one', connected({ from: 2_300 })],
     ['its client did not run', connected({}).event(2_700, 'stall', { client: 'a.1', from: 2_500, to: 2_700 })],
-  ])('is excused where %s', (_, story) => {
+  ])('is excused if %s', (_, story) => {
     expect(broken(story)).toEqual([]);
   });
 });
 
-it('whoever has a lock in turn, by a grant that was forgotten, asked when the first of them did', () => {
+it("the members of a batch share the time of their grant's request, also if the grant was lost", () => {
   const story = new ChaosStory();
   story.hold('a.1', { from: 1_000, to: 1_420, token: 100 });
   story.hold('a.1', { askedAt: 1_460, from: 1_470, to: 1_600, token: 101 });
@@ -150,7 +150,7 @@ it('whoever has a lock in turn, by a grant that was forgotten, asked when the fi
   expect(broken(story.failover({ at: 1_400 }))).toEqual([]);
 });
 
-it('a client that is not served for long is found, whenever that was', () => {
+it('finds a client that is not served for too long, at any time', () => {
   const story = new ChaosStory();
   for (let at = 1_000; at < 40_000; at += 100) {
     story.event(at, 'pulse', { client: 'a.1', from: at - 20, ok: at < 5_000 || at > 22_000 });

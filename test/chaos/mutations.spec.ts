@@ -4,7 +4,7 @@ import { buildMutant } from '../../chaos/mutant.mjs';
 import { MUTATIONS } from '../../chaos/mutations.mjs';
 
 it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
-  "the library with the mutation '%s' is another one, and says so when it is loaded",
+  "the library with the mutation '%s' differs, and says so when it is loaded",
   async (name, mutation) => {
     const mutant = await buildMutant(mutation);
     try {

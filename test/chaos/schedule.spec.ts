@@ -7,19 +7,19 @@ import { loadTopology } from '../../chaos/topologies/index.mjs';
 
 const scope = { length: 60_000, kinds: EVERYWHERE, clients: ['c1', 'c2'], servers: 3, keys: ['red', 'green'] };
 
-it('the same seed makes the same faults, another one others', () => {
+it('the same seed gives the same faults, and another seed gives others', () => {
   expect(planFaults({ ...scope, seed: 7 })).toEqual(planFaults({ ...scope, seed: 7 }));
   expect(planFaults({ ...scope, seed: 7 })).not.toEqual(planFaults({ ...scope, seed: 8 }));
 });
 
-it('all kinds of faults have their turn, alone and together, within the time of the run', () => {
+it('all kinds of faults occur within a run, alone and together', () => {
   const faults = planFaults({ ...scope, seed: 7 });
   expect(new Set(faults.map(({ kind }) => kind))).toEqual(new Set(EVERYWHERE.map(({ name }) => name)));
   expect(new Set(faults.map(({ alone }) => alone))).toEqual(new Set([true, false]));
   for (const { at } of faults) expect(at).toBeLessThan(scope.length);
 });
 
-it('between two faults that take a majority away there is time to connect again, however few kinds there are', () => {
+it('there is time to reconnect between two faults that take away a majority, however few kinds there are', () => {
   const kinds = AMONG_MASTERS.filter(({ name }) => name.startsWith('majority'));
   expect(kinds).toHaveLength(2);
   for (const seed of [1, 2, 3]) {
@@ -33,14 +33,14 @@ it('between two faults that take a majority away there is time to connect again,
   }
 });
 
-it.each(HOLDER_NAMES)('callers of one sort (%s) ask for a lock for themselves, each time', (holders) => {
+it.each(HOLDER_NAMES)('callers of one kind (%s) request their own lock each time', (holders) => {
   const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: ['read'], holders });
   const some = Array.from({ length: 50 }, () => plans.next().value);
   for (const plan of some) expect(plan).toMatchObject({ kind: 'exclusive', mode: 'exclusive' });
   expect(new Set(some.map((plan) => JSON.stringify(plan))).size).toBeGreaterThan(40);
 });
 
-it('the same seed makes the same operations, of each caller its own', () => {
+it('the same seed gives the same operations, different for each caller', () => {
   const some = (seed: number, loop: number): object[] => {
     const plans = planOperations({
       seed,
@@ -56,7 +56,7 @@ it('the same seed makes the same operations, of each caller its own', () => {
   expect(some(7, 0)).not.toEqual(some(8, 0));
 });
 
-it('says of a topology that there is none, and which there are', async () => {
+it('refuses an unknown topology, and names the known ones', async () => {
   const message = '--topology: there is no ring; there are single, redlock, redlock-5, sentinel, cluster';
   await expect(loadTopology('ring')).rejects.toThrow(message);
 });

@@ -393,7 +393,7 @@ async function compare(ops: readonly Op[]): Promise<void> {
   }
 }
 
-it('the memory store does what Redis does, whatever comes (SEED, RUNS and SHRINK in the environment)', async () => {
+it('the memory store behaves like Redis for random calls (SEED, RUNS and SHRINK in the environment)', async () => {
   await fc.assert(fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 40, size: 'max' }), compare), {
     seed: SEED,
     numRuns: Number(process.env['RUNS'] ?? 40),

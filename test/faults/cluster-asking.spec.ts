@@ -8,7 +8,7 @@ const bench = new ClusterBench();
 /** Renewed after a third of it. */
 const LEASE = 1_500;
 
-it('a connection that breaks off while it asks for leave in a slot on its way leaves no rejection unhandled', async () => {
+it('a connection that breaks while it sends ASKING for a moving slot causes no unhandled rejection', async () => {
   await using proxies = await ClusterProxies.start(bench.cluster);
   const worker = await startFaultWorker({ connection: proxies.connection, lockWatchdogTimeout: LEASE });
   try {

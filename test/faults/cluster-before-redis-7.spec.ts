@@ -21,14 +21,14 @@ for (const script of Object.values(SCRIPTS)) {
 }
 
 describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
-  it('is one: nobody can subscribe in a slot, and the scripts do not try to', async () => {
+  it('has no sharded subscriptions, and the scripts do not use them', async () => {
     const [node] = bench.cluster.nodes;
     await expect(node!.admin.call('SSUBSCRIBE', 'x')).rejects.toThrow(/unknown command/i);
     expect(Object.values(SCRIPTS).some(({ source }) => source.includes('TAG and false'))).toBe(true);
     expect(Object.values(SCRIPTS).some(({ source }) => source.includes('REDIS_VERSION_NUM'))).toBe(false);
   });
 
-  it('a handoff goes over the bus, and is asked about: one round trip more', async () => {
+  it('a handoff goes over the bus and takes one round trip more', async () => {
     const [one, ...others] = await bench.serviceList(3);
     const lock = await one!.acquire('a');
     const served: number[] = [];
@@ -45,7 +45,7 @@ describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('subscriptions that are cut are restored, and who waits is served soon', async () => {
+  it('broken subscriptions are restored, and waiters are served soon', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('b');
     const waiting = other!.acquire('b');
@@ -58,7 +58,7 @@ describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a client that is gone while it waits costs the others one grantTimeout', async () => {
+  it('a crashed waiter blocks the others for one grantTimeout', async () => {
     const grantTimeout = 1_000;
     await using proxies = await ClusterProxies.start(bench.cluster);
     const [one, other] = await bench.serviceList(2, { grantTimeout });

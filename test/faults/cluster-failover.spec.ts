@@ -12,7 +12,7 @@ const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' };
 const SOON = 2_500;
 
 describe('a master that is killed', () => {
-  it('holders renew with its replica, waiters are served by it, other slots know nothing of it', async () => {
+  it('holders renew at its replica, which also serves waiters, and other slots are not affected', async () => {
     // An election that fails is repeated after four seconds.
     const [one, other] = await bench.serviceList(2, { ...OPTIONS, commandTimeout: '20s' });
     const lock = await one!.acquire('a');
@@ -47,7 +47,7 @@ describe('a master that is killed', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('without a replica that could take over: the holder is told before its lease ends', async () => {
+  it('without a replica to take over, the holder is notified before its lease ends', async () => {
     const service = await bench.service({ ...OPTIONS, lockWatchdogTimeout: 1_500 });
     const lock = await service.acquire('a');
     const lost = new Promise<number>((resolve) =>
@@ -64,7 +64,7 @@ describe('a master that is killed', () => {
 });
 
 describe('replicas of a Cluster', () => {
-  it('are waited for at the master of each key', async () => {
+  it('are confirmed at the master of each key', async () => {
     const service = await bench.service(OPTIONS);
     const keys = await bench.cluster.keysOnAllMasters('w', 3);
     for (const key of keys) {
@@ -79,7 +79,7 @@ describe('replicas of a Cluster', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('with replicas of 1 nobody has believed in what a master loses that is killed before it has replicated; tokens grow', async () => {
+  it('with one replica, no caller gets a lock that a killed master has not replicated, and tokens grow', async () => {
     const [one, other, third] = await bench.serviceList(3, { ...OPTIONS, commandTimeout: '20s' });
     const before = await one!.acquire('c', { replicas: { min: 1 } });
     expect(await before.release()).toBe(true);
@@ -107,8 +107,8 @@ describe('replicas of a Cluster', () => {
 });
 
 // Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.
-describe.each(['FAILOVER', 'TAKEOVER'])('a master that gives way (CLUSTER FAILOVER, %s)', (how) => {
-  it('holders keep what they hold, waiters are served by the new master', async () => {
+describe.each(['FAILOVER', 'TAKEOVER'])('a master that hands over (CLUSTER FAILOVER, %s)', (how) => {
+  it('holders keep their locks, and the new master serves waiters', async () => {
     const [one, ...others] = await bench.serviceList(3, OPTIONS);
     const lock = await one!.acquire('a');
     const waiting = others.map((service) => service.run('a', async (held) => held.fencingToken));

@@ -8,7 +8,7 @@ const OPTIONS = { lockWatchdogTimeout: 1_500 };
 const SOON = 2_500;
 
 describe('a slot that moves to another master', () => {
-  it('under a holder: the hold moves with it, is renewed there and released there', async () => {
+  it('takes the hold along, which is renewed and released there', async () => {
     const [one, other] = await bench.serviceList(2, OPTIONS);
     const lock = await one!.acquire('a');
     const token = lock.fencingToken;
@@ -25,7 +25,7 @@ describe('a slot that moves to another master', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('takes as long as it likes: renewals go on, and what has to wait for it is done then', async () => {
+  it('may take long: renewals continue, and other commands follow afterwards', async () => {
     const service = await bench.service(OPTIONS);
     const keys = ['1:{b}', '2:{b}', '3:{b}'];
     const held = await Promise.all(keys.map((key) => service.acquire(key)));
@@ -47,7 +47,7 @@ describe('a slot that moves to another master', () => {
     expect(bench.lines.filter((line) => line.startsWith('error'))).toEqual([]);
   });
 
-  it('keeps an extension from being carried out: what is asked meanwhile is believed for no longer than that leaves', async () => {
+  it('delays an extension: no lease counts as valid for longer than the extension permits in the meantime', async () => {
     const service = await bench.service();
     const lock = await service.acquire('f', { expire: 20_000 });
     let shorter: Promise<void> | undefined;
@@ -63,7 +63,7 @@ describe('a slot that moves to another master', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('under those who wait: they hear of their turn from where the slot is', async () => {
+  it('keeps its waiters, which receive their grants from its new master', async () => {
     const [one, ...others] = await bench.serviceList(3);
     const lock = await one!.acquire('c');
     const served: number[] = [];
@@ -91,8 +91,8 @@ describe('a slot that moves to another master', () => {
   });
 });
 
-describe('subscriptions that are cut', () => {
-  it('are restored, and who waits is served soon', async () => {
+describe('broken subscriptions', () => {
+  it('are restored, and waiters are served soon', async () => {
     const [one, other] = await bench.serviceList(2);
     for (let round = 0; round < 4; round++) {
       const lock = await one!.acquire('d');
@@ -109,7 +109,7 @@ describe('subscriptions that are cut', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('with the connections for commands: holders stay, and nothing is taken twice', async () => {
+  it('together with the connections for commands: holders keep their locks, and no lock is acquired twice', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('e');
     const waiting = other!.acquire('e');

@@ -22,7 +22,7 @@ const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
 
 describe('a Cluster', () => {
-  it('finds empty script caches in every command', async () => {
+  it('handles an empty script cache in every command', async () => {
     await using proxies = await ClusterProxies.start(bench.cluster);
     const observer = await bench.service();
     let [called, sentAsText] = [0, 0];
@@ -48,7 +48,7 @@ describe('a Cluster', () => {
     ['the reply to the n-th command is lost', (proxy, selector) => proxy.cutAfterCommand(selector)],
     ['the n-th command itself is lost', (proxy, selector) => proxy.cutBeforeCommand(selector)],
   ];
-  it.each(faults)('goes on as if nothing had happened when %s, for every n', async (_what, faultOf) => {
+  it.each(faults)('continues normally if %s, for every n', async (_what, faultOf) => {
     const observer = await bench.service();
     const play = async (key: string, nth: number) => {
       await using proxies = await ClusterProxies.start(bench.cluster);
@@ -85,7 +85,7 @@ describe('a Cluster', () => {
     expect(missed).toBeLessThanOrEqual(2);
   });
 
-  describe('of which the master of a key is heard no more (one-way partition)', () => {
+  describe('whose master of a key cannot be heard (one-way partition)', () => {
     const [KEY, ELSEWHERE] = ['a', 'b'];
     let proxies: ClusterProxies;
     let proxy: RespProxy;
@@ -99,7 +99,7 @@ describe('a Cluster', () => {
       await proxies[Symbol.asyncDispose]();
     });
 
-    it('an acquire fails in time, other slots go on, and what was taken unheard does not last', async () => {
+    it('an acquire fails in time, other slots continue, and its unconfirmed hold does not last', async () => {
       const [far, near] = [await locks.start(proxies.connection, { commandTimeout: BOUND }), await bench.service()];
       await (await far.acquire(KEY)).release();
       proxy.dropReplies();
@@ -122,7 +122,7 @@ describe('a Cluster', () => {
       await bench.untilNothingIsLeft();
     });
 
-    it('a holder is told in time, although its renewals arrive', async () => {
+    it('a holder is notified in time, although its renewals arrive', async () => {
       const options = { commandTimeout: BOUND, lockWatchdogTimeout: 1_500 };
       const [far, near] = [await locks.start(proxies.connection, options), await bench.service()];
       const handle = await far.acquire(KEY);

@@ -10,7 +10,7 @@ const LEASE = 2_000;
 const LATE = 1_000;
 
 describe('a master of a Cluster', () => {
-  it('that is stopped for less than the lease: holders keep their locks, waiters are served, other slots know nothing', async () => {
+  it('that is stopped for less than the lease: holders keep their locks, waiters are served, and other slots are not affected', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 3 * LEASE });
     const [key, elsewhere] = (await bench.cluster.keysOnAllMasters('k', 2)) as [string, string];
     const lock = await one!.acquire(key);
@@ -31,7 +31,7 @@ describe('a master of a Cluster', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('that restarts empty: its holder is told, who waits is served with a larger token', async () => {
+  it('that restarts empty: its holder is notified, and waiters get larger tokens', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { waitTimeout: '30s' });
@@ -46,7 +46,7 @@ describe('a master of a Cluster', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('whose memory is full lets nobody in and lets go who is in; other slots go on', async () => {
+  it('whose memory is full grants no locks and releases held ones, and other slots continue', async () => {
     const service = await bench.service({ lockWatchdogTimeout: LEASE });
     const [key, elsewhere] = (await bench.cluster.keysOnAllMasters('full', 2)) as [string, string];
     const lock = await service.acquire(key);
@@ -70,7 +70,7 @@ describe('a master of a Cluster', () => {
 });
 
 describe('a Cluster', () => {
-  it('of which all nodes are gone: every call ends with LockStoreError in time, and all is well when they are back', async () => {
+  it('whose nodes are all gone: every call fails with LockStoreError in time, and works when they are back', async () => {
     const BOUND = 1_000;
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE, commandTimeout: BOUND });
     const lock = await one!.acquire('a');
@@ -99,7 +99,7 @@ describe('a Cluster', () => {
     );
   });
 
-  it('a holder that is stopped beyond its lease knows when it goes on, and its late release harms nobody', async () => {
+  it('a holder that is stopped beyond its lease knows of the loss when it resumes, and its late release has no effect', async () => {
     const service = await bench.service();
     const connection = { cluster: bench.cluster.addresses };
     await using worker = await startFaultWorker({ connection, lockWatchdogTimeout: LEASE });

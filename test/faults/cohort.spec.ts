@@ -29,8 +29,8 @@ async function commandsOf(work: () => Promise<unknown>): Promise<number> {
   return evalsha + byText;
 }
 
-describe('waiters of one process that have the lock in turn', () => {
-  it('take no command at all while nobody else waits, and each has a larger token', async () => {
+describe('a batch of waiters in one process', () => {
+  it('takes no commands while no other client waits, and each member gets a larger token', async () => {
     const service = await bench.service({ localHandoffTime: '30s' });
     await (await service.acquire('a')).release(); // Redis knows the scripts now
     const tokens: number[] = [];
@@ -44,7 +44,7 @@ describe('waiters of one process that have the lock in turn', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('take one command for so many of them as localHandoffs says while somebody else waits', async () => {
+  it('takes one command per localHandoffs members while another client waits', async () => {
     const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
     const first = await one!.acquire('a');
     const [tokens, served]: [number[], string[]] = [[], []];
@@ -67,7 +67,7 @@ describe('waiters of one process that have the lock in turn', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('end as soon as somebody else comes, however many turns are left', async () => {
+  it('ends as soon as another client waits, however many tokens are left', async () => {
     const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
     const [served, came]: [string[], number[]] = [[], []];
     const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
@@ -86,7 +86,7 @@ describe('waiters of one process that have the lock in turn', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('take a quarter of a command each where four processes want it', async () => {
+  it('takes a quarter of a command per member if four processes compete', async () => {
     const workers = await bench.workers(4);
     const commands = await commandsOf(() =>
       Promise.all(workers.map((worker) => worker.sections({ key: 'a', waiters: 16, times: 10 }))),
@@ -95,7 +95,7 @@ describe('waiters of one process that have the lock in turn', () => {
     expect(commands / 640).toBeLessThan(0.25);
   });
 
-  it('do not lose an update, and have tokens that grow over all processes', async () => {
+  it('loses no update, and its tokens grow across all processes', async () => {
     const workers = await bench.workers(3);
     const sections = { key: 'a', waiters: 8, times: 12, counter: 'counter' };
     const holds = (await Promise.all(workers.map((worker) => worker.sections(sections)))).flat();
@@ -106,7 +106,7 @@ describe('waiters of one process that have the lock in turn', () => {
     expect(new Set(tokens).size).toBe(tokens.length);
   });
 
-  it('let others in after localHandoffTime', async () => {
+  it('ends after localHandoffTime', async () => {
     const [one, other] = [
       await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),
       await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),
@@ -122,7 +122,7 @@ describe('waiters of one process that have the lock in turn', () => {
     expect(served.indexOf('other')).toBeLessThan(12);
   });
 
-  it('have each a full lease of their own where it is fixed', async () => {
+  it('gives each member a full fixed lease', async () => {
     const service = await bench.service(LONG);
     const left: number[] = [];
     const note = async (lock: LockHandle) => {
@@ -136,7 +136,7 @@ describe('waiters of one process that have the lock in turn', () => {
     for (const ttl of left) expect(ttl).toBeLessThanOrEqual(4_410);
   });
 
-  it('are renewed as if each were alone', async () => {
+  it("renews each member's lease separately", async () => {
     const service = await bench.service({ ...LONG, lockWatchdogTimeout: 1_500 });
     const first = await service.acquire('a');
     const second = service.acquire('a', PATIENT);
@@ -149,8 +149,8 @@ describe('waiters of one process that have the lock in turn', () => {
   });
 });
 
-describe('turns under attack', () => {
-  it('a waiter that aborts in the moment of its turn is served or told, and those behind it go on', async () => {
+describe('a batch under faults', () => {
+  it('a waiter that aborts as it is granted the lock gets a result, and later waiters are served', async () => {
     const service = await bench.service(LONG);
     for (let round = 0; round < 200; round += 1) {
       const first = await service.acquire('a');
@@ -171,7 +171,7 @@ describe('turns under attack', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a lease that ends between two turns serves nobody: the next one has a grant of its own', async () => {
+  it('a lease that ends between two members serves none: the next waiter gets its own grant', async () => {
     const [service, other] = await bench.serviceList(2, LONG);
     const first = await service!.acquire('a', { expire: 1_000 });
     const second = service!.acquire('a', PATIENT);
@@ -187,7 +187,7 @@ describe('turns under attack', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('a lease of which less than half is left is not passed on without a word to Redis', async () => {
+  it('a lease with less than half of its time left goes back to Redis', async () => {
     const service = await bench.service({ ...LONG, grantTimeout: 2_000 });
     const first = await service.acquire('a', { expire: 2_000 });
     const second = service.acquire('a', { ...PATIENT, expire: 2_000 });
@@ -198,7 +198,7 @@ describe('turns under attack', () => {
     await lock.release();
   });
 
-  it('a lease that was made longer by its holder is not passed on', async () => {
+  it('an extended lease is not handed to a local waiter', async () => {
     const service = await bench.service({ ...LONG, lockWatchdogTimeout: 2_000 });
     const first = await service.acquire('a');
     const second = service.acquire('a', PATIENT);
@@ -209,7 +209,7 @@ describe('turns under attack', () => {
     await lock.release();
   });
 
-  it('a release by force ends the turns, and tells who has it', async () => {
+  it('a forced release ends the batch, and notifies its current member', async () => {
     const [service, other] = await bench.serviceList(2, LONG);
     const first = await service!.acquire('a');
     const [second, third] = [service!.acquire('a', PATIENT), service!.acquire('a', PATIENT)];
@@ -226,7 +226,7 @@ describe('turns under attack', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a hold whose owner was told to somebody is given back to Redis, where the owner may hold more', async () => {
+  it('a hold whose owner was read goes back to Redis, where the owner may hold more', async () => {
     const [service, elsewhere] = await bench.serviceList(2, LONG);
     const first = await service!.acquire('a');
     const second = service!.acquire('a', PATIENT);
@@ -237,7 +237,7 @@ describe('turns under attack', () => {
     expect(await (await second).release()).toBe(true);
   });
 
-  it('who has stopped writing and goes on reading keeps the next writer of its process out', async () => {
+  it('a writer that downgrades to a reader keeps out the next writer of its process', async () => {
     const service = await bench.service(LONG);
     let reading = false;
     let together = false;
@@ -260,7 +260,7 @@ describe('turns under attack', () => {
     expect(together).toBe(false);
   });
 
-  it('holdAtLeast keeps its word, before and behind others', async () => {
+  it('holdAtLeast applies in a batch, before and after other members', async () => {
     const service = await bench.service(LONG);
     const first = await service.acquire('a', { holdAtLeast: 400 });
     const since = performance.now();
@@ -276,7 +276,7 @@ describe('turns under attack', () => {
     expect(performance.now() - before).toBeGreaterThan(350);
   });
 
-  it('a fair lock waits for no more turns than the one that is under way', async () => {
+  it('a fair request waits only for the current member of the batch', async () => {
     const [service, other] = await bench.serviceList(2, LONG);
     const first = await service!.acquire('a');
     const served: string[] = [];
@@ -289,7 +289,7 @@ describe('turns under attack', () => {
     expect(served[0]).toBe('fair');
   });
 
-  it('a fair lock that is not the next one is not overtaken by those who came later, either', async () => {
+  it('a fair request farther back is not overtaken by later requests either', async () => {
     const [holder, one, two, three] = await bench.serviceList(4, LONG);
     const first = await holder!.acquire('a');
     const served: string[] = [];
@@ -306,7 +306,7 @@ describe('turns under attack', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a short lease behind a long one is a short one, also while the long one is being asked for', async () => {
+  it('a short lease after a long one is short, even while the long one is requested', async () => {
     const service = await bench.service(LONG);
     const waiting = [2_000, 60_000, 2_000].map((expire) => service.acquire('a', { ...PATIENT, expire }));
     await (await waiting[0]!).release();
@@ -319,7 +319,7 @@ describe('turns under attack', () => {
     await lock.release();
   });
 
-  it('observers that abort the next waiter, or release while somebody comes, disturb nobody', async () => {
+  it('observers that abort the next waiter, or release as a waiter arrives, do no harm', async () => {
     const service = await bench.service(LONG);
     const controller = new AbortController();
     const [first, second] = [
@@ -339,7 +339,7 @@ describe('turns under attack', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a key that is deleted ends the turn that is under way when Redis says so to the one before', async () => {
+  it('a deleted key ends the current member when Redis reports it to the previous one', async () => {
     const service = await bench.service(LONG);
     const first = await service.acquire('a');
     const second = service.acquire('a', PATIENT);
@@ -352,7 +352,7 @@ describe('turns under attack', () => {
     expect(lock.isHeld).toBe(false);
   });
 
-  it('a process that stops ends its turns with its lease', async () => {
+  it('the batch of a stopped process ends with its lease', async () => {
     const other = await bench.service();
     const worker = await bench.worker({ ...LONG, lockWatchdogTimeout: 1_000, grantTimeout: 1_000 });
     const sections = worker.sections({ key: 'a', waiters: 8, times: 500 }).catch(() => undefined);
@@ -371,10 +371,10 @@ describe('turns under attack', () => {
   });
 });
 
-describe('turns over several masters', () => {
+describe('a batch on several masters', () => {
   const masters = new RedlockBench(3);
 
-  it('take no round trip, and their tokens grow over all clients', async () => {
+  it('takes no round trips, and its tokens grow across all clients', async () => {
     const services = await masters.serviceList(3, { localHandoffTime: '30s' });
     const tokens: number[] = [];
     const visits = services.flatMap((service) => queueUp(service, 20, (lock) => tokens.push(lock.fencingToken)));

@@ -21,8 +21,8 @@ const deletions: Array<[string, () => Promise<unknown>]> = [
   ['all keys of the lock are deleted', () => redis.admin.flushall()],
 ];
 
-describe.each(deletions)('when %s under the holder', (_, deleteIt) => {
-  it('the signal fires at the next renewal, and the renewal does not make the key anew', async () => {
+describe.each(deletions)('a holder when %s', (_, deleteIt) => {
+  it('is notified at the next renewal, which does not create the key again', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const handle = await service.acquire('a');
     const aborted = abortOf(handle.signal);
@@ -38,7 +38,7 @@ describe.each(deletions)('when %s under the holder', (_, deleteIt) => {
     await nothingLeftBehind(redis);
   });
 
-  it('verify, extend and release say so, and do not make the key anew', async () => {
+  it('is told by verify, extend and release, which do not create the key again', async () => {
     const service = await locks.start(redis.url);
     for (const ask of ['verify', 'extend', 'release'] as const) {
       const handle = await service.acquire('a');
@@ -54,7 +54,7 @@ describe.each(deletions)('when %s under the holder', (_, deleteIt) => {
     await nothingLeftBehind(redis);
   });
 
-  it('those who wait go on, with larger tokens', async () => {
+  it('is followed by its waiters, with larger tokens', async () => {
     const options = { lockWatchdogTimeout: LEASE };
     const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
     const handle = await one.acquire('a');
@@ -83,7 +83,7 @@ describe.each(deletions)('when %s under the holder', (_, deleteIt) => {
 const SHORT_MEMORY = { commandTimeout: 500 };
 
 describe.each(['queue', 'waiters', 'fence'] as const)('when the %s key is evicted', (role) => {
-  it('the holder notices nothing and those who wait are all served', async () => {
+  it('does not affect the holder, and all waiters are served', async () => {
     const options = { lockWatchdogTimeout: LEASE, ...SHORT_MEMORY };
     const services = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
     const handle = await services[0]!.acquire('a');
@@ -105,7 +105,7 @@ describe.each(['queue', 'waiters', 'fence'] as const)('when the %s key is evicte
   });
 });
 
-it('a Redis that evicts whatever it likes (allkeys-random) loses locks, but tells their holders', async () => {
+it('a Redis that evicts any keys (allkeys-random) loses locks, but their holders are notified', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const handles = await Promise.all(Array.from({ length: 20 }, (_, i) => service.acquire(`e:${i}`)));
   try {

@@ -35,10 +35,10 @@ const failures: Array<[string, () => unknown]> = [
   ],
 ];
 
-describe.each(failures)('when the release fails because %s', (_, fail) => {
+describe.each(failures)('a release that fails because %s', (_, fail) => {
   const options = { commandTimeout: 500, lockWatchdogTimeout: 3_000 };
 
-  it("the task's own error is what the caller gets", async () => {
+  it('leaves the caller the error of the task', async () => {
     const service = await locks.start(proxy.url, options);
     const failure = new Error('of the business');
     const task = async (): Promise<never> => {
@@ -52,7 +52,7 @@ describe.each(failures)('when the release fails because %s', (_, fail) => {
     ]);
   });
 
-  it("the task's value is what the caller gets, and the operator a warning", async () => {
+  it('leaves the caller the value of the task, and logs a warning', async () => {
     const service = await locks.start(proxy.url, options);
     const task = async (): Promise<string> => {
       await fail();
@@ -62,7 +62,7 @@ describe.each(failures)('when the release fails because %s', (_, fail) => {
     expect(locks.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
 
-  it('release() itself rejects with LockStoreError, and stops renewing', async () => {
+  it('rejects with LockStoreError from release(), and stops renewals', async () => {
     const service = await locks.start(proxy.url, { ...options, lockWatchdogTimeout: 900, commandTimeout: 400 });
     const handle = await service.acquire('a');
     await fail();
@@ -77,7 +77,7 @@ describe.each(failures)('when the release fails because %s', (_, fail) => {
   });
 });
 
-it('the very same error object comes through `run`, whatever it is', async () => {
+it('`run` rejects with the same error object that the task threw', async () => {
   const service = await locks.start(redis.url);
   for (const thrown of [new TypeError('x'), 'a text', undefined, null, { code: 'LOCK_LOST' }, Promise.resolve]) {
     let caught: unknown = 'nothing';
@@ -91,7 +91,7 @@ it('the very same error object comes through `run`, whatever it is', async () =>
   await nothingLeftBehind(redis);
 });
 
-it('a task that fails after its lock was lost: its own error is what the caller gets', async () => {
+it('a task that fails after its lock was lost rejects with its own error', async () => {
   const service = await locks.start(redis.url);
   const failure = new Error('of the business');
   const task = async (): Promise<never> => {
@@ -102,7 +102,7 @@ it('a task that fails after its lock was lost: its own error is what the caller 
   await nothingLeftBehind(redis);
 });
 
-it('failing renewals never end the process: no unhandled rejection, no uncaught exception', async () => {
+it('failing renewals cause no unhandled rejection and no uncaught exception', async () => {
   await using worker = await startFaultWorker({ connection: proxy.url, lockWatchdogTimeout: 900, commandTimeout: 400 });
   await worker.call('holdCarelessly', ['a', 'b', 'c']);
   // A renewal that is refused, one that is not answered, and a connection that is cut: all three are tried again.
@@ -122,7 +122,7 @@ it('failing renewals never end the process: no unhandled rejection, no uncaught 
   expect(await worker.call('escaped')).toEqual([]);
 });
 
-it('an asynchronous onLost that rejects is logged, and does not end the process', async () => {
+it('a rejection of an asynchronous onLost is logged, and does not end the process', async () => {
   await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 900 });
   await worker.call('holdWithAsyncListener', 'a');
   await redis.admin.del(redisKey('state', 'a'));

@@ -83,7 +83,7 @@ describe.each(cases)('a foreign $type at the $role key', ({ role, write }) => {
     expect((await keysWithTtl(redis)).filter(({ key, ttl }) => key !== foreign && ttl < 0)).toEqual([]);
   });
 
-  it('is neither deleted nor changed when it comes up while the lock is held and waited for', async () => {
+  it('is neither deleted nor changed if it appears while the lock is held and has waiters', async () => {
     const [one, other] = [
       await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
       await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
@@ -116,7 +116,7 @@ describe.each(cases)('a foreign $type at the $role key', ({ role, write }) => {
   });
 });
 
-it('says so to whoever asks first: a typed error for a foreign state or fence key', async () => {
+it('causes a typed error for the first request: a foreign state or fence key', async () => {
   const service = await locks.start(redis.url);
   for (const role of ['state', 'fence'] as const) {
     await redis.admin.set(redisKey(role, role), 'of somebody else');
@@ -126,7 +126,7 @@ it('says so to whoever asks first: a typed error for a foreign state or fence ke
   }
 });
 
-it('renews the other locks when one of a batch cannot be renewed', async () => {
+it('renews the other locks if one lock of a command cannot be renewed', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
   const handles = await Promise.all(names.map((name) => service.acquire(name)));

@@ -86,7 +86,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     await nothingLeftBehind(redis);
   });
 
-  it("tells holders before their leases end, and doesn't bring their holds back", async () => {
+  it('notifies holders before their leases end, and does not restore their holds', async () => {
     const one = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const other = await locks.start(redis.url);
     const handles = {
@@ -120,7 +120,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     await nothingLeftBehind(redis);
   });
 
-  it('goes on after a freeze that was shorter than the lease', async () => {
+  it('continues after a freeze that was shorter than the lease', async () => {
     const one = await locks.start(redis.url, { lockWatchdogTimeout: 3_000 });
     const other = await locks.start(redis.url);
     const handle = await one.acquire('a');

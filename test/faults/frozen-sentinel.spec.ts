@@ -2,17 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { startRedisSentinels, type RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { SilentPort } from '../../testbed/proxies/silent-port.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
 import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
-/** From the fault until all is normal. Locks keep what they had when nothing answers for that long. */
-const NORMAL = 5_000;
 /** What a reconnect may take, whoever does not answer. */
-const SOON = 2_500;
+const SOON = 4_000;
 
 const locks = new FaultLocks();
 let trio: RedisSentinels;
@@ -33,17 +30,8 @@ const useOf = async (service: LockService, key: string): Promise<void> => {
 const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
-/** Whether a service takes its locks at a server. */
-async function uses(service: LockService, server: RedisServer, key: string): Promise<boolean> {
-  const lock = await service.tryAcquire(key);
-  if (lock === null) return false;
-  const isThere = await server.admin.exists(redisKey('state', key));
-  await lock.release();
-  return isThere === 1;
-}
-
 describe('with the first Sentinel frozen', () => {
-  it('a client that has to reconnect finds the master by the others', async () => {
+  it('a client that reconnects finds the master through the others', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     await first().pause();
@@ -60,7 +48,7 @@ describe('with the first Sentinel frozen', () => {
     expect(ran).toBeLessThan(SOON);
   });
 
-  it('and the master frozen, too: all is normal soon after the failover, for a client that starts meanwhile as well', async () => {
+  it('and the master frozen, too: all works soon after the failover, also for a client that starts in the meantime', async () => {
     const service = await locks.start(trio.connection);
     await useOf(service, 'a');
     const master = await trio.master();
@@ -84,26 +72,7 @@ describe('with the first Sentinel frozen', () => {
   });
 });
 
-it('a master that dies while its replica is waited for: the time that replicas are given lasts over the failover', async () => {
-  const service = await locks.start(trio.connection, { commandTimeout: '60s' });
-  const [old, replica] = [await trio.master(), await trio.replica()];
-  await (await service.acquire('before', { replicas: { min: 1, timeout: '30s' } })).release();
-  await replica.pause();
-  const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
-  await eventually(() => old.admin.exists(redisKey('state', 'a')));
-  // The replica has been sent it, and reads it when it goes on.
-  await old.kill();
-  await replica.resume();
-  await trio.untilMasterIsNot(old);
-  // Nobody follows the new master until the old one is back.
-  await old.start();
-  const { value: lock, error } = await taking;
-  expect(error).toBeUndefined();
-  await lock!.verify();
-  expect(await lock!.release()).toBe(true);
-});
-
-describe('with a first Sentinel whose machine is gone', () => {
+describe('with a first Sentinel that cannot be reached', () => {
   let silent: SilentPort;
   beforeEach(async () => {
     silent = await SilentPort.start();
@@ -115,7 +84,7 @@ describe('with a first Sentinel whose machine is gone', () => {
     return { name, sentinels: [{ host: silent.host, port: silent.port }, ...sentinels.slice(1)] };
   };
 
-  it('a new client starts, and one that has to reconnect finds the master', async () => {
+  it('a new client starts, and a client that reconnects finds the master', async () => {
     const start = await timed(locks.start(connection()));
     expect(start.error).toBeUndefined();
     expect(start.ran).toBeLessThan(SOON);
@@ -123,51 +92,5 @@ describe('with a first Sentinel whose machine is gone', () => {
     const { error, ran } = await timed(useOf(start.value!, 'a'));
     expect(error).toBeUndefined();
     expect(ran).toBeLessThan(SOON);
-  });
-});
-
-describe('with a first Sentinel that is cut off together with the old master', () => {
-  it('clients that reach the others leave the old master, and a new one does not go there', async () => {
-    const { sentinels, name } = trio.connection;
-    const services = [
-      await locks.start({ sentinels, name }),
-      await locks.start({ sentinels: [...sentinels].reverse(), name }),
-    ];
-    for (const [i, service] of services.entries()) await useOf(service, `own-${i}`);
-    const old = await trio.master();
-    await trio.cutOff();
-    const master = await trio.untilMasterIsNot(old);
-    services.push(await locks.start({ sentinels, name }));
-    for (const [i, service] of services.entries()) {
-      await eventually(() => uses(service, master, `own-${i}`), {
-        within: NORMAL,
-        what: `service ${i} at the new master`,
-      });
-    }
-    // From now on nobody goes back, whatever the first Sentinel says.
-    await Promise.all([old, master].map(killConnections));
-    for (const [i, service] of services.entries()) {
-      await eventually(() => uses(service, master, `own-${i}`), { within: NORMAL, what: `service ${i} back` });
-      for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);
-    }
-    const [one, other] = services as [LockService, LockService];
-    const lock = await one.acquire('a');
-    expect(await other.tryAcquire('a')).toBeNull();
-    await lock.release();
-    const told = await first().admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
-    expect(told).toEqual([old.host, String(old.port)]);
-  });
-
-  it('a master that refuses writes for want of replicas makes a client ask the Sentinels again', async () => {
-    const { sentinels, name } = trio.connection;
-    const old = await trio.master();
-    // Deaf to the news: what tells of another master is cut.
-    const service = await locks.start({ sentinels, name, failoverDetector: false });
-    await useOf(service, 'a');
-    await old.admin.config('SET', 'min-replicas-to-write', '1');
-    await old.admin.config('SET', 'min-replicas-max-lag', '1');
-    await trio.cutOff();
-    const master = await trio.untilMasterIsNot(old);
-    await eventually(() => uses(service, master, 'a'), { within: NORMAL, every: 50, what: 'the new master' });
   });
 });

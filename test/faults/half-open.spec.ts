@@ -30,7 +30,7 @@ afterAll(() => redis.stop());
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
 
-it('a client that is told of the end while its commands are still executed takes a lock once', async () => {
+it('a client whose connection ends while its commands are still executed acquires a lock once', async () => {
   const [far, near] = [await locks.start(proxy.url), await locks.start(redis.url)];
   await (await far.acquire('a')).release();
   // Its question arrives, and then the end comes in place of the answer.
@@ -47,7 +47,7 @@ it('a client that is told of the end while its commands are still executed takes
   await nothingLeftBehind(redis);
 });
 
-it('a waiter that is told of the end of what it listens on is served soon all the same', async () => {
+it('a waiter whose subscriber connection ends is served soon nevertheless', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');
@@ -60,9 +60,9 @@ it('a waiter that is told of the end of what it listens on is served soon all th
   await nothingLeftBehind(redis);
 });
 
-it('a holder whose connection the server has forgotten renews by a new one before its lease ends', async () => {
+it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {
   const LEASE = 4_000;
-  const service = await locks.start(proxy.url, { commandTimeout: 300, lockWatchdogTimeout: LEASE });
+  const service = await locks.start(proxy.url, { commandTimeout: 400, lockWatchdogTimeout: LEASE });
   const lock = await service.acquire('a');
   proxy.goDeaf(ASKING, { serverNotices: true });
   await sleep(LEASE + 500);
@@ -72,7 +72,7 @@ it('a holder whose connection the server has forgotten renews by a new one befor
   expect(await lock.release()).toBe(true);
 });
 
-it('a waiter whose subscription the server has forgotten is served within its period', async () => {
+it('a waiter whose subscription the server has dropped is served within its period', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, { grantTimeout: 600 })];
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');

@@ -17,7 +17,7 @@ const registeredOn = (server: RedisServer, count = 1): Promise<unknown> =>
   );
 
 describe('a latch that Redis has lost, with work left', () => {
-  it('ends the wait with an error when Redis was started without its data', async () => {
+  it('ends the wait with an error if Redis restarts without its data', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(2);
     const waiting = timed(() => latch.await(FOR_EVER));
@@ -27,7 +27,7 @@ describe('a latch that Redis has lost, with work left', () => {
     expect((await waiting).error).toMatchObject(LOST);
   });
 
-  it('ends the wait with an error when all data were deleted', async () => {
+  it('ends the wait with an error if all data are deleted', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(1);
     const waiting = timed(() => latch.await('30s'));
@@ -36,7 +36,7 @@ describe('a latch that Redis has lost, with work left', () => {
     expect((await waiting).error).toMatchObject(LOST);
   });
 
-  it('ends the wait with an error when it was set anew, and those who came later wait for the new one', async () => {
+  it('ends the wait with an error if it was set again, and later waiters wait for the new latch', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(1);
     const first = timed(() => latch.await(FOR_EVER));
@@ -50,7 +50,7 @@ describe('a latch that Redis has lost, with work left', () => {
     expect((await second).value).toBe(true);
   });
 
-  it('ends the wait with an error when nobody has counted it down for its expire', async () => {
+  it('ends the wait with an error if it expires without a count-down', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(1, { expire: 1_000 });
     const { error } = await timed(() => latch.await(FOR_EVER));
@@ -60,11 +60,11 @@ describe('a latch that Redis has lost, with work left', () => {
   });
 });
 
-describe('a latch that has opened while a client could not hear', () => {
+describe('a latch that has opened while a client received no messages', () => {
   it.each([
     ['and is open still', 0],
     ['and was set anew since', 3],
-  ])('releases its waiters when they hear again, %s', async (_, next) => {
+  ])('releases its waiters when they receive messages again, %s', async (_, next) => {
     const proxy = await bench.proxy();
     const far = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
     const near = (await bench.service()).getCountDownLatch('a');
@@ -117,7 +117,7 @@ describe('a latch and a failover', () => {
     await address.accept();
   }
 
-  it('ends the wait with an error when the new master does not know of the latch', async () => {
+  it('ends the wait with an error if the new master does not know the latch', async () => {
     const latch = await setUp();
     // From here on the replica misses everything.
     await replica.admin.call('REPLICAOF', 'NO', 'ONE');
@@ -128,7 +128,7 @@ describe('a latch and a failover', () => {
     expect((await waiting).error).toMatchObject(LOST);
   });
 
-  it('goes on with what replicas have confirmed', async () => {
+  it('continues with what replicas have confirmed', async () => {
     const latch = await setUp();
     const replicas = { min: 1, timeout: 5_000 };
     expect(await latch.trySetCount(2, { replicas })).toBe(true);
@@ -141,7 +141,7 @@ describe('a latch and a failover', () => {
     expect(await waiting).toMatchObject({ value: true });
   });
 
-  it('is known to have opened when replicas have confirmed the last count-down', async () => {
+  it('counts as opened if replicas have confirmed the last count-down', async () => {
     const latch = await setUp();
     const replicas = { min: 1, timeout: 5_000 };
     await latch.trySetCount(1);
@@ -154,7 +154,7 @@ describe('a latch and a failover', () => {
     expect(await waiting).toMatchObject({ value: true });
   });
 
-  it('tells when too few replicas confirm, and what has happened on the master', async () => {
+  it('reports too few confirmations, and what has happened on the master', async () => {
     const latch = await setUp();
     const replicas = { min: 1, timeout: 200 };
     await replica.pause();

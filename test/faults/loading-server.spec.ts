@@ -43,7 +43,7 @@ async function startLoadingServer(): Promise<{ url: string; close(): void }> {
   return { url: `redis://${redis.host}:${port}`, close: () => void server.close() };
 }
 
-it('a server that loads its data when it is asked is asked again soon, not after as long as it guesses', async () => {
+it('a server that is loading its data is asked again soon, not after its own estimate', async () => {
   const loading = await startLoadingServer();
   try {
     const since = performance.now();

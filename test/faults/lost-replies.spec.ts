@@ -57,19 +57,19 @@ async function playWithEvery(faultOf: (proxy: RespProxy, n: number) => Fault): P
   await nothingLeftBehind(redis, 6_000);
 }
 
-it('goes on as if nothing had happened when the reply to the n-th command is lost, for every n', async () => {
+it('continues normally if the reply to the n-th command is lost, for every n', async () => {
   await playWithEvery((proxy, n) => proxy.cutAfterCommand(n));
 });
 
-it('goes on as if nothing had happened when the connection ends in the middle of the n-th reply, for every n', async () => {
+it('continues normally if the connection ends in the middle of the n-th reply, for every n', async () => {
   await playWithEvery((proxy, n) => proxy.cutWithinReply(n));
 });
 
-it('goes on as if nothing had happened when the n-th command itself is lost, for every n', async () => {
+it('continues normally if the n-th command itself is lost, for every n', async () => {
   await playWithEvery((proxy, n) => proxy.cutBeforeCommand(n));
 });
 
-it('an acquire that comes after its own leave takes nothing', async () => {
+it('an acquire that arrives after its acquisition was abandoned holds nothing', async () => {
   await leaveBeforeComing(redis, redis.url);
   await nothingLeftBehind(redis);
 });

@@ -4,7 +4,7 @@ import { LockBench } from '../../testbed/locks/locks.js';
 const WAITERS = 10_000;
 const bench = new LockBench();
 
-it('10 000 waiters for one key in one process: one place, one subscription, no warning, all served in their order', async () => {
+it('10 000 waiters for one key in one process need one place and one subscription, and are served in order without a warning', async () => {
   const [service, other] = await bench.serviceList(2);
   const warnings: Error[] = [];
   const warned = (warning: Error): void => void warnings.push(warning);

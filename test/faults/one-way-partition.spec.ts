@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 afterAll(() => redis.stop());
 
-it('an acquire whose replies are dropped fails, and what it took unheard does not outlive its commandTimeout by much', async () => {
+it('an acquire whose replies are dropped fails, and its unconfirmed hold ends soon after its commandTimeout', async () => {
   const [far, near] = [await locks.start(proxy.url, { commandTimeout: BOUND }), await locks.start(redis.url)];
   // The server knows the script, or else it would be asked for what it cannot do.
   await (await far.acquire('a')).release();
@@ -50,7 +50,7 @@ it('an acquire whose replies are dropped fails, and what it took unheard does no
   await nothingLeftBehind(redis);
 });
 
-it('a holder whose replies are dropped is told in time, although its renewals arrive', async () => {
+it('a holder whose replies are dropped is notified in time, although its renewals arrive', async () => {
   const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
   const near = await locks.start(redis.url);
   const handle = await far.acquire('a');
@@ -71,7 +71,7 @@ it('a holder whose replies are dropped is told in time, although its renewals ar
   await nothingLeftBehind(redis);
 });
 
-it('a waiter that cannot hear is served once the network heals', async () => {
+it('a waiter that receives no messages is served once the network heals', async () => {
   const [near, far] = [
     await locks.start(redis.url),
     await locks.start(proxy.url, { commandTimeout: 2_000, grantTimeout: 500 }),
@@ -89,7 +89,7 @@ it('a waiter that cannot hear is served once the network heals', async () => {
   await nothingLeftBehind(redis, 5_000);
 });
 
-it('a holder whose requests are dropped is told in time, and releases what it can afterwards', async () => {
+it('a holder whose requests are dropped is notified in time, and releases its lock afterwards', async () => {
   const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
   const near = await locks.start(redis.url);
   const handle = await far.acquire('a');

@@ -23,7 +23,7 @@ async function setUp(commandTimeout = 2_000) {
 }
 
 describe('forceRelease', () => {
-  it('ends no later hold when its reply is lost and it is sent again', async () => {
+  it('ends no later hold if it is sent again after a lost reply', async () => {
     const { proxy, operator, one, other } = await setUp();
     const first = await one.acquire('a');
     const waiting = other.acquire('a');
@@ -41,7 +41,7 @@ describe('forceRelease', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('ends no later hold when it runs after its caller was told that it failed', async () => {
+  it('ends no later hold if it runs after its caller got an error', async () => {
     const { proxy, operator, one, other } = await setUp(300);
     const first = await one.acquire('a');
     proxy.holdRequests();
@@ -54,7 +54,7 @@ describe('forceRelease', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('ends no later hold when the part that ends holds runs late', async () => {
+  it('ends no later hold if its second command runs late', async () => {
     const { proxy, operator, one, other } = await setUp(300);
     const first = await one.acquire('a');
     let held = false;
@@ -74,7 +74,7 @@ describe('forceRelease', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('ends more readers than one command names, and lets the writer in that waits', async () => {
+  it('ends more readers than one command names, and grants the waiting writer', async () => {
     const { operator, one, other } = await setUp();
     const readers: LockHandle[] = [];
     // Each of them costs Redis a look at all others, so they come a few at a time.
@@ -93,7 +93,7 @@ describe('forceRelease', () => {
 
 describe('setPermits', () => {
   it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)(
-    'does not undo a later setPermits when it is sent again: %s',
+    'does not undo a later setPermits if it is sent again: %s',
     async (fault) => {
       const { proxy, operator, one } = await setUp();
       const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 1 }));
@@ -109,7 +109,7 @@ describe('setPermits', () => {
     },
   );
 
-  it('does not undo a later setPermits when it runs after its caller was told that it failed', async () => {
+  it('does not undo a later setPermits if it runs after its caller got an error', async () => {
     const { proxy, operator, one } = await setUp(300);
     const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 1 }));
     proxy.holdRequests();
@@ -120,7 +120,7 @@ describe('setPermits', () => {
     expect(await near!.getPermits()).toBe(3);
   });
 
-  it('counts when its first reply is lost and nobody else has set it', async () => {
+  it('takes effect if its first reply is lost and no other call has set the number', async () => {
     const { proxy, operator, one } = await setUp();
     const cut = proxy.cutAfterCommand(runs('setLimit'));
     await operator.getSemaphore('s', { permits: 1 }).setPermits(7);

@@ -48,7 +48,7 @@ const waitersOf = (key: string): Promise<number> => master.admin.zcard(redisKey(
 const listeners = async (): Promise<number> => (await master.admin.pubsub('CHANNELS', 'lock:client:*')).length;
 
 describe('FAILOVER, behind an address that leads to the new master', () => {
-  it('holders keep what they hold, waiters hear the new master, tokens grow, back and forth', async () => {
+  it('holders keep their locks, waiters receive messages of the new master, and tokens grow, back and forth', async () => {
     const [one, other] = [await locks.start(address.url), await locks.start(address.url)];
     for (let round = 0; round < 2; round++) {
       const lock = await one.acquire('a');
@@ -71,7 +71,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     await nothingLeftBehind(master);
   });
 
-  it('holds that only renew themselves are renewed at the new master', async () => {
+  it('idle holds are renewed at the new master', async () => {
     const service = await locks.start(address.url, { lockWatchdogTimeout: LEASE });
     const held = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
     await failover();
@@ -85,7 +85,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     }
   });
 
-  it('replicas are those of the new master, for the first who asks for them', async () => {
+  it('replicas are those of the new master, from the first request on', async () => {
     const service = await locks.start(address.url);
     const replicas = { min: 1, timeout: '2s' };
     const lock = await service.acquire('a', { replicas });

@@ -17,7 +17,7 @@ const OPTIONS = { lockWatchdogTimeout: 400, commandTimeout: 600, grantTimeout: 2
 const KEYS = ['a', 'b', 'c'];
 
 it(
-  `nobody's beliefs overlap, tokens grow and every waiter is served or told, whatever happens (seed ${SEED})`,
+  `valid locks never overlap, tokens grow and every waiter gets a result, whatever happens (seed ${SEED})`,
   async () => {
     const next = random(SEED);
     const among = <T>(things: readonly T[]): T => things[Math.floor(next() * things.length)]!;

@@ -17,7 +17,7 @@ afterEach(async () => {
   await redis.stop();
 });
 
-it('fails with LockStoreError within its bound while Redis is gone, and works again once it is back', async () => {
+it('fails with LockStoreError within its limit while Redis is down, and works again once it is back', async () => {
   const one = await locks.start(redis.url, { commandTimeout: BOUND, lockWatchdogTimeout: 900 });
   const other = await locks.start(redis.url, { commandTimeout: BOUND });
   const held = await one.acquire('held');
@@ -78,7 +78,7 @@ it('fails with LockStoreError within its bound while Redis is gone, and works ag
   await nothingLeftBehind(redis);
 });
 
-it('ends a service while Redis is gone, in bounded time', async () => {
+it('closes a service in limited time while Redis is down', async () => {
   const service = await locks.start(redis.url, { commandTimeout: BOUND, shutdownTimeout: 200 });
   const handle = await service.acquire('a');
   const contender = timed(service.acquire('a', { waitTimeout: Infinity }));
@@ -90,7 +90,7 @@ it('ends a service while Redis is gone, in bounded time', async () => {
   expect(await contender).toMatchObject({ error: { code: 'LOCK_STORE' } });
 });
 
-it('starts without Redis: the start fails within its bound, and locks work once it is there', async () => {
+it('starts without Redis: the start fails within its limit, and locks work once Redis is up', async () => {
   await redis.kill();
   const service = locks.make(redis.url, { commandTimeout: BOUND });
   const start = await timed(service.start());
@@ -105,7 +105,7 @@ it('starts without Redis: the start fails within its bound, and locks work once 
   await (await waiting).release();
 });
 
-it('does not crash a process that throws wherever it is asked', async () => {
+it('does not crash the process if a client throws everywhere', async () => {
   await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 200, commandTimeout: 300 });
   const keys = ['a', 'b', 'c'];
   await worker.call('holdCarelessly', keys);

@@ -20,8 +20,8 @@ function lead(link: RespProxy, place: number): void {
 
 const warnings = (): string[] => bench.lines.filter((line) => line.startsWith('warn') && line.includes('same server'));
 
-describe('an address of a master that comes to lead to another one of them', () => {
-  it('does not count, and counts again when it leads to a server of its own', async () => {
+describe('an address of a master that changes to another master', () => {
+  it('does not count, and counts again when it leads to a separate server', async () => {
     const { service, link } = await redirectable();
     await service.run('a', () => undefined);
     lead(link, 0);
@@ -54,7 +54,7 @@ describe('an address of a master that comes to lead to another one of them', () 
     expect(await lock.release()).toBe(true);
   });
 
-  it('does not confirm what was asked before, and is sent again on the new connection', async () => {
+  it('does not confirm earlier requests that are sent again on the new connection', async () => {
     const { service, link } = await redirectable(3_000);
     const lock = await service.acquire('a');
     await bench.masters[2]!.kill();
@@ -67,7 +67,7 @@ describe('an address of a master that comes to lead to another one of them', () 
     expect(await verified).toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('is no obstacle for two masters that change places', async () => {
+  it('does not matter if two masters swap their addresses', async () => {
     const links = await Promise.all(bench.masters.slice(0, 2).map((master) => RespProxy.start(master)));
     for (const link of links) bench.endLater(link);
     const service = await bench.service({

@@ -47,7 +47,7 @@ async function tokenFrom(service: LockService, ...places: number[]): Promise<num
 const warnings = (): string[] => bench.lines.filter((line) => line.includes('the clock of'));
 
 describe('masters whose clocks differ', () => {
-  it('are warned of by name at the start, once', async () => {
+  it('cause one warning at the start, which names them', async () => {
     const service = await skewedBy(0, HOUR, 0);
     await service.run('a', () => undefined);
     await service.run('b', () => undefined);
@@ -61,7 +61,7 @@ describe('masters whose clocks differ', () => {
     ]);
   });
 
-  it('are warned of when a clock is stepped back later, from the answers to what is asked anyway', async () => {
+  it('cause a warning when a clock is set back later, found in regular replies', async () => {
     const service = await skewedBy(0, 0, 0);
     await service.run('a', () => undefined);
     expect(warnings()).toEqual([]);
@@ -76,7 +76,7 @@ describe('masters whose clocks differ', () => {
     expect(warnings()).toEqual([expect.stringMatching(/^warn: the clock of master 3 .* is (89|90)\.\d s behind/)]);
   });
 
-  it('give growing tokens when the one that is ahead is not asked, and what is remembered for minutes is forgotten', async () => {
+  it('issue growing tokens without the master that is ahead, after its fence has expired', async () => {
     const service = await skewedBy(HOUR, 0, 0);
     const first = await tokenFrom(service, 0, 1);
     await pass(15 * MINUTE);
@@ -88,7 +88,7 @@ describe('masters whose clocks differ', () => {
     expect(await tokenFrom(service, 1, 2)).toBeGreaterThan(second);
   });
 
-  it('give growing tokens when one that was away meanwhile is all that remembers', async () => {
+  it('issue growing tokens if only a master that was away remembers the last one', async () => {
     const service = await skewedBy(HOUR, 0, 0);
     const [ahead, right, away] = bench.masters as [RedisServer, RedisServer, RedisServer];
     await away.kill();
@@ -111,7 +111,7 @@ describe('masters whose clocks differ', () => {
     expect(await away.admin.exists(fence)).toBe(1);
   });
 
-  it('give growing tokens when all that remembers is one where another client had its vote', async () => {
+  it("issue growing tokens if only a master with another client's vote remembers the last one", async () => {
     const service = await skewedBy(HOUR, 0, 0);
     const [ahead, right, busy] = bench.masters as [RedisServer, RedisServer, RedisServer];
     const until = Date.now() + MINUTE;
@@ -129,7 +129,7 @@ describe('masters whose clocks differ', () => {
     await ahead.resume();
   });
 
-  it('keep exclusion and hand over in order, with clocks hours apart', async () => {
+  it('keep exclusion and hand off in order, with clocks hours apart', async () => {
     const service = await skewedBy(2 * HOUR, -HOUR, 0);
     const connection = masters.map(({ url }) => url);
     const others = await bench.serviceList(3, { ...options, connection });

@@ -11,7 +11,7 @@ const SOON = 2_500;
 const LEASE = 1_500;
 
 describe('Redlock over three masters', () => {
-  it('finds empty script caches everywhere, in each of its commands', async () => {
+  it('handles empty script caches on all masters in every command', async () => {
     const [one, other] = await bench.serviceList(2);
     const forget = (): Promise<unknown> => Promise.all(bench.masters.map(({ admin }) => admin.script('FLUSH', 'SYNC')));
     await forget();
@@ -32,7 +32,7 @@ describe('Redlock over three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('gives the lock to a waiter whose subscriptions were killed at all masters right before the release', async () => {
+  it('grants the lock to a waiter whose subscriptions were killed on all masters right before the release', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a');
@@ -45,7 +45,7 @@ describe('Redlock over three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a holder that is stopped beyond its lease knows when it goes on, and its late release harms nobody', async () => {
+  it('a holder that is stopped beyond its lease knows of the loss when it resumes, and its late release has no effect', async () => {
     const service = await bench.service();
     await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
     await worker.call('acquire', 'mine', 'a');
@@ -59,7 +59,7 @@ describe('Redlock over three masters', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('a holder that is killed costs the next one its lease and no more', async () => {
+  it('a killed holder delays the next one by its lease at most', async () => {
     const service = await bench.service();
     await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
     await worker.call('acquire', 'mine', 'a');
@@ -71,7 +71,7 @@ describe('Redlock over three masters', () => {
     expect(performance.now() - since).toBeLessThan(LEASE + SOON);
   });
 
-  it('works with one master whose memory is full, and says so with two', async () => {
+  it('works with one master whose memory is full, and reports two', async () => {
     const service = await bench.service({ commandTimeout: 5_000 });
     const fill = ({ admin }: (typeof bench.masters)[number]): Promise<unknown> => admin.config('SET', 'maxmemory', '1');
     try {
@@ -97,7 +97,7 @@ describe('Redlock over three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('works with something foreign at the key of one master, and leaves it as it is', async () => {
+  it('works with foreign data at the key of one master, and leaves them unchanged', async () => {
     const service = await bench.service();
     const { admin } = bench.masters[1]!;
     await admin.set(redisKey('state', 'a'), 'foreign', 'EX', 60);
@@ -107,7 +107,7 @@ describe('Redlock over three masters', () => {
     await admin.del(redisKey('state', 'a'));
   });
 
-  it('does not wait for a master that dies when it has granted the lock, and was needed for the token', async () => {
+  it('does not wait for a master that crashes after its grant, before it accepts the token', async () => {
     const [dying, late] = [
       bench.endLater(await RespProxy.start(bench.masters[0]!)),
       bench.endLater(await RespProxy.start(bench.masters[2]!)),
@@ -129,7 +129,7 @@ describe('Redlock over three masters', () => {
     dying.heal();
   });
 
-  it('a master that restarts empty after the longest lease: holders and waiters notice nothing', async () => {
+  it('is not affected by a master that restarts empty after the longest lease', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { waitTimeout: '30s' });

@@ -15,7 +15,7 @@ const options = { lockWatchdogTimeout: LEASE, commandTimeout: 1_000 };
 const stateOf = (key: string): string => redisKey('state', key);
 
 describe('a hold whose masters restart empty, one after the other', () => {
-  it('goes on: it has its vote again on each of them', async () => {
+  it('continues: its vote is reinstated on each of them', async () => {
     const [one, other] = await bench.serviceList(2, options);
     const lock = await one!.acquire('a');
     let stolen = 0;
@@ -41,7 +41,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('goes on while others wait, who then have it in their order', async () => {
+  it('continues while clients wait, which are then served in order', async () => {
     const services = await bench.serviceList(4, options);
     const lock = await services[0]!.acquire('a');
     const order: number[] = [];
@@ -63,7 +63,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('goes on for readers, each with its own vote', async () => {
+  it('continues for readers, each with its own vote', async () => {
     const services = await bench.serviceList(2, options);
     const readers = await Promise.all(services.map((service) => service.acquire('a', { type: 'read' })));
     for (const master of bench.masters) {
@@ -76,7 +76,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
   });
 });
 
-describe('a vote that is taken again', () => {
+describe('a reinstated vote', () => {
   it('has the token of the hold, and no later holder gets a smaller one there', async () => {
     const service = await bench.service(options);
     // As if the clocks of two masters were an hour ahead, so that every majority has the token of one of them.
@@ -107,7 +107,7 @@ describe('a vote that is taken again', () => {
     await lock.release();
   });
 
-  it('is not taken where another one has it by now', async () => {
+  it('is not taken if another client has the lock there by now', async () => {
     const service = await bench.service(options);
     const events = record(service);
     const lock = await service.acquire('a');
@@ -123,7 +123,7 @@ describe('a vote that is taken again', () => {
     await lock.release();
   });
 
-  it('is not taken again where it was ended by force, nor anywhere else then', async () => {
+  it('is not taken where the hold was ended by force, and then on no other master', async () => {
     const service = await bench.service(options);
     const events = record(service);
     const lock = await service.acquire('a');
@@ -139,7 +139,7 @@ describe('a vote that is taken again', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('is given back with the hold, also when it comes behind the release', async () => {
+  it('is released with the hold, even if it arrives after the release', async () => {
     const link = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const service = await bench.service({ ...options, connection: [link.url, ...bench.urls.slice(1)] });
     const lock = await service.acquire('a');

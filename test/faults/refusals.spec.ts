@@ -42,7 +42,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
     expect(left.filter(({ ttl }) => ttl < 0)).toEqual([]);
   });
 
-  it('renews, verifies, extends and releases what is held, and hands it to those who wait', async () => {
+  it('renews, verifies, extends and releases held locks, and hands them to waiters', async () => {
     const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: 900 }), await locks.start(redis.url)];
     const handle = await one.acquire('a');
     const alone = await one.acquire('alone');
@@ -76,7 +76,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
 });
 
 describe('a Redis user without a permission', () => {
-  it('NOPERM for the scripts: a typed error at once that says so', async () => {
+  it('NOPERM for the scripts: causes a typed error at once that says so', async () => {
     await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', '-evalsha', '-eval');
     const service = await locks.start(redis.url.replace('//', '//weak:secret@'));
     for (const work of [() => service.acquire('a'), () => service.inspect('a'), () => service.forceRelease('a')]) {
@@ -136,8 +136,8 @@ describe('a Redis user without a permission', () => {
   });
 });
 
-describe('a Redis that refuses for a while', () => {
-  it('READONLY: a replica is refused with a typed error, and once it is a master it works', async () => {
+describe('a Redis that refuses temporarily', () => {
+  it('READONLY: a replica causes a typed error, and works once it is a master', async () => {
     const master = await startRedis();
     try {
       const service = await locks.start(redis.url, { commandTimeout: 500 });
@@ -156,7 +156,7 @@ describe('a Redis that refuses for a while', () => {
     }
   });
 
-  it('NOREPLICAS: typed errors while too few replicas follow, then waits and releases go on', async () => {
+  it('NOREPLICAS: typed errors while there are too few replicas, then waits and releases continue', async () => {
     const service = await locks.start(redis.url);
     const held = await service.acquire('held');
     await redis.admin.config('SET', 'min-replicas-to-write', '1');
@@ -170,7 +170,7 @@ describe('a Redis that refuses for a while', () => {
     await eventually(async () => (await service.inspect('held')) === null);
   });
 
-  it('BUSY: waits go on when the script of somebody else has ended', async () => {
+  it('BUSY: waits continue after the script of another client has ended', async () => {
     await redis.admin.config('SET', 'lua-time-limit', '10');
     const service = await locks.start(redis.url);
     const held = await service.acquire('held');

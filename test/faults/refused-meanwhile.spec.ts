@@ -26,7 +26,7 @@ const untilWaiting = (key: string): Promise<unknown> =>
 const disconnectAll = (): Promise<unknown> =>
   Promise.all(['normal', 'pubsub'].map((type) => redis.admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')));
 
-it('NOAUTH: a password that is new under holders and waiters: holders are told in time, and all is well when it has gone', async () => {
+it('NOAUTH: after a password is set, holders are notified in time, and all works when it is removed', async () => {
   const options = { lockWatchdogTimeout: LEASE, commandTimeout: 500 };
   const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
   const lock = await one.acquire('a');
@@ -50,7 +50,7 @@ it('NOAUTH: a password that is new under holders and waiters: holders are told i
   expect(await next.release()).toBe(true);
 });
 
-it('NOPERM: a permission that is taken away under a holder: it is told in time, and all is well when it is back', async () => {
+it('NOPERM: after a permission is removed, a holder is notified in time, and all works when it is back', async () => {
   await redis.admin.acl('SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all');
   const service = await locks.start(redis.url.replace('//', '//app:secret@'), { lockWatchdogTimeout: LEASE });
   const lock = await service.acquire('a');
@@ -69,7 +69,7 @@ it('NOPERM: a permission that is taken away under a holder: it is told in time, 
   await nothingLeftBehind(redis);
 });
 
-it('BUSY: a holder whose renewals meet the script of somebody else keeps its lock, if that ends within the lease', async () => {
+it('BUSY: a holder keeps its lock if the script of another client ends within the lease', async () => {
   await redis.admin.config('SET', 'lua-time-limit', '10');
   const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: LEASE }), await locks.start(redis.url)];
   const lock = await one.acquire('a');
@@ -89,7 +89,7 @@ it('BUSY: a holder whose renewals meet the script of somebody else keeps its loc
   await nothingLeftBehind(redis);
 });
 
-it('LOADING: a server that really loads its data refuses nobody who can wait, and loses nothing that it kept', async () => {
+it('LOADING: a server that loads its data serves calls that can wait, and loses no lock', async () => {
   // A server that has much to load: each key takes half a millisecond.
   const args = ['--key-load-delay', '500', '--loading-process-events-interval-bytes', '1024'];
   const server = await startRedis({ args });

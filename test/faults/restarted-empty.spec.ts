@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 it.each(KINDS)(
-  'a Redis that restarts empty under holders and waiters: the ones are told, the others served: $kind',
+  'a Redis that restarts empty: holders are notified, and waiters are served: $kind',
   async ({ options }) => {
     const [one, other] = [
       await locks.start(redis.url, { lockWatchdogTimeout: LEASE }),

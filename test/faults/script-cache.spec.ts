@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 afterAll(() => redis.stop());
 
-it('finds an empty script cache in every command', async () => {
+it('handles an empty script cache in every command', async () => {
   const observer = await locks.start(redis.url);
   // The flush goes out before the command: it is sent while the command still waits in the proxy.
   proxy.delay({ request: 5 });
@@ -42,7 +42,7 @@ it('finds an empty script cache in every command', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('renews many locks of which the server knows no script', async () => {
+it('renews many locks if the server does not know the script', async () => {
   const service = await locks.start(proxy.url, { lockWatchdogTimeout: 1_500 });
   const handles = await Promise.all(Array.from({ length: 120 }, (_, i) => service.acquire(`many:${i}`)));
   await redis.admin.script('FLUSH', 'SYNC');

@@ -61,7 +61,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
     expectMost(counts, { held: 1_000 });
   });
 
-  it.each([1, 2, 5])('of %i ms says of a held key that others hold it', async (waitTimeout) => {
+  it.each([1, 2, 5])('of %i ms reports a held key as held', async (waitTimeout) => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     await Promise.all(Array.from({ length: 50 }, (_, i) => one.acquire(`held:${i}`)));
     const counts = await outcomes(1_000, async (i) => {
@@ -71,7 +71,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
     expectMost(counts, { LOCK_TIMEOUT: 1_000 });
   });
 
-  it.each([1, 2, 5])('of %i ms tells of a latch whether it is open', async (waitTimeout) => {
+  it.each([1, 2, 5])('of %i ms reports whether a latch is open', async (waitTimeout) => {
     const service = await locks.start(redis.url);
     await service.getCountDownLatch('closed').trySetCount(1);
     const counts = await outcomes(500, async (i) =>
@@ -80,7 +80,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
     expectMost(counts, { false: 250, true: 250 });
   });
 
-  it('reads an answer that arrived while the event loop was blocked', async () => {
+  it('reads a reply that arrived while the event loop was blocked', async () => {
     const service = await locks.start(redis.url);
     const callAll = () => [
       service.acquire('one', { waitTimeout: 5 }),
@@ -98,7 +98,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
 });
 
 describe('while Redis is frozen', () => {
-  it('every wait for a latch ends soon after its waitTimeout, and says that it may be tried again', async () => {
+  it('every wait for a latch ends soon after its waitTimeout with a transient error', async () => {
     const service = await locks.start(redis.url);
     await redis.pause();
     const waits = [0, 1, 5, 100, 400];
@@ -113,7 +113,7 @@ describe('while Redis is frozen', () => {
   it.each([
     ['one key', 'a'],
     ['several keys', ['a', 'b', 'c']],
-  ])('every call for %s ends soon after its waitTimeout, and says that it may be tried again', async (_, key) => {
+  ])('every call for %s ends soon after its waitTimeout with a transient error', async (_, key) => {
     const service = await locks.start(redis.url);
     await redis.pause();
     const waits = [0, 1, 5, 100, 400];
@@ -128,7 +128,7 @@ describe('while Redis is frozen', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('a call for several keys ends on time, whichever answer does not come', async () => {
+  it('a call for several keys ends on time, whichever reply is missing', async () => {
     await using proxy = await RespProxy.start(redis);
     const [service, other] = [await locks.start(proxy.url), await locks.start(redis.url)];
     const codes = new Set<string>();

@@ -73,8 +73,8 @@ async function giveBack(lock: LockHandle): Promise<void> {
   await nothingLeftBehind(replica);
 }
 
-describe('a replica that takes over without the last of what was promised', () => {
-  it('is given an extension that it missed', async () => {
+describe('a replica that takes over without the last writes', () => {
+  it('gets an extension that it missed', async () => {
     const service = await locks.start(address.url);
     const lock = await service.acquire('a', { expire: '8s' });
     await cutReplicaOff();
@@ -83,7 +83,7 @@ describe('a replica that takes over without the last of what was promised', () =
     await giveBack(lock);
   });
 
-  it('is given the full lease of a pushed grant', async () => {
+  it('gets the full lease of a pushed grant', async () => {
     const [one, other] = [
       await locks.start(address.url),
       await locks.start(address.url, { grantTimeout: 9_000, localHandoffs: 1 }),
@@ -100,7 +100,7 @@ describe('a replica that takes over without the last of what was promised', () =
     await giveBack(lock);
   });
 
-  it('is given the fixed lease of a lock that went on in turn', async () => {
+  it('gets the fixed lease of a lock that was handed on within a batch', async () => {
     const service = await locks.start(address.url, { ...IN_TURN, lockWatchdogTimeout: 12_000 });
     const first = await service.acquire('a');
     const waiting = service.acquire('a', { expire: LONG, waitTimeout: '30s' });
@@ -112,7 +112,7 @@ describe('a replica that takes over without the last of what was promised', () =
     await giveBack(lock);
   });
 
-  it('is given the last of the renewals that maxRenewTimes allows, and none more', async () => {
+  it('gets the last of the renewals that maxRenewTimes permits, and no more', async () => {
     const service = await locks.start(address.url, { lockWatchdogTimeout: 9_000 });
     const lock = await service.acquire('a', { maxRenewTimes: 1 });
     await cutReplicaOff();
@@ -122,7 +122,7 @@ describe('a replica that takes over without the last of what was promised', () =
     await giveBack(lock);
   });
 
-  it('is believed where it has missed the lock itself', async () => {
+  it('makes the client report a lock as lost that it does not know', async () => {
     const service = await locks.start(address.url);
     await cutReplicaOff();
     const lock = await service.acquire('a', { expire: LONG });
@@ -135,7 +135,7 @@ describe('a replica that takes over without the last of what was promised', () =
   });
 });
 
-describe('a server that has less of a lease, on a connection that goes on', () => {
+describe('a server with a shorter lease, on the same connection', () => {
   /** The server's state as it was, as after a failover behind a proxy that keeps the connections of its clients. */
   async function remembered(): Promise<() => Promise<void>> {
     const dump = await master.admin.dumpBuffer(STATE);
@@ -145,7 +145,7 @@ describe('a server that has less of a lease, on a connection that goes on', () =
     };
   }
 
-  it('is believed by verify(), and asked for the rest', async () => {
+  it('lowers the validity at verify(), and gets a request for the rest', async () => {
     const service = await locks.start(address.url);
     const lock = await service.acquire('a', { expire: '8s' });
     const forget = await remembered();
@@ -158,7 +158,7 @@ describe('a server that has less of a lease, on a connection that goes on', () =
     expect(await lock.release()).toBe(true);
   });
 
-  it('is believed at once, before it has been asked for the rest', async () => {
+  it('lowers the validity at once, before the request for the rest', async () => {
     const service = await locks.start(address.url);
     const lock = await service.acquire('a', { expire: '8s' });
     const forget = await remembered();
@@ -178,7 +178,7 @@ describe('a server that has less of a lease, on a connection that goes on', () =
     expect(await lock.release()).toBe(true);
   });
 
-  it('is believed by the one who has the lock in turn, when it answers the one before', async () => {
+  it('lowers the validity of the current batch member by a reply to the previous one', async () => {
     const service = await locks.start(address.url, IN_TURN);
     const lock = await service.acquire('a');
     const waiting = service.acquire('a', { waitTimeout: '30s' });
@@ -210,8 +210,8 @@ describe('a server that has less of a lease, on a connection that goes on', () =
   }
 });
 
-describe('a server that stands still for 4 s under verify()', () => {
-  it('costs a fixed lease of 10 s nothing', async () => {
+describe('a server that is frozen for 4 s during verify()', () => {
+  it('does not shorten a fixed lease of 10 s', async () => {
     const service = await locks.start(address.url);
     const lock = await service.acquire('a', { expire: '10s' });
     const until = beliefOf(lock);

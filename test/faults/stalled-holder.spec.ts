@@ -48,14 +48,14 @@ describe.each([
     await nothingLeftBehind(redis);
   });
 
-  it('throws from assertHeld on the first line, when nothing else is asked before', async () => {
+  it('throws from assertHeld on the first line, without another check before', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const handle = await service.acquire('a', options);
     blockEventLoop(LEASE);
     expect(() => handle.assertHeld()).toThrow(LOST);
   });
 
-  it("is told to the caller of `run`, with the task's value", async () => {
+  it("is reported to the caller of `run`, with the task's value", async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const task = (): string => {
       blockEventLoop(LEASE);
@@ -69,7 +69,7 @@ describe.each([
   });
 });
 
-it('leaves alone who has taken the key meanwhile', async () => {
+it('does not affect the next holder of the key', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
   await using worker = await startFaultWorker({ connection: redis.url });
   const handle = await service.acquire('a');
@@ -98,7 +98,7 @@ async function stopBeyondLease(worker: WorkerProcess, method: string, what: stri
   return { answer: await answer, lock };
 }
 
-it('a holder that was stopped beyond its lease knows on its first line, and its late release harms nobody', async () => {
+it('a holder that was stopped beyond its lease knows on its first line, and its late release has no effect', async () => {
   await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: LEASE });
   await worker.call('acquire', 'mine', 'a');
   const { answer, lock } = await stopBeyondLease(worker, 'stallInHand', 'mine');
@@ -130,7 +130,7 @@ it("a `run` that was stopped beyond its lease ends with LockLostError and the ta
   await nothingLeftBehind(redis);
 });
 
-it('a waiter that was stopped while it was served gives the lock back to the others in time', async () => {
+it('a waiter that was stopped as it was served releases the lock to the others in time', async () => {
   await using worker = await startFaultWorker({ connection: redis.url, grantTimeout: 400 });
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url, { grantTimeout: 400 })];
   const handle = await one.acquire('a');

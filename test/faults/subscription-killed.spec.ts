@@ -19,7 +19,7 @@ afterAll(() => redis.stop());
 
 const waitersOf = (key: string): Promise<number> => redis.admin.zcard(redisKey('queue', key));
 
-it('gives the lock to a waiter whose subscription was killed right before the unlock', async () => {
+it('grants the lock to a waiter whose subscription was killed right before the unlock', async () => {
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   const handle = await one.acquire('a');
   const waiting = other.acquire('a');
@@ -34,7 +34,7 @@ it('gives the lock to a waiter whose subscription was killed right before the un
   await nothingLeftBehind(redis);
 });
 
-it('gives the lock to a waiter whose subscription is killed again and again', async () => {
+it('grants the lock to a waiter whose subscription is killed repeatedly', async () => {
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   for (let round = 0; round < 5; round++) {
     const handle = await one.acquire('a');
@@ -52,7 +52,7 @@ it('gives the lock to a waiter whose subscription is killed again and again', as
   await nothingLeftBehind(redis);
 });
 
-it('does not queue where it would not hear, and waits all the same', async () => {
+it('does not queue without a subscription, and waits nevertheless', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, deaf] = [await locks.start(redis.url), await locks.start(proxy.url, { lockWatchdogTimeout: 1_500 })];
   const handle = await one.acquire('a', { expire: 900 });
@@ -68,7 +68,7 @@ it('does not queue where it would not hear, and waits all the same', async () =>
   await nothingLeftBehind(redis);
 });
 
-it('tells a waiter of a push that was lost on the way soon enough: no longer than its period', async () => {
+it('serves a waiter whose pushed grant was lost within its period', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, other] = [await locks.start(redis.url), await locks.start(proxy.url, { grantTimeout: 600 })];
   const handle = await one.acquire('a');
@@ -84,7 +84,7 @@ it('tells a waiter of a push that was lost on the way soon enough: no longer tha
   await nothingLeftBehind(redis);
 });
 
-it('serves each waiter once when every push comes twice', async () => {
+it('serves each waiter once if every pushed grant arrives twice', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, other] = [await locks.start(redis.url), await locks.start(proxy.url)];
   proxy.repeatPushes();
@@ -102,7 +102,7 @@ it('serves each waiter once when every push comes twice', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('does not believe a push that arrives after its lease has ended and another one has the lock', async () => {
+it('does not rely on a pushed grant that arrives after its lease has ended and another client has the lock', async () => {
   await using proxy = await RespProxy.start(redis);
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   const far = await locks.start(proxy.url, { grantTimeout: 300, commandTimeout: 3_000 });

@@ -35,8 +35,8 @@ async function lose(platform: boolean): Promise<Story> {
   return worker.call('lose', redis.url, { platform });
 }
 
-describe('a loss of which every observer makes an error', () => {
-  it('is heard in order by all: signal, onLost, then observers, and the next waiter is served', async () => {
+describe('a loss whose observers all throw', () => {
+  it('reaches all of them in order: signal, onLost, then observers, and the next waiter is served', async () => {
     const { order, served, escaped, warnings } = await lose(false);
     expect(order).toEqual([
       ...['signal, held: false', 'next listener of the signal', 'onLost'],
@@ -47,7 +47,7 @@ describe('a loss of which every observer makes an error', () => {
     expect(warnings.filter((text) => text.startsWith('LockObserverWarning'))).toHaveLength(2);
   });
 
-  it('is heard by all, also where Node makes an error an uncaught exception: a signal, a diagnostics channel', async () => {
+  it('reaches all of them even if Node raises an uncaught exception: a signal, a diagnostics channel', async () => {
     const { order, served, escaped } = await lose(true);
     expect(order).toEqual([
       ...['signal, held: false', 'next listener of the signal', 'onLost'],
@@ -64,7 +64,7 @@ describe('a property of a handle whose lease has ended', () => {
     ['signal', (service: any) => service.lock.isHeld || service.lock.signal],
     ['remainingTime()', (service: any) => service.lock.remainingTime()],
     ['holdCount', (service: any) => service.lock.holdCount],
-  ])('%s sends nothing, and the next waiter is asked for behind it', async (_, look) => {
+  ])('%s sends nothing, and the request of the next waiter follows later', async (_, look) => {
     const client = new Redis(redis.url);
     try {
       const service = await locks.start(client);

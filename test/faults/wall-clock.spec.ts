@@ -26,8 +26,8 @@ afterAll(() => redis.stop());
 describe.each([
   ['forward', HOUR],
   ['backward', -HOUR],
-])("when the client's wall clock is moved an hour %s", (_, by) => {
-  it('loses nothing: renewals and waits go on', async () => {
+])('a client whose wall clock is moved an hour %s', (_, by) => {
+  it('loses nothing: renewals and waits continue', async () => {
     const [one, other] = [
       await locks.start(redis.url, { lockWatchdogTimeout: 900 }),
       await locks.start(redis.url, { lockWatchdogTimeout: 900 }),
@@ -68,7 +68,7 @@ describe.each([
   });
 });
 
-it('gives tokens by the clock of the server, not of the client', async () => {
+it('gets tokens by the clock of the server, not of the client', async () => {
   const service = await locks.start(redis.url);
   const tokens: number[] = [];
   for (const by of [0, HOUR, -HOUR, 0]) {

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { describeApi, readSnapshot } from '../../scripts/api-snapshot.mjs';
 
 describe('the public API', () => {
-  it('is what docs/api.d.ts says (after a wanted change: npm run generate:api)', () => {
+  it('matches docs/api.d.ts (after an intended change: npm run generate:api)', () => {
     expect(describeApi()).toBe(readSnapshot());
   });
 
   it.each(['testing', 'metrics', 'health', 'dashboard'] as const)(
-    'of nestjs-redis-locks/%s is what docs says',
+    'of nestjs-redis-locks/%s matches its file in docs',
     (name) => {
       expect(describeApi(name)).toBe(readSnapshot(name));
     },

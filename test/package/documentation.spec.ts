@@ -19,19 +19,19 @@ const anchorsOf = (page: string): string[] =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!));
 
 describe('the documentation', () => {
-  it('has no example that does not compile', () => {
+  it('has only examples that compile', () => {
     expect(EXAMPLES.length).toBeGreaterThan(60);
     expect(complaintsAbout(EXAMPLES)).toEqual([]);
   });
 
-  it('quotes what stands in the files that it names', () => {
+  it('quotes the files that it names exactly', () => {
     const words = (text: string): string => text.replace(/\s+/g, ' ').trim();
     const quotations = PAGES.flatMap((page) => [...read(page).matchAll(QUOTED)]);
     expect(quotations.length).toBeGreaterThanOrEqual(4);
     for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
   });
 
-  it.each(PAGES)('has no link in %s that leads nowhere', (page) => {
+  it.each(PAGES)('has no dead link in %s', (page) => {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];
     const broken = links.filter(([, path, anchor]) => {
       const target = path === '' ? page : join(dirname(page), path!);

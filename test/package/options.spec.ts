@@ -71,7 +71,7 @@ const BASES: Readonly<Record<string, string>> = {
 describe('docs/options.md', () => {
   const types = optionsOfTypes();
 
-  it('is about types that there are', () => {
+  it('is about existing types', () => {
     const names = types.map(([name]) => name);
     expect(names.length).toBeGreaterThan(20);
     expect(sections.flatMap((section) => section.types).filter((name) => !names.includes(name))).toEqual([]);
@@ -82,12 +82,12 @@ describe('docs/options.md', () => {
     expect(told.flatMap((section) => section.options)).toEqual(expect.arrayContaining(options));
   });
 
-  it.each(sections.filter(({ types: of }) => of.length > 0))('names no option that $types have not', (section) => {
+  it.each(sections.filter(({ types: of }) => of.length > 0))('names only options of $types', (section) => {
     const known = types.filter(([name]) => section.types.includes(name)).flatMap(([, options]) => options);
     expect(section.options.filter((name) => !known.includes(name))).toEqual([]);
   });
 
-  it('has the tables that the doc comments give', async () => {
+  it('has the tables generated from the doc comments', async () => {
     await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/generate-options.mjs'), '--check']);
     // It compiles the library's types, which takes a loaded machine long.
   });
@@ -95,7 +95,7 @@ describe('docs/options.md', () => {
   it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
     ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],
     ['Defaults', LOCK_DEFAULTS],
-  ])('tells the defaults that apply: %s', (heading, options) => {
+  ])('states the actual defaults: %s', (heading, options) => {
     const [, table = ''] =
       new RegExp(`^#+ ${heading}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md')) ?? [];
     const told = [...table.matchAll(/^\| `(\w+)` \| (.*?) ?\|/gm)].map(([, name, text]) => [name, valueOf(text!)]);

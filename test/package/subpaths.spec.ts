@@ -67,7 +67,7 @@ describe('the built package', () => {
     expect(tokens[1]).toBeGreaterThan(tokens[0]!);
   });
 
-  it('has a program', () => {
+  it('has the command line program', () => {
     expect(readFileSync(`${ROOT}/${bin['nestjs-redis-locks']!}`, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 });

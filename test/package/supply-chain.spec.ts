@@ -33,7 +33,7 @@ function visit(node: ts.Node, look: (node: ts.Node) => void): void {
   node.forEachChild((child) => visit(child, look));
 }
 
-describe('what comes along with the package', () => {
+describe('the dependencies of the package', () => {
   it('is acorn, and nothing else', () => {
     const { dependencies } = manifest('package.json');
     expect(Object.keys(dependencies!)).toEqual(['acorn']);
@@ -60,7 +60,7 @@ describe('what comes along with the package', () => {
 });
 
 describe('the sources of the library', () => {
-  it('make no code of text', () => {
+  it('generate no code from text', () => {
     const found: string[] = [];
     for (const source of sources) {
       visit(source, (node) => {
@@ -76,7 +76,7 @@ describe('the sources of the library', () => {
     expect(found).toEqual([]);
   });
 
-  it('start no process, and open no connection but to the Redis that Sentinels or a Cluster name', () => {
+  it('start no process, and connect only to Redis, Sentinels and Cluster nodes', () => {
     // Where the master is, by the word of the Sentinels; and the addresses of the nodes of a Cluster.
     const connecting = ['store/redis/sentinel-connector.ts', 'store/redis/cluster-client.ts'];
     const connections = ['node:net', 'node:tls', 'node:dns'];
@@ -110,7 +110,7 @@ describe('the sources of the library', () => {
     expect(imported.filter((name) => forbidden.includes(name))).toEqual([]);
   });
 
-  it('make client ids of 16 bytes of node:crypto, and nothing of Math.random but pauses', () => {
+  it('make client ids from 16 bytes of node:crypto, and use Math.random for pauses only', () => {
     const ids = sources.filter((source) => source.text.includes("randomBytes(16).toString('hex')"));
     expect(ids.map(({ fileName }) => fileName).sort()).toEqual([
       'store/memory/memory-store.ts',

@@ -12,11 +12,11 @@ interface Results {
 }
 
 describe('docs/reliability.md', () => {
-  it('says what the results say', () => {
+  it('matches the results', () => {
     expect(readFileSync(pathOf('docs/reliability.md'), 'utf8')).toBe(documentWith());
   });
 
-  it('has results of all faults on all topologies, and none that failed', () => {
+  it('has results of all faults on all topologies, without failures', () => {
     for (const topology of new Set(SCENARIOS.map((scenario) => scenario.topology))) {
       const { results } = JSON.parse(readFileSync(pathOf(`reliability/results/${topology}.json`), 'utf8')) as Results;
       const wanted = SCENARIOS.filter((scenario) => scenario.topology === topology).map(({ fault }) => fault);
@@ -25,7 +25,7 @@ describe('docs/reliability.md', () => {
     }
   });
 
-  it('names tests that there are, and faults that there are', () => {
+  it('names existing tests and faults', () => {
     expect(SCENARIOS.filter(({ test }) => !existsSync(pathOf(test)))).toEqual([]);
     expect(SCENARIOS.filter(({ fault }) => !(fault in FAULTS))).toEqual([]);
   });

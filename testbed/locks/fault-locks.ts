@@ -90,10 +90,17 @@ export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<
   );
 }
 
-/** The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed. */
+/**
+ * The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed: the latest that one
+ * of several answers tells, since each tells too little by as long as its question was on the way.
+ */
 export async function leaseEnd(redis: RedisServer, key: string): Promise<number> {
-  const sent = performance.now();
-  return sent + (await redis.admin.pttl(redisKey('state', key)));
+  let end = -Infinity;
+  for (let looks = 0; looks < 10; looks++) {
+    const sent = performance.now();
+    end = Math.max(end, sent + (await redis.admin.pttl(redisKey('state', key))));
+  }
+  return end;
 }
 
 /** Keeps the event loop busy, as a computation would. */

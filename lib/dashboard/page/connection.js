@@ -43,7 +43,7 @@ export class Connection {
     });
     source.addEventListener('error', () => {
       if (source !== this.#source) return;
-      // The browser resumes an interrupted stream, but not one that was refused.
+      // The browser resumes an interrupted stream, but not a refused one.
       if (source.readyState === EventSource.CLOSED) this.#poll(POLLS);
       else this.#listener.status('connecting');
     });

@@ -10,7 +10,7 @@ const REVOKED_MEMORY = 60_000;
 
 /**
  * Ends on each master the holds that exist now. A master that lists its holds after the others have decided ends only
- * those that the others have named. Its other holds may be newer.
+ * holds that the others have named. Its other holds may be newer.
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export async function forceReleaseEverywhere(

@@ -3,7 +3,7 @@ import { nthLargest } from './gather.js';
 
 /**
  * Merges what the masters know of a key into what a majority knows. An entry is left out if the masters that have it
- * and those that did not reply are no majority.
+ * and the silent ones together are no majority.
  */
 export function mergeInspections(replies: readonly StoredLock[], quorum: number, masters: number): StoredLock {
   const enough = Math.max(1, quorum - (masters - replies.length));
@@ -40,7 +40,7 @@ function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
   };
 }
 
-/** The token of a hold is the one that a majority has. A master that granted it late may have another one. */
+/** The token of a hold is that of a majority. A master that granted it late may have another one. */
 function mostFrequent(numbers: readonly number[]): number {
   const count = (number: number): number => numbers.filter((each) => each === number).length;
   return [...numbers].sort((a, b) => count(b) - count(a) || b - a)[0]!;

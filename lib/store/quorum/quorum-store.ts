@@ -221,7 +221,7 @@ export class QuorumStore implements LockStore {
     });
   }
 
-  /** Asks all masters. Resolves to the replies that came in time. */
+  /** Asks all masters. Resolves to the replies that arrive in time. */
   private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
     const asks = this.context.members.map((member) => member.ask(question));
     return gather(asks, this.context, (answers, last) => {

@@ -58,7 +58,7 @@ export class Reinstatement {
   private async take(state: MemberState): Promise<void> {
     const left = this.leaseLeft;
     if (left === 0) return;
-    // A release that comes in the meantime leaves a tombstone on this master.
+    // A release that arrives in the meantime leaves a tombstone on this master.
     state.asking += 1;
     const reply = await this.ask(state, left);
     state.asking -= 1;

@@ -21,7 +21,7 @@ export class Votes {
 
   /**
    * Sends the token to a master that the majority does not need, whether or not it has granted the lock. After another
-   * master has lost its data, it may be the only one that remembers the token.
+   * master has lost its data, it may be the only master that remembers the token.
    */
   raise(state: MemberState, { token, batchSize }: Majority): void {
     const { key, id } = this;

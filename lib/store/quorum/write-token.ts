@@ -7,7 +7,7 @@ import type { MemberState } from './member-state.js';
 import type { QuorumContext } from './quorum-context.js';
 
 /**
- * How many times a token is raised above those that other holders got in the meantime, and by how much more each time.
+ * How many times a token is raised above the tokens that other holders got in the meantime, and by how much more each time.
  */
 const MOST_RAISES = 6;
 const RAISE = 8;

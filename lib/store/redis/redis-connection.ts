@@ -34,7 +34,7 @@ export interface RedisConnectionOptions {
 }
 
 /**
- * The two connections of a client to one server: one for commands, and one that subscribes to the client's channel. A
+ * The two connections of a client to one server: one for commands, and a subscriber to the client's channel. A
  * client that the application passes in is used for commands and never closed. The library owns and closes all others.
  * With Sentinels, both connections ask them for the master each time they connect.
  */
@@ -219,7 +219,7 @@ export class RedisConnection implements Connection {
     this.acknowledgement.leave(sentinels ? isElsewhere : () => true);
   }
 
-  /** Reconnects all connections that lead to another server than the master, also those that are being made. */
+  /** Reconnects all connections that lead to another server than the master, also connections that are being made. */
   private leaveOldMaster(): void {
     const { sentinels } = this;
     if (sentinels === undefined || this.closed) return;

@@ -6,7 +6,7 @@ import { askSentinel, type SentinelAnswer } from './sentinel-question.js';
 const LEAST_GRACE = 250;
 /**
  * For how many ms after its last confirmation a master is not replaced by one of an older configuration. Sentinels pass
- * on a new configuration every two seconds. An older one that lasts longer was made on purpose.
+ * on a new configuration every two seconds. An older configuration that lasts longer was made on purpose.
  */
 const LOYALTY = 10_000;
 
@@ -41,7 +41,7 @@ export class Sentinels {
     private readonly moved: () => void,
   ) {}
 
-  /** All known Sentinels: those that the user named, and those that these name. */
+  /** All known Sentinels: the ones that the user named, and the ones that these name. */
   get known(): readonly SentinelAddress[] {
     const known = new Map<string, SentinelAddress>();
     for (const sentinel of [...(this.options.sentinels ?? []), ...this.discovered]) {
@@ -83,7 +83,7 @@ export class Sentinels {
     return this.resolveNat(address);
   }
 
-  /** The answers of a majority, or all that come in time. Rejects if there is none. */
+  /** The answers of a majority, or all that arrive in time. Rejects if there is none. */
   private answersOf(sentinels: readonly SentinelAddress[]): Promise<SentinelAnswer[]> {
     return new Promise((resolve, reject) => {
       const answers: SentinelAnswer[] = [];

@@ -24,7 +24,7 @@ const OTHER_LAYOUT = /\bLOCKLAYOUT found (\S+), expected (\d+)/;
 export function storeFailure(error: unknown, key?: string): LockStoreError {
   if (error instanceof LockStoreError) return error;
   const cause = foreignError(error);
-  // A password may be any word, also one that says what is wrong. So the pattern is matched before the password is removed.
+  // A password may be any word, also a word that the patterns look for. So the pattern is matched before the password is removed.
   const said = messageOf(error);
   const [, found, expected] = OTHER_LAYOUT.exec(said) ?? [];
   if (found !== undefined) {

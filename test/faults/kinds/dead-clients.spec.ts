@@ -14,7 +14,7 @@ const clients = async (): Promise<number> =>
   ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;
 
 describe('a process that is killed', () => {
-  it('as a reader costs a writer its own lease and no more, whatever other readers renew', async () => {
+  it('as a reader delays a writer by its own lease at most, whatever other readers renew', async () => {
     const [other, writer, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     const reading = await other.acquire('a', READ);
     await doomed.acquire('a', READ);
@@ -31,7 +31,7 @@ describe('a process that is killed', () => {
     await writing;
   });
 
-  it('as the last reader lets the writer in when its lease ends', async () => {
+  it('as the last reader admits the writer when its lease ends', async () => {
     const [writer, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     await doomed.acquire('a', READ);
     await doomed.acquire('a', READ);
@@ -59,7 +59,7 @@ describe('a process that is killed', () => {
     expect(between(dead)).toBeLessThan(AT_ONCE);
   });
 
-  it('as a queued writer is found out by those who wait behind it, also when nobody comes', async () => {
+  it('as a queued writer is detected by the waiters behind it, also without new requests', async () => {
     const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     await one.acquire('a', READ);
     void unawaited(doomed.acquire('a', WRITE));
@@ -89,7 +89,7 @@ describe('a process that is killed', () => {
     expect(between(released)).toBeLessThan(AT_ONCE);
   });
 
-  it('with permits gives them back within its lease', async () => {
+  it('with permits frees them within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const semaphore = service.getSemaphore('s', { permits: 3 });
     await doomed.acquire('s', { permits: 3 });
@@ -104,7 +104,7 @@ describe('a process that is killed', () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  it('with several keys gives all of them back within its lease', async () => {
+  it('with several keys frees all of them within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     await doomed.acquire(['a', 'b'] as never);
     const waiting = service.acquire(['b', 'a', 'c']);
@@ -115,7 +115,7 @@ describe('a process that is killed', () => {
     expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
   });
 
-  it('half-way to several keys gives back what it has within its lease', async () => {
+  it('halfway through several keys frees the acquired ones within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const b = await service.acquire('b');
     void unawaited(doomed.acquire(['a', 'b'] as never));
@@ -129,7 +129,7 @@ describe('a process that is killed', () => {
     await b.verify();
   });
 
-  it('keeps what it had released with a holdAtLeast', async () => {
+  it('keeps a key locked that it had released with holdAtLeast', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const since = now();
     const handle = await doomed.acquire('s', { permits: 1, holdAtLeast: 900 });
@@ -163,7 +163,7 @@ describe('a process that is stopped', () => {
     await bench.untilWaiting('a', 0);
   });
 
-  it('beyond its lease has lost its permits, and its late release takes none from others', async () => {
+  it('beyond its lease has lost its permits, and its late release does not affect other holders', async () => {
     const [service, frozen] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const semaphore = service.getSemaphore('s', { permits: 2 });
     const theirs = await frozen.acquire('s', { permits: 2 });

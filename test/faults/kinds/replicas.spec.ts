@@ -48,7 +48,7 @@ async function waits(): Promise<number> {
 }
 
 describe('replicas: { min: 1 } with a replica', () => {
-  it.each(KINDS)('is granted when the replica has it: $kind', async ({ options }) => {
+  it.each(KINDS)('grants the lock when the replica has it: $kind', async ({ options }) => {
     const service = await bench.service();
     const before = await waits();
     const lock = await service.acquire('a', { ...options, ...REPLICAS });
@@ -59,7 +59,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it.each(KINDS)('is refused and given back when the replica does not follow: $kind', async ({ options }) => {
+  it.each(KINDS)('fails and releases the lock if the replica does not follow: $kind', async ({ options }) => {
     const service = await bench.service();
     await withoutReplica(async () => {
       const { error, took, ran } = await timed(() => service.acquire('a', { ...options, ...REPLICAS }));
@@ -73,7 +73,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await (await service.acquire('a', { ...options, ...REPLICAS })).release();
   });
 
-  it('verify() waits for the replica, too: a master that is cut off from it confirms nothing', async () => {
+  it('makes verify() wait for the replica: a master that is cut off from it confirms nothing', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', REPLICAS);
     await lock.verify();
@@ -90,7 +90,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('verify() of several keys waits for the replica of each', async () => {
+  it('makes verify() of several keys wait for the replica of each', async () => {
     const service = await bench.service();
     const lock = await service.acquire(['a', 'b'], REPLICAS);
     await withoutReplica(() => expect(lock.verify()).rejects.toMatchObject({ code: 'LOCK_STORE' }));
@@ -98,7 +98,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await lock.release();
   });
 
-  it('is what defaults.replicas asks of every lock', async () => {
+  it('applies to every lock through defaults.replicas', async () => {
     const service = await bench.service({ defaults: REPLICAS });
     await service.run('a', async () => expect(await onReplica('a')).toBe(1));
     await withoutReplica(async () => {
@@ -107,14 +107,14 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('is refused when there are fewer replicas than asked for', async () => {
+  it('fails if there are too few replicas', async () => {
     const service = await bench.service();
     const { error } = await timed(() => service.acquire('a', { replicas: { min: 2, timeout: 100 } }));
     expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/1 of at least 2 replicas/) });
     expect(await held('a')).toBe(0);
   });
 
-  it('a grant that is pushed is confirmed, too', async () => {
+  it('also confirms a pushed grant', async () => {
     const [holder, waiter, third] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
     const waiting = waiter!.acquire('a', REPLICAS);
@@ -138,7 +138,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('many at once share WAITs', async () => {
+  it('shares a WAIT among concurrent calls', async () => {
     const services = await bench.serviceList(2);
     const keys = Array.from({ length: 50 }, (_, i) => `key:${i}`);
     await services[0]!.run('warm', () => undefined, REPLICAS);
@@ -157,7 +157,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('nobody waits for replicas longer than its own timeout, whatever others ask for', async () => {
+  it('ends each wait for replicas at its own timeout, whatever others request', async () => {
     const service = await bench.service();
     await service.run('warm', () => undefined, REPLICAS);
     await withoutReplica(async () => {
@@ -174,7 +174,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('a timeout of 0 asks once, and blocks nobody', async () => {
+  it('asks once with a timeout of 0, and blocks no other call', async () => {
     const service = await bench.service({ commandTimeout: 1_000 });
     await withoutReplica(async () => {
       const { error, ran } = await timed(() => service.acquire('a', { replicas: { min: 1, timeout: 0 } }));
@@ -184,7 +184,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await (await service.acquire('a', REPLICAS)).release();
   });
 
-  it('a connection that is cut while the replicas are waited for confirms nothing', async () => {
+  it('confirms nothing if the connection breaks during the wait', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     await service.run('warm', () => undefined, REPLICAS);
@@ -199,7 +199,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await eventually(async () => !(await held('a')));
   });
 
-  it('who asks for fewer replicas does not wait for those who ask for more', async () => {
+  it('does not make a call wait for others that request more replicas', async () => {
     const service = await bench.service();
     await service.run('warm', () => undefined, REPLICAS);
     const more = timed(() => service.acquire('a', { replicas: { min: 2, timeout: '2s' } }));
@@ -210,7 +210,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     expect((await more).error).toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('re-entry asks for nothing, and a WAIT delays no other command of the client', async () => {
+  it('needs no confirmation for a re-entry, and its WAIT delays no other command of the client', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -230,7 +230,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('of several keys all are confirmed, or none is held', async () => {
+  it('confirms all of several keys, or none is held', async () => {
     const service = await bench.service();
     const set = await service.acquire(['a', 'b', 'c'], REPLICAS);
     for (const key of set.keys) expect(await onReplica(key)).toBe(1);
@@ -248,7 +248,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     expect((await service.acquire('a', REPLICAS)).isHeld).toBe(true);
   });
 
-  it('what is given back for lack of replicas is not kept for holdAtLeast', async () => {
+  it('does not keep a key for holdAtLeast if the confirmation failed', async () => {
     const service = await bench.service();
     await withoutReplica(async () => {
       const { error } = await timed(() => service.acquire('a', { ...REPLICAS, holdAtLeast: '10s' }));
@@ -257,7 +257,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('a lock whose lease ended while the replicas were waited for is not given out', async () => {
+  it('does not return a lock whose lease ended during the wait', async () => {
     const service = await bench.service();
     await replica.pause();
     const acquiring = timed(() => service.acquire('a', { expire: 500, replicas: { min: 1, timeout: '5s' } }));
@@ -270,7 +270,7 @@ describe('replicas: { min: 1 } with a replica', () => {
   });
 });
 
-describe('replicas: what becomes of the one and the other server', () => {
+describe('replicas: failures of either server', () => {
   it('a replica that takes over knows the lock', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { ...REPLICAS, type: 'read' });
@@ -287,7 +287,7 @@ describe('replicas: what becomes of the one and the other server', () => {
     }
   });
 
-  it('a Redis that is frozen while the replicas are waited for fails within its bound', async () => {
+  it('a Redis that freezes during the wait makes the call fail within its limit', async () => {
     const service = await bench.service({ commandTimeout: 500 });
     await service.run('warm', () => undefined, REPLICAS);
     await withoutReplica(async () => {

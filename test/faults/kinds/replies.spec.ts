@@ -9,8 +9,8 @@ const SETS = KINDS.map(({ kind, options }) => ({ kind, options }));
 
 const holds = async (key: string): Promise<number> => bench.redis.admin.hlen(`lock:state:{${key}}`);
 
-describe('a reply that is lost', () => {
-  it.each(SETS)('of an acquire of one key: it is held once, and free afterwards: $kind', async ({ options }) => {
+describe('a lost reply', () => {
+  it.each(SETS)('to an acquire of one key: it is held once, and free afterwards: $kind', async ({ options }) => {
     const [proxy, observer] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await service.run('warm', () => undefined, options);
@@ -24,7 +24,7 @@ describe('a reply that is lost', () => {
     expect(await observer.tryAcquire('a')).not.toBeNull();
   });
 
-  it.each(SETS)('of an acquire of several keys: each is held once, and free afterwards: $kind', async ({ options }) => {
+  it.each(SETS)('to an acquire of several keys: each is held once, and free afterwards: $kind', async ({ options }) => {
     const [proxy, observer] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await service.run(['warm', 'up'], () => undefined, options);
@@ -39,7 +39,7 @@ describe('a reply that is lost', () => {
     expect(await observer.tryAcquire(['c', 'b', 'a'])).not.toBeNull();
   });
 
-  it('of setPermits: it counts once and the crowd is let in', async () => {
+  it('to setPermits: it takes effect once, and the waiters are granted', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     const semaphore = service.getSemaphore('s', { permits: 1 });
@@ -53,7 +53,7 @@ describe('a reply that is lost', () => {
     expect([await semaphore.getPermits(), await semaphore.availablePermits()]).toEqual([3, 0]);
   });
 
-  it('of an acquire of several keys that is given up meanwhile: nothing stays', async () => {
+  it('to an acquire of several keys that was aborted in the meantime: nothing stays', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     await service.run(['a', 'b'], () => undefined);
@@ -74,8 +74,8 @@ describe('a reply that is lost', () => {
   });
 });
 
-describe('a Redis that has forgotten its scripts', () => {
-  it('takes several keys, sets permits, downgrades', async () => {
+describe('a Redis with an empty script cache', () => {
+  it('acquires several keys, sets permits, and downgrades', async () => {
     const service = await bench.service();
     const forget = (): Promise<unknown> => bench.redis.admin.script('FLUSH', 'SYNC');
     await forget();
@@ -95,7 +95,7 @@ describe('a Redis that has forgotten its scripts', () => {
 });
 
 describe('a Redis that is full', () => {
-  it.each(SETS)('lets nobody in, and lets go who is in: $kind', async ({ options }) => {
+  it.each(SETS)('grants no locks, and releases held ones: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const held = await one!.acquire(['a', 'b'], options);
     const alone = await one!.acquire('c', options);
@@ -117,7 +117,7 @@ describe('a Redis that is full', () => {
 });
 
 describe('a Redis that starts empty', () => {
-  it.each(SETS)('its holders learn it, its waiters go on: $kind', async ({ options }) => {
+  it.each(SETS)('notifies its holders, and serves its waiters: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900, grantTimeout: 400 });
     const held = await one!.acquire(['a', 'b'], options);
     const waiting = other!.acquire('a', { type: 'write' });

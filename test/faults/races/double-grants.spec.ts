@@ -33,8 +33,8 @@ function pushed(proxy: RespProxy, word: string): Promise<void> {
   return seen;
 }
 
-describe('one grant for one acquisition', () => {
-  it('a waiter that got the lock while it could not hear is not granted it once more', async () => {
+describe('one grant for each acquisition', () => {
+  it('a waiter that was granted the lock while it received no messages is not granted it again', async () => {
     const proxy = await bench.proxy();
     const [holder, other] = await bench.serviceList(2);
     const deaf = await bench.service({ connection: proxy.url, grantTimeout: 300 });
@@ -61,7 +61,7 @@ describe('one grant for one acquisition', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a question that is executed after the release of what it asked for takes nothing for good', async () => {
+  it('a request that is executed after its release holds nothing in the end', async () => {
     const proxy = await bench.proxy();
     const holder = await bench.service();
     const waiter = await bench.service({ connection: proxy.url, grantTimeout: 300 });
@@ -87,7 +87,7 @@ describe('one grant for one acquisition', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a copy of the question from before a reconnect that arrives after the release takes nothing', async () => {
+  it('a duplicate request from before a reconnect that arrives after the release holds nothing', async () => {
     const proxy = await bench.proxy();
     // Gives a silent connection up, and says again on the next one what was not answered.
     const connection = { host: proxy.host, port: proxy.port, socketTimeout: 500 };
@@ -110,8 +110,8 @@ describe('one grant for one acquisition', () => {
   });
 });
 
-describe('a grant of which the client has not heard', () => {
-  it('is not believed when it was ended by force before its reply came', async () => {
+describe('a grant that has not reached its client', () => {
+  it('does not count if it was ended by force before its reply came', async () => {
     const proxy = await bench.proxy();
     const [far, near] = [await bench.service({ connection: proxy.url }), await bench.service()];
     await (await far.acquire('a')).release();
@@ -138,7 +138,7 @@ describe('a grant of which the client has not heard', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('is given back although the connection was down when its caller gave up', async () => {
+  it('is released although the connection was down when its caller gave up', async () => {
     const proxy = await bench.proxy();
     // A client of the user's that keeps nothing for later.
     const client = bench.redis.client({
@@ -163,7 +163,7 @@ describe('a grant of which the client has not heard', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('one try ends when every answer comes after the end of its lease, and takes nothing', async () => {
+  it('ends a single try without a hold if every reply comes after the end of its lease', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });
     await (await service.acquire('known')).release();

@@ -31,8 +31,8 @@ function besideAScope(work: () => Promise<void>): Promise<void> {
 /** What comes of asking for 'mine' is `null` for everybody but the method that holds it. */
 const tryMine = (): Promise<LockHandle | null> => service.tryAcquire('mine');
 
-describe("code that the engine calls is in nobody's scope", () => {
-  it('onLost does not re-enter the lock of whoever set the timer that calls it', async () => {
+describe('code that the engine calls runs outside all scopes', () => {
+  it('onLost does not re-enter the lock of the call that set its timer', async () => {
     await besideAScope(async () => {
       const got = deferred<Promise<LockHandle | null>>();
       await service.acquire('lost', { expire: 500, onLost: () => got.resolve(tryMine()) });
@@ -40,7 +40,7 @@ describe("code that the engine calls is in nobody's scope", () => {
     });
   });
 
-  it('a listener of the signal does not re-enter the lock of whoever set the timer that calls it', async () => {
+  it('a listener of the signal does not re-enter the lock of the call that set its timer', async () => {
     await besideAScope(async () => {
       const lock = await service.acquire('lost', { expire: 500 });
       const got = deferred<Promise<LockHandle | null>>();
@@ -49,7 +49,7 @@ describe("code that the engine calls is in nobody's scope", () => {
     });
   });
 
-  it('nor does either of them re-enter the lock of whoever finds out on the first line after a stall', async () => {
+  it('neither re-enters the lock of the call that notices the loss after a stall', async () => {
     const [byListener, bySignal] = [deferred<Promise<LockHandle | null>>(), deferred<Promise<LockHandle | null>>()];
     const lock = await service.acquire('lost', { expire: 300, onLost: () => byListener.resolve(tryMine()) });
     lock.signal.addEventListener('abort', () => bySignal.resolve(tryMine()));
@@ -70,7 +70,7 @@ describe("code that the engine calls is in nobody's scope", () => {
   ];
 
   it.each(happenings)(
-    "an observer of '%s' does not re-enter the lock in whose scope that happens",
+    "an observer of '%s' does not re-enter the lock of the scope that causes the event",
     async (type, happen) => {
       service = await bench.service({ lockWatchdogTimeout: 600 });
       await other.acquire('taken');
@@ -91,7 +91,7 @@ describe("code that the engine calls is in nobody's scope", () => {
   );
 });
 
-it("an observer that asks for the same key in the moment of 'acquired' waits as everybody does", async () => {
+it("an observer that requests the same key during 'acquired' waits like any other caller", async () => {
   const order: string[] = [];
   const second = deferred<Promise<LockHandle>>();
   let asked = false;

@@ -32,7 +32,7 @@ async function queueUp(...waiting: LockService[]) {
   return { lock, waiters };
 }
 
-it('a release reaches the first who is there behind more than 100 who have gone', async () => {
+it('a release reaches the first present waiter behind more than 100 absent ones', async () => {
   const waiter = await bench.service();
   const { lock, waiters } = await queueUp(waiter);
   expect(await lock.release()).toBe(true);
@@ -41,7 +41,7 @@ it('a release reaches the first who is there behind more than 100 who have gone'
   expect(await (await waiters[0]!).value!.release()).toBe(true);
 });
 
-it('so does a release that asks for the next waiter of the same client in the same step', async () => {
+it('a release with a request for the next local waiter reaches it, too', async () => {
   const waiter = await bench.service();
   const { lock, waiters } = await queueUp(waiter, waiter);
   await lock.release();
@@ -53,7 +53,7 @@ it('so does a release that asks for the next waiter of the same client in the sa
   expect(await (await waiters[1]!).value!.release()).toBe(true);
 });
 
-it('so does a release by force', async () => {
+it('a forced release reaches it, too', async () => {
   const waiter = await bench.service();
   const { waiters } = await queueUp(waiter);
   await waiter.forceRelease(KEY);
@@ -62,7 +62,7 @@ it('so does a release by force', async () => {
   expect(await (await waiters[0]!).value!.release()).toBe(true);
 });
 
-it('one try finds the key free behind them', async () => {
+it('a single try finds the key free despite them', async () => {
   const service = await bench.service();
   const { lock } = await queueUp();
   await lock.release();

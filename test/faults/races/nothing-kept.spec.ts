@@ -33,7 +33,7 @@ describe('a handle that was dropped without a release', () => {
   it.each([
     ['waits already', true],
     ['comes later', false],
-  ])('does not keep its key from who %s in the same client', async (_, early) => {
+  ])('does not block its key for a call that %s in the same client', async (_, early) => {
     const worker = await bench.worker({ lockWatchdogTimeout: LEASE });
     const forgotten = worker.forget('a');
     await eventually(() => bench.redis.admin.exists('lock:state:{a}'));
@@ -47,7 +47,7 @@ describe('a handle that was dropped without a release', () => {
   });
 });
 
-describe('what a user has in the async context of a finished call', () => {
+describe('data of the user in the async context of a finished call', () => {
   const context = new AsyncLocalStorage<object>();
 
   /** Runs `work` in a context of its own and answers a weak reference to what is in it, and what the work returned. */
@@ -75,7 +75,7 @@ describe('what a user has in the async context of a finished call', () => {
       'a wait that was given up',
       async (service) => (await timed(() => service.acquire('taken', { waitTimeout: 20 }))).took,
     ],
-  ])('is not kept by %s, also when the handle is', async (_, work) => {
+  ])('is not retained by %s, even if the handle is', async (_, work) => {
     const service = await bench.service();
     const taken = await service.acquire('taken');
     const { kept, value } = await within(() => work(service));
@@ -98,7 +98,7 @@ const carelesslyReleased = async (lock: LockHandle): Promise<LockHandle> => {
   return lock;
 };
 
-it('handles that re-entered and were released are not told of a later loss', async () => {
+it('handles that re-entered and were released are not notified of a later loss', async () => {
   const service = await bench.service();
   let told = 0;
   const onLost = (): void => {
@@ -121,7 +121,7 @@ it('handles that re-entered and were released are not told of a later loss', asy
   expect(told).toBe(1);
 });
 
-it('a task that starts itself again from within its own scope is not within all scopes it ever had', async () => {
+it('a task that restarts itself from its own scope does not accumulate scopes', async () => {
   const service = await bench.service();
   const ROUNDS = 100;
   const depth = deferred<number>();
@@ -136,7 +136,7 @@ it('a task that starts itself again from within its own scope is not within all 
   expect(await depth).toBeLessThanOrEqual(3);
 });
 
-it('however many wait with one AbortSignal, it has one listener, and none when they are served', async () => {
+it('an AbortSignal shared by many waiters has one listener, and none after they are served', async () => {
   const service = await bench.service();
   const warnings: Error[] = [];
   const warned = (warning: Error): void => void warnings.push(warning);
@@ -153,7 +153,7 @@ it('however many wait with one AbortSignal, it has one listener, and none when t
   expect(warnings).toEqual([]);
 });
 
-it('an AbortSignal that many wait with dismisses all who still wait, and nobody else', async () => {
+it('an AbortSignal shared by many waiters ends all pending waits, and no other call', async () => {
   const service = await bench.service();
   const controller = new AbortController();
   const first = await service.acquire('a');

@@ -19,7 +19,7 @@ afterEach(async () => {
   await redis.stop();
 });
 
-it('release() of a lost lock answers false at once, though Redis does not answer', async () => {
+it('release() of a lost lock returns false at once, even if Redis does not answer', async () => {
   const service = await locks.start(redis.url, { commandTimeout: 5_000 });
   const lock = await service.acquire('a', { expire: 500 });
   await redis.pause();
@@ -30,9 +30,9 @@ it('release() of a lost lock answers false at once, though Redis does not answer
   expect(ran).toBeLessThan(AT_ONCE);
 });
 
-it('does not ask Redis, once it is back, everything that was asked in vain in a long outage', async () => {
+it('does not repeat all requests of a long outage once Redis is back', async () => {
   const TIMEOUT = 500;
-  const [ROUNDS, TRIES] = [12, 100];
+  const [ROUNDS, TRIES] = [24, 100];
   const service = await locks.start(redis.url, { commandTimeout: TIMEOUT });
   await redis.kill();
   const outcomes: Array<Awaited<ReturnType<typeof timed>>> = [];
@@ -55,7 +55,7 @@ it('does not ask Redis, once it is back, everything that was asked in vain in a 
   await nothingLeftBehind(redis);
 });
 
-it('replaces a connection that is dead without having been closed', async () => {
+it('replaces a dead connection that no end has closed', async () => {
   await using proxy = await RespProxy.start(redis);
   const service = await locks.start(proxy.url, { commandTimeout: 400 });
   await (await service.acquire('a')).release();
@@ -66,7 +66,7 @@ it('replaces a connection that is dead without having been closed', async () => 
   expect(await lock.release()).toBe(true);
 });
 
-it('READONLY has it connect anew, to find the new master, and whoever waits is served', async () => {
+it('READONLY makes the client reconnect to the new master, and its waiters are served', async () => {
   await using proxy = await RespProxy.start(redis);
   const service = await locks.start(proxy.url, { commandTimeout: 3_000 });
   await (await service.acquire('a')).release();
@@ -79,7 +79,7 @@ it('READONLY has it connect anew, to find the new master, and whoever waits is s
   expect(await (await waiting).release()).toBe(true);
 });
 
-it('OOM does not end the wait of somebody who has a place already', async () => {
+it('OOM does not end the wait of a call that has a place in the queue', async () => {
   await using proxy = await RespProxy.start(redis);
   const holder = await locks.start(redis.url);
   // It asks again three times a second.
@@ -99,7 +99,7 @@ it('OOM does not end the wait of somebody who has a place already', async () => 
   await nothingLeftBehind(redis);
 });
 
-describe('a process whose service has been closed ends at once by itself', () => {
+describe('a process whose service has been closed exits at once by itself', () => {
   it.each([
     ['while Redis is there', async () => undefined],
     ['when Redis has just gone', () => redis.kill()],
@@ -110,7 +110,7 @@ describe('a process whose service has been closed ends at once by itself', () =>
         await eventually(async () => !(await connected()));
       },
     ],
-  ])('%s, whoever holds and waits', async (_, prepare) => {
+  ])('%s, with holders and waiters', async (_, prepare) => {
     await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), {
       args: [redis.url],
     });

@@ -5,7 +5,7 @@ import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
-it('an extension that the server does not understand at first is not executed behind a later one', async () => {
+it('an extension whose script the server does not know is not executed after a later one', async () => {
   const proxy = await bench.proxy();
   const service = await bench.service({ connection: proxy.url });
   const lock = await service.acquire('a', { expire: 20_000 });
@@ -28,7 +28,7 @@ it('an extension that the server does not understand at first is not executed be
   expect(await lock.release()).toBe(true);
 });
 
-it('a copy of an extension that arrives late, on the connection that was lost, does not end the lock under its holder', async () => {
+it('a duplicate extension that arrives late, on the lost connection, does not end the lock of its holder', async () => {
   const proxy = await bench.proxy();
   const service = await bench.service({ connection: proxy.url });
   const lock = await service.acquire('a', { expire: 20_000 });

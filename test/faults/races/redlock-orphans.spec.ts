@@ -5,7 +5,7 @@ import { RedlockBench } from '../../integration/redlock/support.js';
 const bench = new RedlockBench(3);
 const commandTimeout = 500;
 
-it('what was asked of a master that went down, and was released, is not held when it is back', async () => {
+it('a lock that was requested from a master that went down, and released, is not held when the master is back', async () => {
   const service = await bench.service({ commandTimeout });
   await (await service.acquire('warm')).release();
   await bench.masters[2]!.kill();

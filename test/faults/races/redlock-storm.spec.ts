@@ -4,7 +4,7 @@ import { RedlockBench } from '../../integration/redlock/support.js';
 
 const bench = new RedlockBench(3);
 
-it('who waits asks no more often when one master is frozen', async () => {
+it('waiters send no more requests if one master is frozen', async () => {
   const [one, other] = await bench.serviceList(2, { commandTimeout: 5_000, grantTimeout: 300 });
   const lock = await one!.acquire('a');
   const waiting = other!.acquire('a', { waitTimeout: 20_000 });

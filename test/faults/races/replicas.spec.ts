@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => replica.stop());
 
-it('the time that replicas take for the first of two free keys comes on top of waitTimeout', async () => {
+it('the time for replicas of the first of two free keys is added to waitTimeout', async () => {
   const service = await bench.service();
   await replica.pause();
   setTimeout(() => void replica.resume(), 600);
@@ -24,14 +24,14 @@ it('the time that replicas take for the first of two free keys comes on top of w
   expect(await lock.release()).toBe(true);
 });
 
-it('replicas are counted also where ioredis gives numbers as strings', async () => {
+it('replicas are counted even if ioredis returns numbers as strings', async () => {
   const { host, port } = bench.redis;
   const service = await bench.service({ connection: { host, port, stringNumbers: true } });
   const lock = await service.acquire('a', { replicas: { min: 1, timeout: 2_000 } });
   expect(await lock.release()).toBe(true);
 });
 
-it('who aborts while replicas are waited for is told at once, and nothing is kept', async () => {
+it('an abort during the wait for replicas takes effect at once, and nothing is kept', async () => {
   const service = await bench.service();
   const controller = new AbortController();
   setTimeout(() => controller.abort(new Error('enough')), 100);

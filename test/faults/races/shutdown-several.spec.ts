@@ -8,7 +8,7 @@ const bench = new LockBench();
 it.each([
   ['one key', 'a'],
   ['several keys', ['a', 'b']],
-])('%s that are asked for at shutdown are not kept', async (_name, keys) => {
+])('%s that are requested at shutdown are not kept', async (_name, keys) => {
   const proxy = await RespProxy.start({ port: bench.redis.port });
   const service = await bench.service({ connection: `redis://127.0.0.1:${proxy.port}`, shutdownTimeout: 1_000 });
   await (await service.acquire('warm')).release();

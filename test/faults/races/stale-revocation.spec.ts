@@ -5,7 +5,7 @@ import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 
-it('a late word of the end of an earlier grant does not end a later one', async () => {
+it('a late message about the end of an earlier grant does not end a later one', async () => {
   const proxy = await RespProxy.start({ port: bench.redis.port });
   const one = await bench.service();
   const two = await bench.service({ connection: proxy.url, grantTimeout: 300 });

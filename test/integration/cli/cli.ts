@@ -35,7 +35,7 @@ export class CliProcess {
       env: { PATH: process.env['PATH'], REDIS_URL: url, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // Should a test fail before it ends, the process does not outlive it.
-      timeout: 30_000,
+      timeout: 120_000,
     });
     this.child.stdout!.on('data', (text) => (this.stdout += String(text)));
     this.child.stderr!.on('data', (text) => (this.stderr += String(text)));

@@ -47,7 +47,7 @@ function expectNoPassword(text: string): void {
   for (const form of [PASSWORD, ENCODED, 'with@all']) expect(text).not.toContain(form);
 }
 
-describe('the program prints no credential', () => {
+describe('the command line program prints no credential', () => {
   it('on a server that refuses it', async () => {
     const commands = connections().map((connection) => ['doctor', '--json', '-t', '1s', '-c', connection]);
     for (const args of [...commands, ['ls', '-c', connections()[1]!], ['watch', '-c', connections()[0]!]]) {
@@ -58,7 +58,7 @@ describe('the program prints no credential', () => {
     }
   });
 
-  it('doctor, where it comes in and may not look', async () => {
+  it('doctor, with a login that lacks permissions', async () => {
     const redis = await startRedis();
     try {
       await redis.admin.acl('SETUSER', 'ann', 'reset', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@connection', '+info');
@@ -84,7 +84,7 @@ describe('the program prints no credential', () => {
     for (const result of results) expectNoPassword(printed(result));
   });
 
-  it('with something else that names a password in the wrong place', async () => {
+  it('with other arguments that contain a password', async () => {
     const lines = [
       ['release', `REDIS_URL=redis://:${ENCODED}@h`, '--json'],
       ['inspect', `{ "password": "${ENCODED}" }`],
@@ -109,7 +109,7 @@ describe("an application prints no credential with Nest's logger", () => {
     return text;
   }
 
-  it('where it catches what it is told, and where nobody does', async () => {
+  it('whether or not it catches the error', async () => {
     const [url, repeating, , cluster, behindSentinels] = connections();
     const texts = await Promise.all([url, repeating, cluster, behindSentinels].map((each) => run(each!)));
     for (const text of texts) {

@@ -30,7 +30,7 @@ async function userWithout(...missing: string[]): Promise<string> {
 }
 
 describe('doctor', () => {
-  it('finds nothing where nothing is amiss, and leaves nothing but a token that ends', async () => {
+  it('finds no problem on a healthy server, and leaves only a token that expires', async () => {
     const { code, ok, amiss, findings } = await examined();
     expect({ code, ok, amiss }).toEqual({ code: 0, ok: true, amiss: [] });
     expect(findings.map(({ check }) => check)).toEqual([
@@ -52,7 +52,7 @@ describe('doctor', () => {
     expect(await redis.admin.pttl(left[0]!)).toBeGreaterThan(0);
   });
 
-  it('writes it for people, too', async () => {
+  it('writes readable text, too', async () => {
     await redis.admin.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'volatile-lru');
     const { stdout, code } = await cli(redis.url, ['doctor']);
     expect(code).toBe(3);
@@ -62,13 +62,13 @@ describe('doctor', () => {
     );
   });
 
-  it('warns of a policy that would evict, were there a maxmemory', async () => {
+  it('warns of a policy that would evict with a maxmemory', async () => {
     await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
     const { code, amiss } = await examined();
     expect([code, amiss]).toEqual([0, [expect.objectContaining({ status: 'warning', check: 'eviction policy' })]]);
   });
 
-  it('finds nothing amiss with the documented permissions, but that ls wants one more', async () => {
+  it('finds no problem with the documented permissions, except the one that ls needs', async () => {
     const { code, amiss } = await examined(await userWithout());
     expect(code).toBe(0);
     expect(amiss).toEqual([
@@ -78,7 +78,7 @@ describe('doctor', () => {
     expect((await examined(redis.url.replace('//', '//locks:password@'))).amiss).toEqual([]);
   });
 
-  it('names each permission that is missing, as the rule that gives it', async () => {
+  it('names each missing permission as an ACL rule', async () => {
     // INFO, PING, WAIT and SCAN are optional, and a user who may not subscribe has a finding of its own.
     const apart = ['+info', '+ping', '+wait', '+subscribe'];
     const commands = RULES.filter((rule) => rule.startsWith('+') && !apart.includes(rule));
@@ -95,14 +95,14 @@ describe('doctor', () => {
     expect(about('pub/sub')).toMatchObject([{ status: 'problem', advice: expect.stringContaining('+subscribe') }]);
   });
 
-  it('names keys and channels that may not be used', async () => {
+  it('names keys and channels that the user may not access', async () => {
     const { about } = await examined(await userWithout('~lock:*', '&lock:client:*'), '-t', '1s');
     expect(about('permissions')[0]!.advice).toBe('ACL SETUSER locks ~lock:* &lock:client:*');
     expect(about('pub/sub')).toMatchObject([{ status: 'problem' }]);
     expect(about('a lock')).toMatchObject([{ status: 'problem', found: expect.stringContaining('permission') }]);
   });
 
-  it('knows a replica, and each of several masters', async () => {
+  it('recognizes a replica, and checks each of several masters', async () => {
     await using second = await startRedis();
     await using third = await startRedis();
     await third.admin.config('SET', 'appendonly', 'yes');

@@ -17,8 +17,8 @@ async function writeForeign(): Promise<string[]> {
   return ['text', 'hash', 'mode', 'numbers'];
 }
 
-describe('values of others under the prefix', () => {
-  it('ls and watch show the locks, and tell which keys they skip', async () => {
+describe('foreign values under the prefix', () => {
+  it('ls and watch show the locks, and name the skipped keys', async () => {
     const keys = await writeForeign();
     const service = await bench.service();
     await service.acquire('held');
@@ -36,7 +36,7 @@ describe('values of others under the prefix', () => {
     }
   });
 
-  it('nothing that others wrote steers the terminal, as text and as JSON', async () => {
+  it('foreign text is escaped, in text and in JSON', async () => {
     const evil = '\u001b]0;x\u0007\u009b31m\u007f\u202e\u2066\u200b';
     const { admin } = bench.redis;
     const field = `${evil}:1`;

@@ -18,8 +18,8 @@ afterAll(async () => {
 
 const run = (...args: string[]) => cli(JSON.stringify(sentinels.connection), args);
 
-describe('the program behind Sentinels', () => {
-  it('shows and frees the locks of the master', async () => {
+describe('the command line program behind Sentinels', () => {
+  it('shows and releases the locks of the master', async () => {
     const service = await locks.start(sentinels.connection);
     await service.acquire('a');
     const ls = await run('ls', '--json');
@@ -34,7 +34,7 @@ describe('the program behind Sentinels', () => {
     expect(about('role')).toMatchObject([{ found: 'a master' }]);
   });
 
-  it('says so where no Sentinel knows the master', async () => {
+  it('reports that no Sentinel knows the master', async () => {
     const { code, stderr } = await cli(JSON.stringify({ ...sentinels.connection, name: 'other' }), ['ls', '-t', '1s']);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^nestjs-redis-locks: other: Redis failed: .*Sentinel/i)]);
   });

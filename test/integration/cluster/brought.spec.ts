@@ -8,8 +8,8 @@ import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.j
 
 const bench = new ClusterBench();
 
-describe('a Cluster that the application brought', () => {
-  it('is used beside one of ours, and stays open', async () => {
+describe('a Cluster client that the application passes in', () => {
+  it('works beside a client of the library, and stays open', async () => {
     const client = bench.cluster.client({ scaleReads: 'all', lazyConnect: true });
     const listeners = (): number => client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0);
     const before = listeners();
@@ -34,7 +34,7 @@ describe('a Cluster that the application brought', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('its keyPrefix stands before all keys, and messages arrive all the same', async () => {
+  it('adds its keyPrefix to all keys, and messages arrive nevertheless', async () => {
     const client = bench.cluster.client({ keyPrefix: 'app:' });
     const [one, other] = [await bench.service({ connection: client }), await bench.service({ connection: client })];
     const lock = await one.acquire('a');
@@ -49,7 +49,7 @@ describe('a Cluster that the application brought', () => {
     await expect(one.acquire(key!, { replicas: { min: 1, timeout: 50 } })).rejects.toThrow('0 of at least 1');
   });
 
-  it('a node that does not know the scripts is sent them, also where the client has given up being sent about', async () => {
+  it('sends scripts to a node that does not know them, also after too many redirections', async () => {
     const client = bench.cluster.client({ maxRedirections: 0 });
     for (const { admin } of bench.cluster.nodes) await admin.script('FLUSH');
     const service = await bench.service({ connection: client });
@@ -59,7 +59,7 @@ describe('a Cluster that the application brought', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('serves an application, with a node that cannot be reached among those it was told', async () => {
+  it('serves an application with an unreachable node in its list', async () => {
     @Injectable()
     class Stock {
       readonly section = new Section();
@@ -86,7 +86,7 @@ describe('a Cluster that the application brought', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a user of its own needs no more than what is documented', async () => {
+  it('needs only the documented permissions', async () => {
     const commands = [...COMMANDS, ...IN_CLUSTER].map((command) => `+${command}`);
     const rules = ['on', '>secret', '~lock:*', 'resetchannels', '&lock:client:*', ...commands];
     for (const { admin } of bench.cluster.nodes) {
@@ -115,7 +115,7 @@ describe('a Cluster that the application brought', () => {
     expect(refused.flat().filter((what) => !what.startsWith('client|'))).toEqual([]);
   });
 
-  it('is no server of a Redlock, nor are its nodes', async () => {
+  it('is not accepted as a Redlock master, nor are its nodes', async () => {
     const refusal = (connection: unknown): Promise<unknown> => bench.service({ connection: connection as string[] });
     const own = bench.cluster.nodes.map(({ url }) => url);
     await expect(refusal(own)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });

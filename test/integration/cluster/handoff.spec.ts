@@ -6,7 +6,7 @@ import { between } from '../../../testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 
-describe('the way from one holder to the next in a Cluster', () => {
+describe('a handoff in a Cluster', () => {
   it('takes milliseconds in the median of 150 handoffs across processes', async () => {
     const [starter, workers] = [await bench.service(), await bench.workerList(4)];
     const start = await starter.acquire('a');
@@ -32,7 +32,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('is one command and one message in the slot, and a hot key is subscribed to once', async () => {
+  it('is one command and one message in the slot, and a hot key has one subscription', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const [first, second] of [
       [one!, other!],
@@ -61,7 +61,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     await holder.release();
   });
 
-  it('nobody subscribes where nobody waits', async () => {
+  it('needs no subscription without waiters', async () => {
     const service = await bench.service();
     await bench.resetStats();
     for (const key of ['c', 'd', 'e']) await (await service.acquire(key)).release();
@@ -70,7 +70,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     expect(await bench.calls('ssubscribe')).toBe(0);
   });
 
-  it('a channel is given up when nobody has waited for a while, and taken up again', async () => {
+  it('drops a channel after some time without waiters, and subscribes again', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600, commandTimeout: 500 });
     const listening = async (key: string): Promise<number> =>
       ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
@@ -92,7 +92,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     }
   });
 
-  it('keys with a hash tag of their own are in its slot, and are handed over as well', async () => {
+  it('works for keys with a hash tag of their own', async () => {
     const [one, other] = await bench.serviceList(2);
     const keys = [
       'order:{42}:pay',
@@ -114,7 +114,7 @@ describe('the way from one holder to the next in a Cluster', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a client that died is passed over at once', async () => {
+  it('skips a crashed client at once', async () => {
     const [[holder, last], [doomed]] = [await bench.serviceList(2), await bench.workerList(1)];
     const lock = await holder!.acquire('g');
     void doomed!.acquire('g').catch(() => undefined);

@@ -33,14 +33,14 @@ const request = (key: string): AcquireRequest => ({
   fair: false,
 });
 
-describe('what is in several slots', () => {
-  it('the slot of a name is the one that Redis says', async () => {
+describe('locks in several slots', () => {
+  it('have the slots that Redis computes', async () => {
     const names = ['a', 'order:{42}:pay', 'ä€𝄞', '{}x', 'a{}{b}', '{{x}}', 'lock:client:{a{}:0a1b', 'x'.repeat(500)];
     const slots = await Promise.all(names.map((name) => bench.cluster.nodes[0]!.admin.cluster('KEYSLOT', name)));
     expect(names.map(hashSlot)).toEqual(slots);
   });
 
-  it('is renewed with one command for each slot, and answered in the order of the questions', async () => {
+  it('are renewed with one command per slot, and answered in the order of the requests', async () => {
     const keys = ['a', 'b', 'c', 'd'].flatMap((tag) => [1, 2, 3, 4, 5].map((n) => `${n}:{${tag}}`)).sort();
     const holds = keys.map(request);
     for (const hold of holds) expect((await store.acquire(hold)).outcome).toBe('held');
@@ -54,7 +54,7 @@ describe('what is in several slots', () => {
     });
   });
 
-  it('keys of one slot are taken in one step, those of several one by one, all or none', async () => {
+  it('are acquired in one step within a slot, otherwise one by one, all or none', async () => {
     const [one, other] = await bench.serviceList(2);
     await bench.resetStats();
     const together = await one!.acquire(['x:{t}', 'y:{t}', 'z:{t}']);
@@ -76,7 +76,7 @@ describe('what is in several slots', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('those who want the same keys in all orders never wait for each other', async () => {
+  it('never deadlock if clients request the same keys in all orders', async () => {
     const services = await bench.serviceList(3);
     const keys = await bench.cluster.keysOnAllMasters('order', 3);
     let [inside, most, passed] = [0, 0, 0];
@@ -92,7 +92,7 @@ describe('what is in several slots', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('latches open for those who wait at other nodes, by message', async () => {
+  it('notify waiters of latches at other nodes', async () => {
     const [one, other] = await bench.serviceList(2);
     const keys = await bench.cluster.keysOnAllMasters('latch', 3);
     for (const key of keys) {
@@ -110,7 +110,7 @@ describe('what is in several slots', () => {
     }
   });
 
-  it('a holder that never waited hears at once that its hold was ended by force', async () => {
+  it('notify a holder that never waited of a forced release', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const key of await bench.cluster.keysOnAllMasters('force', 3)) {
       const lock = await one!.acquire(key, { expire: '20s' });

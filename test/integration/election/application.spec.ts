@@ -31,7 +31,7 @@ class Mailer implements OnModuleInit, OnApplicationShutdown {
 }
 
 describe('an election in an application', () => {
-  it('another replica leads while the one that shuts down still has something to do', async () => {
+  it('passes to another replica while the one that shuts down still finishes work', async () => {
     const first = await bench.boot({ providers: [Mailer] });
     await eventually(() => first.get(Mailer).election.isLeader);
     const second = await bench.boot({ providers: [Mailer] });
@@ -48,7 +48,7 @@ describe('an election in an application', () => {
     expect(second.get(Mailer).election.isLeader).toBe(true);
   });
 
-  it('a latch that is awaited does not keep an application from ending', async () => {
+  it('does not keep an application with a pending latch from ending', async () => {
     const app = await bench.boot();
     const latch = app.get(LockService).getCountDownLatch('a');
     await latch.trySetCount(1);

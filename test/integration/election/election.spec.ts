@@ -37,7 +37,7 @@ async function pair(options = {}) {
 }
 
 describe('a leader election', () => {
-  it('begins when it is started, elects one, and tells', async () => {
+  it('begins when it is started, elects one candidate, and notifies it', async () => {
     const { election, told } = candidate(await bench.service());
     expect(election.key).toBe('a');
     expect(election.isLeader).toBe(false);
@@ -58,7 +58,7 @@ describe('a leader election', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('nobody leads beside the leader, and the next one leads at once after stop', async () => {
+  it('has one leader, and the next one leads at once after stop', async () => {
     const [one, other] = await pair();
     expect(other.election.isLeader).toBe(false);
     const { signal, handle } = one.election;
@@ -76,7 +76,7 @@ describe('a leader election', () => {
     expect(other.election.fencingToken).toBeGreaterThan(handle!.fencingToken);
   });
 
-  it('a candidate that stops leaves its place', async () => {
+  it('removes a candidate that stops from the queue', async () => {
     const [, other] = await pair();
     await other.election.stop();
     await eventually(async () => (await bench.waiters('a')).length === 0);
@@ -84,7 +84,7 @@ describe('a leader election', () => {
     expect(other.election.isLeader).toBe(false);
   });
 
-  it('resign lets another one in when there is one, and comes back when there is none', async () => {
+  it('passes to another candidate at resign, or back to the same one if there is none', async () => {
     const [one, other] = await pair();
     expect(await other.election.resign()).toBe(false);
     expect(await one.election.resign()).toBe(true);
@@ -102,7 +102,7 @@ describe('a leader election', () => {
     expect(one.told).toEqual([ELECTED, LEFT, ELECTED, LEFT, ELECTED]);
   });
 
-  it('two candidates of one service take turns as well', async () => {
+  it('also alternates between two candidates of one service', async () => {
     const service = await bench.service();
     const [one, other] = [candidate(service), candidate(service)];
     one.election.start();
@@ -116,7 +116,7 @@ describe('a leader election', () => {
     }
   });
 
-  it('releasing the handle is resigning', async () => {
+  it('treats a release of the handle as resign', async () => {
     const [one, other] = await pair();
     const { signal } = one.election;
     expect(await one.election.handle!.release()).toBe(true);
@@ -126,7 +126,7 @@ describe('a leader election', () => {
     expect(one.told).toEqual([ELECTED, LEFT]);
   });
 
-  it('a leader whose lock is taken by force is told, and stands again behind the others', async () => {
+  it('notifies a leader whose lock was released by force, which stands again behind the others', async () => {
     const [one, other] = await pair();
     const { signal, handle } = one.election;
     expect(await other.service.forceRelease('a')).toBe(true);
@@ -140,7 +140,7 @@ describe('a leader election', () => {
     expect(one.told).toEqual([ELECTED, LOST, ELECTED]);
   });
 
-  it('may be started again after it was stopped', async () => {
+  it('can be started again after it was stopped', async () => {
     const { election, told } = candidate(await bench.service());
     for (let round = 0; round < 3; round++) {
       election.start();
@@ -155,7 +155,7 @@ describe('a leader election', () => {
     expect(told).toEqual([ELECTED, LEFT, ELECTED, LEFT, ELECTED, LEFT, ELECTED]);
   });
 
-  it('ends with its block', async () => {
+  it('ends with its `await using` block', async () => {
     const service = await bench.service();
     {
       await using election = service.getLeaderElection('a').start();
@@ -164,7 +164,7 @@ describe('a leader election', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('does not re-enter what the scope around it holds, nor does what the leader does', async () => {
+  it("does not re-enter locks of the surrounding scope, nor does the leader's work", async () => {
     const service = await bench.service();
     const { election } = candidate(service);
     const nested = deferred<LockHandle | null>();
@@ -179,7 +179,7 @@ describe('a leader election', () => {
     expect(await nested).toBeNull();
   });
 
-  it('keeps its lease up', async () => {
+  it('keeps its lease renewed', async () => {
     const [one, other] = await pair({ lockWatchdogTimeout: 900 });
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     expect([one.election.isLeader, other.election.isLeader]).toEqual([true, false]);
@@ -188,7 +188,7 @@ describe('a leader election', () => {
 });
 
 describe('listeners of an election', () => {
-  it('what they throw is logged, and no more', async () => {
+  it('are only logged if they throw', async () => {
     const locks = new FaultLocks();
     const service = await locks.start(bench.redis.url);
     const election = service.getLeaderElection('a', {
@@ -207,7 +207,7 @@ describe('listeners of an election', () => {
     await locks.closeAll();
   });
 
-  it('are called until they are taken away', async () => {
+  it('are called until they are removed', async () => {
     const { election, told } = candidate(await bench.service());
     const more: string[] = [];
     const stop = [election.onElected(() => more.push('elected')), election.onDeposed(() => more.push('deposed'))];
@@ -221,7 +221,7 @@ describe('listeners of an election', () => {
     expect(told).toEqual([ELECTED, LEFT, ELECTED, LEFT]);
   });
 
-  it('the next leader waits for what the last one has to put in order, while nobody leads', async () => {
+  it('delay the next leader until the last one has finished, while no candidate leads', async () => {
     const [one, other] = await pair();
     const tidy = deferred();
     one.election.onDeposed(() => tidy);
@@ -234,7 +234,7 @@ describe('listeners of an election', () => {
     await leads(other.election);
   });
 
-  it('may stop and resign themselves', async () => {
+  it('may call stop and resign', async () => {
     const service = await bench.service();
     const done: string[] = [];
     const election = service.getLeaderElection('a', {
@@ -250,7 +250,7 @@ describe('listeners of an election', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('options that make no sense are refused', async () => {
+  it('refuse options that make no sense', async () => {
     const service = await bench.service();
     const refused = async (options: object, message: RegExp): Promise<void> => {
       const { error } = await timed(async () => service.getLeaderElection('a', options));
@@ -281,7 +281,7 @@ describe('elections at shutdown', () => {
     await other.service.close();
   });
 
-  it('closing does it, too, and leaves nothing of those who lead or stand', async () => {
+  it('closing does the same, and leaves nothing of leaders and candidates', async () => {
     const services = await bench.serviceList(3, { shutdownTimeout: 10_000 });
     const all = await inTurn(6, (i) => candidate(services[i % 3]!));
     for (const { election } of all) election.start();
@@ -292,7 +292,7 @@ describe('elections at shutdown', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('nobody can stand any more', async () => {
+  it('no new candidate can stand', async () => {
     const service = await bench.service();
     const { election, told } = candidate(service);
     service.stopWaiting();
@@ -303,7 +303,7 @@ describe('elections at shutdown', () => {
     expect(told).toEqual([]);
   });
 
-  it('a clean-up that hangs holds up the shutdown no longer than shutdownTimeout', async () => {
+  it('a clean-up that hangs delays the shutdown by shutdownTimeout at most', async () => {
     const service = await bench.service({ shutdownTimeout: 200 });
     const election = service.getLeaderElection('a', { onDeposed: () => new Promise(() => undefined) }).start();
     await leads(election);

@@ -53,7 +53,7 @@ async function application(module: RedisLockRootOptions = {}, checks: LockHealth
 }
 
 describe('health, with Terminus', () => {
-  it('is up while all is well', async () => {
+  it('is up in normal operation', async () => {
     const { app, look } = await application();
     await app.get(LockService).acquire('a');
     expect(await look()).toEqual({
@@ -76,7 +76,7 @@ describe('health, with Terminus', () => {
     await eventually(async () => (await look()).code === 200);
   });
 
-  it('is down while messages are not heard', async () => {
+  it('is down while messages are not received', async () => {
     const { look } = await application();
     // The subscriber connects again, and may not subscribe any more.
     await bench.redis.admin.acl('SETUSER', 'default', '-subscribe');
@@ -115,7 +115,7 @@ describe('health, with Terminus', () => {
     await eventually(async () => (await look()).watchdog === 'up');
   });
 
-  it('looks at a named instance, and refuses one that there is not', async () => {
+  it('checks a named instance, and refuses an unknown one', async () => {
     const { app, look } = await application({ name: 'jobs' }, { instance: 'jobs' });
     expect(await look()).toMatchObject({ code: 200 });
     const indicator = app.get(LockHealthIndicator);
@@ -127,7 +127,7 @@ describe('health, with Terminus', () => {
 });
 
 describe('LockService.health', () => {
-  it('takes no short first lease, no shorter and no fixed one for a renewal that is late', async () => {
+  it('does not mistake a short first, a shorter or a fixed lease for a late renewal', async () => {
     const locks = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
     const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
     const first = await locks.acquire('a');
@@ -140,7 +140,7 @@ describe('LockService.health', () => {
     expect(await other.health()).toMatchObject({ reachable: true, subscribed: true, watchdogLag: 0, held: 3 });
   });
 
-  it('is well in memory', async () => {
+  it('is healthy in memory', async () => {
     const locks = (await bench.boot({}, { store: 'memory' })).get(LockService);
     expect(await locks.health()).toMatchObject({ reachable: true, error: undefined, subscribed: true });
   });

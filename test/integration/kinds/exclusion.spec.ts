@@ -16,7 +16,7 @@ const ALL = PROCESSES * WAITERS * TIMES;
 
 describe('8 processes × 8 waiters', () => {
   // One set of processes for all of them: starting them takes longer than what they do.
-  it('lose no update where one is in at a time, and all are served', async () => {
+  it('lose no update with an exclusive lock, and all are served', async () => {
     const workers = await bench.workers(PROCESSES);
     for (const { kind, options } of ALONE) {
       const sections = { key: kind, waiters: WAITERS, times: TIMES, counter: `counter ${kind}`, options };
@@ -41,7 +41,7 @@ describe('8 processes × 8 waiters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('readers and writers: writers lose no update, and no reader sees one of them', async () => {
+  it('readers and writers: writers lose no update, and no reader sees an unfinished one', async () => {
     const workers = await bench.workers(PROCESSES);
     const key = 'both';
     const kinds: Array<Promise<BelievedHold[]>> = workers.map(async (worker, i) => {

@@ -12,7 +12,7 @@ function othersBetween(served: readonly string[], name: string): number[] {
 }
 
 describe('a fair lock', () => {
-  it('50 waiters of one process are served strictly in the order of their arrival at Redis', async () => {
+  it('serves 50 waiters of one process strictly in the order of their arrival at Redis', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { fair: true });
     const served: number[] = [];
@@ -23,7 +23,7 @@ describe('a fair lock', () => {
     expect(served).toEqual(Array.from({ length: 50 }, (_, i) => i));
   });
 
-  it('50 waiters of four clients are served strictly in the order of their arrival at Redis', async () => {
+  it('serves 50 waiters of four clients strictly in the order of their arrival at Redis', async () => {
     const [holder, ...clients] = await bench.serviceList(5);
     const lock = await holder!.acquire('a');
     const served: number[] = [];
@@ -48,7 +48,7 @@ describe('a fair lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a fair request comes before the waiters of a crowd that have no place in Redis yet', async () => {
+  it('precedes waiters of a crowd that have no place in Redis yet', async () => {
     const [crowded, fair] = await bench.serviceList(2);
     const lock = await crowded!.acquire('a');
     const served: string[] = [];
@@ -60,7 +60,7 @@ describe('a fair lock', () => {
     expect(served.indexOf('fair')).toBe(0);
   });
 
-  it('fair and others stand in one queue', async () => {
+  it('shares one queue with requests that are not fair', async () => {
     const [holder, ...clients] = await bench.serviceList(7);
     const lock = await holder!.acquire('a');
     const served: number[] = [];
@@ -74,7 +74,7 @@ describe('a fair lock', () => {
     expect(served).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it('without fair no client gets a second grant while another has waited for more than one', async () => {
+  it('without fair: no client gets a second grant while another one has waited for more than one', async () => {
     const [holder, ...clients] = await bench.serviceList(4, { localHandoffs: 1 });
     const lock = await holder!.acquire('a');
     const served: string[] = [];
@@ -94,7 +94,7 @@ describe('a fair lock', () => {
     for (const name of ['0', '1']) for (const others of othersBetween(withTwo, name)) expect(others).toBe(1);
   });
 
-  it('one that gives up leaves the order of the others as it was', async () => {
+  it('keeps the order of the others if a waiter gives up', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { fair: true });
     const served: number[] = [];
@@ -113,7 +113,7 @@ describe('a fair lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a dead waiter is skipped at once at the next unlock', async () => {
+  it('skips a crashed waiter at the next unlock', async () => {
     const [holder, last] = await bench.serviceList(2);
     const worker = await bench.worker();
     const lock = await holder!.acquire('a', { fair: true });

@@ -7,7 +7,7 @@ const bench = new LockBench();
 const LEAST = 800;
 
 describe('holdAtLeast', () => {
-  it.each(ALONE)('a job of 5 ms on three replicas within that time runs once: $kind', async ({ options }) => {
+  it.each(ALONE)('runs a job of 5 ms once on three replicas: $kind', async ({ options }) => {
     const services = await bench.serviceList(3);
     let runs = 0;
     const job = async (): Promise<void> => {
@@ -22,7 +22,7 @@ describe('holdAtLeast', () => {
     expect(holders.map(({ kept }) => kept)).toEqual([true]);
   });
 
-  it.each(KINDS)('the next one who cannot be beside it waits for the rest of it: $kind', async ({ options }) => {
+  it.each(KINDS)('makes the next excluded request wait for the rest of it: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const since = now();
     const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });
@@ -34,7 +34,7 @@ describe('holdAtLeast', () => {
     expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
   });
 
-  it('a kept reader keeps writers out, and no readers', async () => {
+  it('of a reader excludes writers, not readers', async () => {
     const [one, other] = await bench.serviceList(2);
     await (await one!.acquire('a', { type: 'read', holdAtLeast: '5s' })).release();
     expect(await other!.tryAcquire('a', { type: 'write' })).toBeNull();
@@ -42,7 +42,7 @@ describe('holdAtLeast', () => {
     expect(await other!.tryAcquire('a', { type: 'read' })).not.toBeNull();
   });
 
-  it('kept permits count as taken', async () => {
+  it('of permits counts as used', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const since = now();
@@ -53,7 +53,7 @@ describe('holdAtLeast', () => {
     expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
   });
 
-  it('all keys of a set are kept', async () => {
+  it('applies to all keys of a set', async () => {
     const [one, other] = await bench.serviceList(2);
     const since = now();
     await one!.run(['a', 'b'], () => undefined, { holdAtLeast: LEAST });
@@ -63,7 +63,7 @@ describe('holdAtLeast', () => {
     expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
   });
 
-  it.each(KINDS)('who holds longer than that gives back at once: $kind', async ({ options }) => {
+  it.each(KINDS)('does not delay a release after that time: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a', { ...options, holdAtLeast: 60 });
     const since = now();
@@ -83,7 +83,7 @@ describe('holdAtLeast', () => {
     expect(await other!.tryAcquire('a')).not.toBeNull();
   });
 
-  it.each(KINDS)('does not let its owner back in before that: $kind', async ({ options }) => {
+  it.each(KINDS)('does not admit its owner again before that: $kind', async ({ options }) => {
     const service = await bench.service();
     const mine = { ...options, owner: 'me', holdAtLeast: '5s' };
     await (await service.acquire('a', mine)).release();
@@ -91,7 +91,7 @@ describe('holdAtLeast', () => {
     expect(await service.getLock('a').isHeldBy('me')).toBe(false);
   });
 
-  it.each(KINDS)('a lock that somebody else waits for is kept all the same: $kind', async ({ options }) => {
+  it.each(KINDS)('applies even if another client waits: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const since = now();
     const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });

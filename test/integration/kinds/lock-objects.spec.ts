@@ -24,7 +24,7 @@ const SHAPES: readonly Shape[] = [
 ];
 
 describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => {
-  it('has the answers of RLock before, while and after it is held', async () => {
+  it('returns what RLock returns before, while and after it is held', async () => {
     const [one, other] = await bench.serviceList(2);
     const [lock, theirs] = [make(one!), make(other!)];
     expect(lock.key).toBe('a');
@@ -75,7 +75,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await bench.untilNothingIsLeft();
   });
 
-  it('an owner is the same in all clients, and unlocks what it took in this one', async () => {
+  it('has the same owner in all clients, who unlocks what it acquired in this one', async () => {
     const [one, other] = await bench.serviceList(2);
     const [here, there] = [make(one!, 'me'), make(other!, 'me')];
     await here.lock();
@@ -88,7 +88,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(await here.isLocked()).toBe(false);
   });
 
-  it('forceUnlock frees, tells the former holder, and wakes who waits', async () => {
+  it('forceUnlock releases, notifies the former holder, and wakes waiters', async () => {
     const [one, other] = await bench.serviceList(2);
     const handle = await make(one!).lock();
     const waiting = other!.getReadWriteLock('a').writeLock().lock();
@@ -103,7 +103,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(make(one!).isHeldByCurrentContext()).toBe(false);
   });
 
-  it('tryLock takes a lease that is not renewed', async () => {
+  it('tryLock accepts a lease that is not renewed', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 100 });
     const lock = make(service);
     const handle = await lock.tryLock(0, '1s');
@@ -124,7 +124,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await lock.unlock();
   });
 
-  it('lock() takes a signal, and options that make no sense are refused', async () => {
+  it('lock() accepts a signal, and refuses options that make no sense', async () => {
     const [one, other] = await bench.serviceList(2);
     await one!.acquire('a');
     const lock = make(other!);
@@ -135,7 +135,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(await bench.waiters('a')).toEqual([]);
   });
 
-  it('tryLock with a wait takes that long, and no longer', async () => {
+  it('tryLock with a wait takes exactly that long', async () => {
     const [one, other] = await bench.serviceList(2);
     await one!.acquire('a');
     const waited = await timed(() => make(other!).tryLock(300));
@@ -147,7 +147,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
 });
 
 describe.each(SHAPES)('a shared object of $kind', ({ make }) => {
-  it('refuses a call that overlaps outside of any context, and then the unlock() that may be its own', async () => {
+  it('refuses an overlapping call outside of any context, and then the unlock() that may belong to it', async () => {
     const service = await bench.service();
     const lock = make(service);
     const first = await lock.lock();
@@ -160,7 +160,7 @@ describe.each(SHAPES)('a shared object of $kind', ({ make }) => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('knows in scopes of their own which call is which', async () => {
+  it('distinguishes calls in scopes of their own', async () => {
     const service = await bench.service();
     const lock = make(service);
     const [locked, end] = [deferred(), deferred()];
@@ -183,7 +183,7 @@ describe.each(SHAPES)('a shared object of $kind', ({ make }) => {
 });
 
 describe('objects of one key beside each other', () => {
-  it('the two locks of a read-write lock tell of themselves', async () => {
+  it('the two locks of a read-write lock report their own state', async () => {
     const service = await bench.service();
     const { readLock, writeLock } = service.getReadWriteLock('a');
     const [reading, writing] = [readLock(), writeLock()];

@@ -154,8 +154,8 @@ class Findings {
   }
 }
 
-describe('readers, writers, permits and sets of keys at random', () => {
-  it.each([1, 2, Date.now() % 100_000])('keep to what they say (seed %i)', async (seed) => {
+describe('random readers, writers, permits and sets of keys', () => {
+  it.each([1, 2, Date.now() % 100_000])('exclude each other as specified (seed %i)', async (seed) => {
     const services = await bench.serviceList(CLIENTS, { lockWatchdogTimeout: 400, grantTimeout: 200 });
     const findings = new Findings();
     const loops = services.flatMap((service, client) =>

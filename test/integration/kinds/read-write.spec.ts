@@ -13,7 +13,7 @@ const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
   Promise.all(handles.map((handle) => handle.release()));
 
 describe('a read-write lock', () => {
-  it('readers of all clients hold it together, each with a hold and a token of its own', async () => {
+  it('admits readers of all clients together, each with its own hold and token', async () => {
     const services = await bench.serviceList(3);
     const handles = await Promise.all(
       services.flatMap((service) => [service.acquire('a', READ), service.acquire('a', READ)]),
@@ -26,7 +26,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a writer is alone: no reader, no other writer beside it', async () => {
+  it('admits a writer alone: no reader and no other writer', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const type of ['write', 'exclusive'] as const) {
       const writer = await one!.acquire('a', { type });
@@ -38,7 +38,7 @@ describe('a read-write lock', () => {
     }
   });
 
-  it('a writer waits for the last of several readers', async () => {
+  it('makes a writer wait for the last of several readers', async () => {
     const [one, other] = await bench.serviceList(2);
     const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ), one!.acquire('a', READ)]);
     let isIn = false;
@@ -58,7 +58,7 @@ describe('a read-write lock', () => {
     expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map(({ fencingToken }) => fencingToken)));
   });
 
-  it('tryLock of a reader is null while a writer waits, also beside other readers', async () => {
+  it('returns null from tryLock of a reader while a writer waits, also with other readers', async () => {
     const [one, other] = await bench.serviceList(2);
     const reader = await one!.acquire('a', READ);
     const writing = other!.acquire('a', WRITE);
@@ -70,7 +70,7 @@ describe('a read-write lock', () => {
     expect(await one!.tryAcquire('a', READ)).not.toBeNull();
   });
 
-  it('20 readers are let in together by one release, and it costs one command', async () => {
+  it('grants to 20 readers by one release, with one command', async () => {
     const [writer, ...others] = await bench.serviceList(6);
     const lock = await writer!.acquire('a', WRITE);
     const reading = others.flatMap((service) => Array.from({ length: 4 }, () => service.acquire('a', READ)));
@@ -87,7 +87,7 @@ describe('a read-write lock', () => {
     expect(took).toBeLessThan(AT_ONCE);
   });
 
-  it('more readers than one script looks at are let in together, too', async () => {
+  it('grants to more readers than one script looks at', async () => {
     const [writer, other] = await bench.serviceList(2);
     const lock = await writer!.acquire('a', WRITE);
     const reading = Array.from({ length: 250 }, () => other!.acquire('a', READ));
@@ -100,7 +100,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('lets in who came in order: readers up to the next writer, the writer, the readers behind it', async () => {
+  it('grants in order: readers up to the next writer, the writer, the readers behind it', async () => {
     const [holder, ...services] = await bench.serviceList(7);
     const lock = await holder!.acquire('a', WRITE);
     const arrivals = new Arrivals(bench, 'a');
@@ -132,7 +132,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a long queue, which one script does not look at as a whole, lets no reader pass a writer', async () => {
+  it('lets no reader overtake a writer in a queue that is too long for one script', async () => {
     const [holder, one, writing, crowd] = await bench.serviceList(4);
     const lock = await holder!.acquire('a', WRITE);
     // A named owner: others of the same owner may follow it past the writer, so all of the queue is looked at.
@@ -158,7 +158,7 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a stream of readers without a gap does not starve a writer', async () => {
+  it('does not starve a writer by a continuous stream of readers', async () => {
     const [one, other, writing] = await bench.serviceList(3);
     let streaming = true;
     let [passed, inside, gaps] = [0, 0, 0];
@@ -191,7 +191,7 @@ describe('a read-write lock', () => {
 });
 
 describe('downgrade and upgrade', () => {
-  it('in run a writer reads, gives the writing back, and reads on beside others', async () => {
+  it('in run: a writer reads, releases the write lock, and keeps reading with others', async () => {
     const [one, other] = await bench.serviceList(2);
     const order: string[] = [];
     let reading!: LockHandle;
@@ -220,7 +220,7 @@ describe('downgrade and upgrade', () => {
     expect(await other!.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
-  it('by owner a writer reads, gives the writing back, and reads on: also in another process', async () => {
+  it('by owner: a writer reads, releases the write lock, and keeps reading, also in another process', async () => {
     const [service, there, worker] = [await bench.service(), await bench.service(), await bench.worker()];
     const lock = service.getReadWriteLock('a', { owner: 'me' });
     await lock.writeLock().lock();
@@ -238,7 +238,7 @@ describe('downgrade and upgrade', () => {
     expect(await there.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
-  it('the upgrade from reading to writing is refused at once, by scope', async () => {
+  it('refuse the upgrade from reading to writing at once, by scope', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -263,7 +263,7 @@ describe('downgrade and upgrade', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('the upgrade is refused at once by owner, from this process and from another one', async () => {
+  it('refuse the upgrade at once by owner, from this process and from another one', async () => {
     const [service, worker] = [await bench.service(), await bench.worker()];
     const reading = await service.acquire('a', { ...READ, owner: 'me' });
     const here = await timed(() => service.acquire('a', { ...WRITE, owner: 'me' }));
@@ -276,7 +276,7 @@ describe('downgrade and upgrade', () => {
     await (await service.acquire('a', { ...WRITE, owner: 'me' })).release();
   });
 
-  it('an upgrade that is found out while it waits leaves no place in the queue', async () => {
+  it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
     const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 600, grantTimeout: 600 });
     const lock = await holder!.acquire('a', WRITE);
     // Both of one owner, of whom nothing is held yet: first its reader, then its writer.
@@ -294,7 +294,7 @@ describe('downgrade and upgrade', () => {
     await reader.release();
   });
 
-  it('read and write take part in re-entry by scope as themselves', async () => {
+  it('let read and write re-enter by scope separately', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -321,7 +321,7 @@ describe('downgrade and upgrade', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('reading in a scope passes a writer that waits, which would otherwise wait for it for ever', async () => {
+  it('let a reader in a scope pass a waiting writer, which would otherwise deadlock', async () => {
     const [one, other] = await bench.serviceList(2);
     let writing!: Promise<LockHandle>;
     await one!.run(
@@ -337,7 +337,7 @@ describe('downgrade and upgrade', () => {
     await writing;
   });
 
-  it('by owner reading passes a writer that waits, too', async () => {
+  it('let a reader pass a waiting writer by owner, too', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const first = await one!.acquire('a', { ...READ, owner: 'me' });
     const writing = writer!.acquire('a', WRITE);
@@ -351,8 +351,8 @@ describe('downgrade and upgrade', () => {
   });
 });
 
-describe('each reader has a lease of its own', () => {
-  it('a fixed lease of one reader ends, and the watchdog of another does not keep it alive', async () => {
+describe('leases of readers', () => {
+  it('end separately: the watchdog of one reader does not renew the fixed lease of another', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900 });
     const fixed = await one!.acquire('a', { ...READ, expire: 600 });
     const renewed = await other!.acquire('a', READ);
@@ -364,7 +364,7 @@ describe('each reader has a lease of its own', () => {
     await renewed.verify();
   });
 
-  it('the writer comes in when the last lease in its way ends, and not before', async () => {
+  it('admit the writer when the last of them ends, and not before', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const since = now();
     await one!.acquire('a', { ...READ, expire: 400 });
@@ -376,7 +376,7 @@ describe('each reader has a lease of its own', () => {
     expect(value!.isHeld).toBe(true);
   });
 
-  it('a writer that gives up does not delay the readers behind it', async () => {
+  it('do not delay readers behind a writer that gives up', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     await one!.acquire('a', READ);
     const aborting = new AbortController();
@@ -400,7 +400,7 @@ describe('each reader has a lease of its own', () => {
     expect(between(timedOut)).toBeLessThan(AT_ONCE);
   });
 
-  it('forceUnlock ends all readers, tells each, and lets the writer in', async () => {
+  it('all end by forceUnlock, which notifies each reader and admits the writer', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ)]);
     const writing = writer!.acquire('a', WRITE);

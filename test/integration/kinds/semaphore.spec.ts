@@ -8,7 +8,7 @@ import { unawaited } from './support.js';
 const bench = new LockBench();
 
 describe('a semaphore', () => {
-  it('lets in as many as there are permits; the next one waits for one of them', async () => {
+  it('grants as many permits as exist, and the next request waits for one of them', async () => {
     const [one, other] = await bench.serviceList(2);
     const [here, there] = [one!.getSemaphore('s', { permits: 3 }), other!.getSemaphore('s', { permits: 3 })];
     const held = [await here.acquire(), await there.acquire(), await here.acquire()];
@@ -23,7 +23,7 @@ describe('a semaphore', () => {
     expect(new Set(held.map(({ fencingToken }) => fencingToken)).size).toBe(3);
   });
 
-  it('counts what is free', async () => {
+  it('counts free permits', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 5 });
     expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([5, 5]);
@@ -40,7 +40,7 @@ describe('a semaphore', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('permits have weights, and a request for many is not starved by small ones', async () => {
+  it('supports weights, and small requests do not starve a large one', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 4 });
     const small = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
@@ -71,7 +71,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(2);
   });
 
-  it('one release lets in all who fit, in their order', async () => {
+  it('grants all waiters that fit by one release, in order', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 4 });
     const all = await semaphore.acquire(4);
@@ -88,7 +88,7 @@ describe('a semaphore', () => {
     expect(await bench.waiters('s')).toHaveLength(2);
   });
 
-  it('refuses to release what is no permit of its own, or none any more', async () => {
+  it('refuses to release a permit that it does not hold, or no longer holds', async () => {
     const service = await bench.service();
     const [semaphore, twin] = [service.getSemaphore('s', { permits: 2 }), service.getSemaphore('s', { permits: 2 })];
     const other = service.getSemaphore('t', { permits: 2 });
@@ -162,7 +162,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  it('run holds permits while its task runs, also when it fails, and does not re-enter', async () => {
+  it('holds permits while the task of run runs, also if it fails, and does not re-enter', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 3 });
     const value = await semaphore.run(
@@ -179,7 +179,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  it('setPermits upwards lets in who waits, at once and in all clients', async () => {
+  it('grants to waiters of all clients at once when setPermits raises the number', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 1 });
     await semaphore.acquire();
@@ -195,7 +195,7 @@ describe('a semaphore', () => {
     expect(await other!.getSemaphore('s', { permits: 100 }).getPermits()).toBe(3);
   });
 
-  it('setPermits downwards takes nothing from who holds, and lets nobody in until there is room', async () => {
+  it('takes no permits from holders when setPermits lowers the number, and grants none until they fit', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const held = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
@@ -212,7 +212,7 @@ describe('a semaphore', () => {
     expect(await semaphore.tryAcquire()).toBeNull();
   });
 
-  it('setPermits to 0 pauses, and upwards again goes on', async () => {
+  it('pauses with setPermits(0), and resumes with more', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 2 });
     await semaphore.setPermits(0);
@@ -225,7 +225,7 @@ describe('a semaphore', () => {
     await Promise.all(waiting);
   });
 
-  it('raised by setPermits it gives as many at once as there are now', async () => {
+  it('grants as many permits in one request as setPermits has raised the number to', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 2 });
     await semaphore.setPermits(5);
@@ -233,7 +233,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(1);
   });
 
-  it('setPermits lets in a crowd that one script does not look at as a whole', async () => {
+  it('grants to a crowd that is too large for one script after setPermits', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 1 });
     await semaphore.setPermits(0);
@@ -244,7 +244,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  it('a permit has a lease: fixed ones come back by themselves, others are renewed', async () => {
+  it('has leases: fixed ones expire by themselves, others are renewed', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
     const semaphore = one!.getSemaphore('s', { permits: 2 });
     const renewed = await semaphore.acquire();
@@ -256,7 +256,7 @@ describe('a semaphore', () => {
     await renewed.verify();
   });
 
-  it('an aborted or late request for many does not delay those behind it', async () => {
+  it('does not delay waiters behind an aborted or late request for many permits', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const held = await semaphore.acquire(2);
@@ -277,7 +277,7 @@ describe('a semaphore', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('and locks of other kinds of the same key keep each other out', async () => {
+  it('excludes locks of other kinds on the same key', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const permit = await semaphore.acquire();

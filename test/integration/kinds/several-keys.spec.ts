@@ -31,7 +31,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('cost one round trip and one script when they are free', async () => {
+  it('cost one round trip and one script if they are free', async () => {
     const service = await bench.service(QUIET);
     await (await service.acquire(['warm', 'up'])).release();
     await bench.redis.resetCommandStats();
@@ -44,7 +44,7 @@ describe('several keys', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeLessThanOrEqual(20);
   });
 
-  it('all or none: one that is taken leaves the others free', async () => {
+  it('all or none: a key that is held leaves the others free', async () => {
     const [one, other] = await bench.serviceList(2);
     const b = await other!.acquire('b');
     expect(await one!.tryAcquire(['a', 'b', 'c'])).toBeNull();
@@ -59,7 +59,7 @@ describe('several keys', () => {
     expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
   });
 
-  it('wait behind those who wait: a free key for which somebody queues is not taken', async () => {
+  it('queue behind existing waiters: a free key with a waiter is not acquired', async () => {
     const [one, reader, writer] = await bench.serviceList(3);
     const reading = await reader!.acquire('b', { type: 'read' });
     const writing = writer!.acquire('b', { type: 'write' });
@@ -91,7 +91,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('an abort half-way leaves nothing behind and delays nobody', async () => {
+  it('leave nothing behind after an abort halfway, and delay no other client', async () => {
     const [one, other] = await bench.serviceList(2);
     const c = await other!.acquire('c');
     const aborting = new AbortController();
@@ -110,7 +110,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('one waitTimeout for all of them', async () => {
+  it('share one waitTimeout', async () => {
     const [one, other] = await bench.serviceList(2);
     const a = await other!.acquire('a', { expire: 400 });
     await other!.acquire('b');
@@ -122,7 +122,7 @@ describe('several keys', () => {
     expect(await held('a')).toEqual([]);
   });
 
-  it('what is given up half-way is not kept for holdAtLeast', async () => {
+  it('are not kept for holdAtLeast after an abort halfway', async () => {
     const [one, other] = await bench.serviceList(2);
     await other!.acquire('b');
     expect(await one!.tryAcquire(['a', 'b'], { holdAtLeast: '10s' })).toBeNull();
@@ -134,7 +134,7 @@ describe('several keys', () => {
     expect(await other!.tryAcquire('a')).not.toBeNull();
   });
 
-  it('holdAtLeast counts from when the last key was taken', async () => {
+  it('count holdAtLeast from the acquisition of the last key', async () => {
     const [one, other] = await bench.serviceList(2);
     await other!.acquire('b', { expire: 600 });
     const set = await one!.acquire(['a', 'b'], { holdAtLeast: 1_000 });
@@ -149,7 +149,7 @@ describe('several keys', () => {
     expect(between(taken)).toBeGreaterThan(995);
   });
 
-  it('a fixed expire counts from when the last key was taken', async () => {
+  it('count a fixed expire from the acquisition of the last key', async () => {
     const [one, other] = await bench.serviceList(2);
     // Waits for longer than the lease.
     await other!.acquire('b', { expire: 1_300 });
@@ -167,7 +167,7 @@ describe('several keys', () => {
     expect(next!.isHeld).toBe(true);
   });
 
-  it('maxRenewTimes counts from when the last key was taken', async () => {
+  it('count maxRenewTimes from the acquisition of the last key', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900 });
     const b = await other!.acquire('b', { expire: '10s' });
     const waiting = one!.acquire(['a', 'b'], { maxRenewTimes: 2 });
@@ -183,7 +183,7 @@ describe('several keys', () => {
   });
   const since = now();
 
-  it('are renewed together while they are held, and while the others are waited for', async () => {
+  it('are renewed together while they are held, and while the others are awaited', async () => {
     const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
     const b = await other!.acquire('b');
     const waiting = one!.acquire(['a', 'b']);
@@ -196,7 +196,7 @@ describe('several keys', () => {
     await set.verify();
   });
 
-  it('a part that is lost aborts the signal of the set, at once and once', async () => {
+  it('abort the signal once, as soon as one of them is lost', async () => {
     const [one, other] = await bench.serviceList(2);
     const losses: string[] = [];
     const set = await one!.acquire(['a', 'b', 'c'], {
@@ -216,7 +216,7 @@ describe('several keys', () => {
     expect(losses).toEqual(['b true']);
   });
 
-  it('in run a lost part tells the caller', async () => {
+  it('report a lost part to the caller of run', async () => {
     const [one, other] = await bench.serviceList(2);
     const running = one!.run(['a', 'b'], async ({ signal }) => {
       await other!.forceRelease('b');
@@ -227,7 +227,7 @@ describe('several keys', () => {
     expect(await held('a', 'b')).toEqual([]);
   });
 
-  it('extend sets all leases', async () => {
+  it('get new leases by extend', async () => {
     const service = await bench.service();
     const set = await service.acquire(['a', 'b'], { expire: '1s' });
     await set.extend('20s');
@@ -246,7 +246,7 @@ describe('several keys', () => {
     expect(await held('a', 'b', 'c')).toEqual([]);
   });
 
-  it.each(['at once', 'one by one'])('have one owner when they are taken %s', async (how) => {
+  it.each(['at once', 'one by one'])('have one owner if they are acquired %s', async (how) => {
     const [one, other] = await bench.serviceList(2);
     const first = await one!.acquire(['b', 'a']);
     const waiting = how === 'at once' ? [] : [one!, one!, other!].map((service) => service.acquire(['a', 'b', 'c']));
@@ -262,7 +262,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('have owners of their own in siblings of a scope, which then wait for each other', async () => {
+  it('have separate owners in siblings of a scope, which then wait for each other', async () => {
     const service = await bench.service();
     await service.run('a', async () => {
       const first = await service.acquire(['a', 'b', 'c']);
@@ -274,7 +274,7 @@ describe('several keys', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('do not let the next caller in beside one of them that is still held', async () => {
+  it('do not admit the next caller while one of them is still held', async () => {
     const service = await bench.service();
     const events = record(service);
     const first = await service.acquire('a');
@@ -319,7 +319,7 @@ describe('several keys', () => {
     expect(await other!.getSemaphore('b', options).availablePermits()).toBe(0);
   });
 
-  it('refuse a list that is empty, or has a key that is none', async () => {
+  it('refuse a list that is empty, or contains an invalid key', async () => {
     const service = await bench.service();
     for (const keys of [[], ['a', ''], ['a', undefined], ['a', ['b']], [null]] as string[][]) {
       await expect(service.acquire(keys)).rejects.toMatchObject({ code: 'LOCK_KEY' });
@@ -329,7 +329,7 @@ describe('several keys', () => {
     expect(await held('a')).toEqual([]);
   });
 
-  it('a list of one is that one', async () => {
+  it('count as a single key in a list of one', async () => {
     const service = await bench.service();
     const handle = await service.acquire(['a']);
     expect(handle).toMatchObject({ key: 'a', keys: ['a'] });
@@ -352,7 +352,7 @@ describe('several keys in scopes', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('that overlap re-enter what they share, and take the rest', async () => {
+  it('that overlap re-enter the shared ones, and acquire the rest', async () => {
     const [service, other] = await bench.serviceList(2);
     await service!.run(['a', 'b'], async (outer) => {
       await service!.run(['b', 'c', 'd'], async (inner) => {
@@ -373,7 +373,7 @@ describe('several keys in scopes', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('fail when what was re-entered was lost while the rest was waited for', async () => {
+  it('fail if a re-entered key is lost while the rest is awaited', async () => {
     const [service, other] = await bench.serviceList(2);
     const b = await other!.acquire('b');
     const outcome = await service!
@@ -393,7 +393,7 @@ describe('several keys in scopes', () => {
     expect(await held('a', 'b')).toEqual([]);
   });
 
-  it('a multi-lock in a scope holds what is held for as long as all of it is', async () => {
+  it('keep a multi-lock held as long as all of them are', async () => {
     const [service, other] = await bench.serviceList(2);
     const multi = service!.getMultiLock(['a', 'b']);
     const run = service!.run(['b', 'a'], async (set) => {
@@ -405,7 +405,7 @@ describe('several keys in scopes', () => {
     await expect(run).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('a multi-lock in the scope of more keys frees none of them', async () => {
+  it('are not released by a multi-lock inside the scope', async () => {
     const service = await bench.service();
     const multi = service.getMultiLock(['a', 'b']);
     await service.run(['a', 'b', 'c'], async () => {
@@ -418,7 +418,7 @@ describe('several keys in scopes', () => {
     });
   });
 
-  it('a multi-lock does not take a set of readers for its own', async () => {
+  it('do not count as a multi-lock if they are a set of readers', async () => {
     const service = await bench.service();
     const multi = service.getMultiLock(['a', 'b']);
     await service.run('a', () =>
@@ -435,8 +435,8 @@ describe('several keys in scopes', () => {
   });
 });
 
-describe('several keys and what stands in their way', () => {
-  it('a foreign type at one key leaves nothing on the others', async () => {
+describe('several keys and obstacles', () => {
+  it('leave nothing on the others if one key has a foreign type', async () => {
     const service = await bench.service();
     for (const role of ['state', 'fence', 'queue', 'tombstones']) {
       const foreign = `lock:${role}:{b}`;
@@ -452,7 +452,7 @@ describe('several keys and what stands in their way', () => {
     expect((await service.acquire(['a', 'b', 'c'])).isHeld).toBe(true);
   });
 
-  it('a key that is taken by force while another is waited for fails the set', async () => {
+  it('fail if one of them is released by force while another is awaited', async () => {
     const [one, other] = await bench.serviceList(2);
     const b = await other!.acquire('b');
     const waiting = timed(() => one!.acquire(['a', 'b']));
@@ -465,7 +465,7 @@ describe('several keys and what stands in their way', () => {
     expect(await held('b')).toEqual([]);
   });
 
-  it('a set waits behind a dead waiter no longer than anybody', async () => {
+  it('wait behind a crashed waiter no longer than a single key', async () => {
     const [holder, set] = await bench.serviceList(2);
     const worker = await bench.worker();
     const lock = await holder!.acquire('b');

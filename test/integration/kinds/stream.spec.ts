@@ -21,7 +21,7 @@ interface Visit extends BelievedHold {
 type Queued = Map<string, bigint>;
 
 describe('100 readers and 5 writers on one key for 5 s', () => {
-  it('no writer waits longer than the readers before it', async () => {
+  it('no writer waits longer than for the readers before it', async () => {
     const clients = await bench.serviceList(15);
     const [readers, writers] = [clients.slice(0, 10), clients.slice(10)];
     const visits: Visit[] = [];

@@ -35,8 +35,8 @@ async function setUp() {
   return { proxy, service, latch, other };
 }
 
-describe('lost commands and replies', () => {
-  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('a count-down counts once: %s', async (fault) => {
+describe('a latch with lost commands and replies', () => {
+  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('counts a count-down once: %s', async (fault) => {
     const { proxy, latch, other } = await setUp();
     await other.trySetCount(10);
     for (let i = 1; i <= 9; i++) {
@@ -52,7 +52,7 @@ describe('lost commands and replies', () => {
     expect(await waiting).toBe(true);
   });
 
-  it('the last count-down of a latch, sent again, does not count for the next one', async () => {
+  it('does not count a repeated last count-down for the next latch', async () => {
     const { proxy, latch, other } = await setUp();
     await other.trySetCount(1);
     const [waiting, executed] = [other.await({ waitTimeout: Infinity }), proxy.cutAfterCommand(runs('latchCountDown'))];
@@ -68,7 +68,7 @@ describe('lost commands and replies', () => {
     expect(await other.getCount()).toBe(5);
   });
 
-  it('setting it, sent again, says true, and sets no second one', async () => {
+  it('returns true when a set is repeated, and creates no second latch', async () => {
     const { proxy, latch, other } = await setUp();
     proxy.cutAfterCommand(runs('latchSet'));
     expect(await latch.trySetCount(2)).toBe(true);
@@ -84,7 +84,7 @@ describe('lost commands and replies', () => {
     expect(await other.getCount()).toBe(0);
   });
 
-  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('a wait goes on: %s', async (fault) => {
+  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('keeps waiting: %s', async (fault) => {
     const { proxy, latch, other } = await setUp();
     await other.trySetCount(1);
     const cut = proxy[fault](runs('latchCount'));
@@ -95,7 +95,7 @@ describe('lost commands and replies', () => {
     expect(await waiting).toBe(true);
   });
 
-  it('a lost message costs a period, and none at all when the connection was lost with it', async () => {
+  it('opens within a period after a lost message, and at once after a reconnect', async () => {
     const { proxy, latch, other } = await setUp();
     await other.trySetCount(1);
     let waiting = timed(() => latch.await({ waitTimeout: Infinity }));
@@ -120,7 +120,7 @@ describe('lost commands and replies', () => {
     expect(restored.ran).toBeLessThan(2_000);
   });
 
-  it('a script cache that was emptied makes no difference', async () => {
+  it('works with an empty script cache', async () => {
     const { latch, other } = await setUp();
     for (const step of [
       () => latch.trySetCount(2),
@@ -135,8 +135,8 @@ describe('lost commands and replies', () => {
   });
 });
 
-describe('a Redis that fails', () => {
-  it('does not answer: everything ends within commandTimeout, and works when it does again', async () => {
+describe('a latch and a failing Redis', () => {
+  it('ends all calls within commandTimeout without an answer, and works afterwards', async () => {
     const service = await bench.service({ commandTimeout: 400 });
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(3);
@@ -160,7 +160,7 @@ describe('a Redis that fails', () => {
     await eventually(async () => (await latch.getCount()) === 2);
   });
 
-  it('has no answer yet when waitTimeout is over: that is no false', async () => {
+  it('does not return false without an answer at the end of waitTimeout', async () => {
     const service = await bench.service({ commandTimeout: 1_000 });
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -175,7 +175,7 @@ describe('a Redis that fails', () => {
     expect(ran).toBeLessThan(50 + AT_ONCE);
   });
 
-  it('is gone and comes back empty: those who wait are told', async () => {
+  it('notifies waiters after a restart without data', async () => {
     const service = await bench.service({ commandTimeout: 600 });
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -198,7 +198,7 @@ describe('a Redis that fails', () => {
     await eventually(async () => (await bench.redis.admin.ping()) === 'PONG');
   });
 
-  it('is out of memory: a latch that stands still opens, and a new one is refused', async () => {
+  it('opens without memory, but a new latch is refused', async () => {
     const { latch, other } = await setUp();
     await other.trySetCount(2);
     await bench.redis.admin.config('SET', 'maxmemory', '1');
@@ -216,7 +216,7 @@ describe('a Redis that fails', () => {
     }
   });
 
-  it.each(['latch', 'counted'])('foreign data in the place of %s are left alone', async (role) => {
+  it.each(['latch', 'counted'])('does not touch foreign data at %s', async (role) => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await bench.redis.admin.set(`lock:${role}:{a}`, 'mine', 'PX', 60_000);
     const { error } = await timed(() => latch.trySetCount(1));
@@ -225,7 +225,7 @@ describe('a Redis that fails', () => {
     expect(await bench.redis.admin.dbsize()).toBe(1);
   });
 
-  it('another hash in the place of a latch is left alone', async () => {
+  it('does not touch a foreign hash at its key', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await bench.redis.admin.hset(KEY, 'mine', 1);
     await bench.redis.admin.pexpire(KEY, 60_000);

@@ -21,7 +21,7 @@ const watched = (service: LockService): number =>
   (service as unknown as { engine: { latches: { watches: Map<string, unknown> } } }).engine.latches.watches.size;
 
 describe('a count-down latch', () => {
-  it('is open when it is absent', async () => {
+  it('is open if it does not exist', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     expect(latch.key).toBe('a');
     expect(await latch.getCount()).toBe(0);
@@ -44,7 +44,7 @@ describe('a count-down latch', () => {
     expect(await one!.getCount()).toBe(3);
   });
 
-  it('releases those who wait in this and other clients at 0, at once, and leaves nothing of it', async () => {
+  it('releases waiters of all clients at 0 at once, and leaves nothing behind', async () => {
     const services = await bench.serviceList(3);
     const latches = services.map((service) => service.getCountDownLatch('a'));
     await latches[0]!.trySetCount(2);
@@ -66,7 +66,7 @@ describe('a count-down latch', () => {
     expect(services.map(watched)).toEqual([0, 0, 0]);
   });
 
-  it('says false when it is closed for the whole of waitTimeout', async () => {
+  it('returns false if it is closed for the whole waitTimeout', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -79,7 +79,7 @@ describe('a count-down latch', () => {
     expect(watched(service)).toBe(0);
   });
 
-  it('a wait ends with the reason of its signal, and the others go on', async () => {
+  it('ends a wait with the reason of its signal, and the others continue', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -96,7 +96,7 @@ describe('a count-down latch', () => {
     expect(watched(service)).toBe(0);
   });
 
-  it('is gone when nobody has counted it down for its expire, which each count-down begins anew', async () => {
+  it('expires without a count-down for its expire, which each count-down restarts', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(3, { expire: 500 });
     expect(await bench.redis.admin.pttl(KEY)).toBeLessThanOrEqual(500);
@@ -109,7 +109,7 @@ describe('a count-down latch', () => {
     expect(await bench.redis.admin.pttl(KEY)).toBeLessThanOrEqual(86_400_000);
   });
 
-  it('those who wait find out by themselves that it has expired, which is no opening', async () => {
+  it('reports its expiry to waiters, which is not an opening', async () => {
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(1, { expire: 1_000 });
     const { error, ran } = await timed(() => latch.await({ waitTimeout: Infinity }));
@@ -118,7 +118,7 @@ describe('a count-down latch', () => {
     expect(ran).toBeLessThan(4_000 + AT_ONCE);
   });
 
-  it('a thousand who wait in a process cost as much as one', async () => {
+  it('costs as much for a thousand waiters of a process as for one', async () => {
     const [service, other] = await bench.serviceList(2);
     const latch = service!.getCountDownLatch('a');
     await latch.trySetCount(1);
@@ -152,7 +152,7 @@ describe('a count-down latch', () => {
     expect(await waiting).toBe(true);
   });
 
-  it('keys are apart, and apart from locks of the same name', async () => {
+  it('has its own keys, apart from locks of the same name', async () => {
     const service = await bench.service();
     const latches = ['a', 'b', 'a b', 'order:{7}:x'].map((key) => service.getCountDownLatch(key));
     for (const [i, latch] of latches.entries()) expect(await latch.trySetCount(i + 1)).toBe(true);
@@ -164,7 +164,7 @@ describe('a count-down latch', () => {
     expect(await handle.release()).toBe(true);
   });
 
-  it('refuses what makes no sense', async () => {
+  it('refuses values that make no sense', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     const refused = async (work: () => unknown, message: RegExp): Promise<void> => {
@@ -187,7 +187,7 @@ describe('a count-down latch', () => {
 });
 
 describe('the next latch', () => {
-  it('those who waited for the last one do not wait for it', async () => {
+  it('has no waiters of the last one', async () => {
     const [one, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a'));
     for (let round = 0; round < 20; round++) {
       await one!.trySetCount(1);
@@ -201,7 +201,7 @@ describe('the next latch', () => {
     }
   });
 
-  it('a message about the last one does not open it', async () => {
+  it('does not open by a message about the last one', async () => {
     const proxy = await bench.proxy();
     const late = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
     const other = (await bench.service()).getCountDownLatch('a');
@@ -225,8 +225,8 @@ describe('the next latch', () => {
   });
 });
 
-describe('in several processes', () => {
-  it('opens for all when each has done its part', async () => {
+describe('a latch in several processes', () => {
+  it('opens for all after each has counted down', async () => {
     const workers = await start(3);
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(30);
@@ -238,8 +238,8 @@ describe('in several processes', () => {
   });
 });
 
-describe('at shutdown', () => {
-  it('those who wait are told, and nobody may wait any more', async () => {
+describe('a latch at shutdown', () => {
+  it('ends all waits with an error, and refuses new ones', async () => {
     const service = await bench.service();
     const latch = service.getCountDownLatch('a');
     await latch.trySetCount(2);

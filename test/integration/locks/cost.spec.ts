@@ -31,7 +31,7 @@ function arrivalAt(worker: LockWorker, i: number): Promise<Arrival> {
   return arrival.catch(() => new Promise(() => undefined));
 }
 
-describe('what a lock costs', () => {
+describe('the cost of a lock', () => {
   it('uncontended: two commands', async () => {
     const service = await bench.service();
     await (await service.acquire('warm')).release(); // the server knows the scripts now
@@ -53,7 +53,7 @@ describe('what a lock costs', () => {
     expect(await calls()).toEqual({ evalsha: 4 });
   });
 
-  it('of several fair callers in one client: two commands each, also while one of them is releasing', async () => {
+  it('several fair callers in one client: two commands each, also during a release', async () => {
     const service = await bench.service(QUIET);
     await (await service.acquire('warm')).release();
     await bench.redis.resetCommandStats();
@@ -65,7 +65,7 @@ describe('what a lock costs', () => {
     expect(evalsha).toBe(2 * 8 * 25);
   });
 
-  it('a refusal: as much CPU with 20,000 holds in the process as with a few', async () => {
+  it('a refusal: the same CPU time with 20,000 holds in the process as with a few', async () => {
     const [service, other] = await bench.serviceList(2, { store: 'memory' });
     const refusals = async (): Promise<number> => {
       const before = process.cpuUsage();
@@ -81,7 +81,7 @@ describe('what a lock costs', () => {
     expect(Math.min(first, second)).toBeLessThan(5 * few);
   });
 
-  it('re-entrant in the same async context: nothing', async () => {
+  it('re-entry in the same async context: no command', async () => {
     const service = await bench.service();
     await service.run('a', async (outer) => {
       await bench.redis.resetCommandStats();
@@ -132,7 +132,7 @@ describe('what a lock costs', () => {
     expect(others).toEqual({});
   });
 
-  it('a crowd of waiters: two connections and one subscription', async () => {
+  it('many waiters: two connections and one subscription', async () => {
     const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
     const before = await connections();
     const [holder, service] = await bench.serviceList(2);

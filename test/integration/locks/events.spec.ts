@@ -9,7 +9,7 @@ const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);
 
 describe('events', () => {
-  it('tell of a lock that is taken and given back', async () => {
+  it('report an acquisition and its release', async () => {
     const service = await bench.service();
     const events = record(service);
     const lock = await service.acquire('a');
@@ -22,7 +22,7 @@ describe('events', () => {
     expect((events[0] as { waited: number }).waited).toBeLessThan(AT_ONCE);
   });
 
-  it('tell of a wait, once', async () => {
+  it('report a wait once', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     const lock = await holder!.acquire('a');
     const events = record(waiter!);
@@ -40,7 +40,7 @@ describe('events', () => {
     expect(waited).toBeLessThan(performance.now() - since + AT_ONCE);
   });
 
-  it('tell of each wait in one process', async () => {
+  it('report each wait in one process', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     const events = record(service);
@@ -53,7 +53,7 @@ describe('events', () => {
     await Promise.all(waits);
   });
 
-  it('tell of a wait that ends without the lock', async () => {
+  it('report a wait that ends without the lock', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     await holder!.acquire('a');
     const events = record(waiter!);
@@ -94,7 +94,7 @@ describe('events', () => {
     expect(told.map(({ optional }) => optional)).toEqual([true]);
   });
 
-  it('tell of renewals, counted', async () => {
+  it('report renewals with their count', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 900 });
     const events = record(service);
     const lock = await service.acquire('a', { owner: 'me' });
@@ -113,7 +113,7 @@ describe('events', () => {
     expect(types(events).at(-1)).toBe('released');
   });
 
-  it('tell of a lock that is lost, once, and of no release', async () => {
+  it('report a loss once, and no release', async () => {
     const [service, other] = await bench.serviceList(2);
     const events = record(service!);
     const lock = await service!.acquire('a');
@@ -132,14 +132,14 @@ describe('events', () => {
     });
   });
 
-  it('tell nothing of re-entry', async () => {
+  it('do not report re-entry', async () => {
     const service = await bench.service();
     const events = record(service);
     await service.run('a', () => service.run('a', () => undefined));
     expect(types(events)).toEqual(['acquired', 'released']);
   });
 
-  it('go to everybody who listens, and no listener disturbs the lock', async () => {
+  it('reach all listeners, and no listener affects the lock', async () => {
     const service = await bench.service();
     const [one, other] = [record(service), record(service)];
     const subscription = service.events.subscribe(() => undefined);

@@ -18,14 +18,14 @@ async function increment(service: LockService, key: string, counter: string): Pr
   );
 }
 
-describe('many who want the same key', () => {
-  it('50 waiters in one process lose no update', async () => {
+describe('many waiters for one key', () => {
+  it('lose no update with 50 waiters in one process', async () => {
     const service = await bench.service();
     await Promise.all(Array.from({ length: 50 }, () => increment(service, 'a', 'counter')));
     expect(await bench.redis.admin.get('counter')).toBe('50');
   });
 
-  it('8 processes × 8 waiters and 50 more here lose no update, and all are served', async () => {
+  it('lose no update with 8 processes × 8 waiters and 50 local ones, and all are served', async () => {
     const [service, workers] = [await bench.service(), await bench.workers(8)];
     const sections = { key: 'a', waiters: 8, times: 5, counter: 'counter' };
     const [histories] = await Promise.all([
@@ -40,7 +40,7 @@ describe('many who want the same key', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('the counter does lose updates without a lock, so the proof proves something', async () => {
+  it('lose updates without a lock, so the counter proves exclusion', async () => {
     const workers = await bench.workers(2);
     // Each process locks a key of its own.
     const sections = workers.map((worker, i) =>
@@ -51,7 +51,7 @@ describe('many who want the same key', () => {
     expect(() => assertNoOverlap(history)).toThrow('at the same time');
   });
 
-  it('holders that die in between cost their lease and no update', async () => {
+  it('lose no update if holders crash, which costs only their lease', async () => {
     const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { lockWatchdogTimeout: 600 }))];
     const done = workers.map((worker) =>
       worker.sections({ key: 'a', waiters: 4, times: 1_000_000, counter: 'counter' }).catch(() => undefined),

@@ -5,7 +5,7 @@ import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks
 const bench = new LockBench();
 
 describe('the exclusive lock', () => {
-  it('is taken, given back and taken again; meanwhile others get it nowhere', async () => {
+  it('is acquired, released and acquired again, and no other client gets it in the meantime', async () => {
     const [here, there, process] = [await bench.service(), await bench.service(), await bench.worker()];
     for (let round = 0; round < 2; round++) {
       const lock = await here.acquire('a');
@@ -20,7 +20,7 @@ describe('the exclusive lock', () => {
     expect(await here.tryAcquire('a')).toBeNull();
   });
 
-  it('does not stand in the way of other keys', async () => {
+  it('does not affect other keys', async () => {
     const [one, other] = [await bench.service(), await bench.service()];
     await one.acquire('a');
     expect(await other.tryAcquire('b')).not.toBeNull();
@@ -61,7 +61,7 @@ describe('the exclusive lock', () => {
     expect(await there.tryAcquire('a')).not.toBeNull();
   });
 
-  it('is not given back by somebody who does not hold it', async () => {
+  it('cannot be released by a client that does not hold it', async () => {
     const [here, there] = [await bench.service(), await bench.service()];
     const held = await here.acquire('a', { owner: 'me' });
     for (const stranger of [
@@ -78,7 +78,7 @@ describe('the exclusive lock', () => {
     expect(await there.tryAcquire('a')).toBeNull();
   });
 
-  it('a release after the lease ran out does not touch the next holder', async () => {
+  it('does not affect the next holder by a release after its lease', async () => {
     const [late, next] = [await bench.service(), await bench.service()];
     const first = await late.acquire('a', { expire: 300 });
     const second = await next.acquire('a');
@@ -88,7 +88,7 @@ describe('the exclusive lock', () => {
     expect(await next.inspect('a')).toMatchObject({ owner: second.owner, holds: 1 });
   });
 
-  it('unlock after the lease ran out says that the lock was lost', async () => {
+  it('reports a loss at unlock after its lease', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const handle = await lock.lock({ expire: 300 });
@@ -98,7 +98,7 @@ describe('the exclusive lock', () => {
     await next.verify();
   });
 
-  it('forceRelease frees the key, tells its former holder and wakes a waiter', async () => {
+  it('becomes free by forceRelease, which notifies its holder and wakes a waiter', async () => {
     const [here, there, process] = [await bench.service(), await bench.service(), await bench.worker()];
     const former = await process.acquire('a');
     const next = there.acquire('a');
@@ -112,7 +112,7 @@ describe('the exclusive lock', () => {
     await (await next).verify();
   });
 
-  it('forceUnlock ends all holds of an owner, and the reason says how', async () => {
+  it('loses all holds of an owner by forceUnlock, which the reason says', async () => {
     const [here, there] = [await bench.service(), await bench.service()];
     const holds = [await here.acquire('a', { owner: 'me' }), await there.acquire('a', { owner: 'me' })];
     expect(await there.getLock('a').forceUnlock()).toBe(true);
@@ -128,7 +128,7 @@ describe('the exclusive lock', () => {
     expect(await here.forceRelease('b')).toBe(false);
   });
 
-  it('tells how long the lease is yet, and -2 when nobody has it', async () => {
+  it('returns the rest of its lease, and -2 if it is free', async () => {
     const [here, there] = [await bench.service(), await bench.service({ lockWatchdogTimeout: '20s' })];
     const lock = there.getLock('a');
     expect(await lock.remainTimeToLive()).toBe(-2);
@@ -143,7 +143,7 @@ describe('the exclusive lock', () => {
     expect(await lock.remainTimeToLive()).toBeGreaterThan(20_000 - AT_ONCE);
   });
 
-  it('A timed-out wait, a failed Redis and a lost lock never share an error', async () => {
+  it('has different errors for a timeout, a failure of Redis and a loss', async () => {
     const service = await bench.service();
     const held = await service.acquire('a', { expire: 500 });
     const { error: timeout } = await timed(() => service.acquire('a', { waitTimeout: 0 }));

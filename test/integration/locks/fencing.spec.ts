@@ -9,7 +9,7 @@ const micros = ([seconds, rest]: ReadonlyArray<number | string>): number => Numb
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
 describe('fencing tokens', () => {
-  it('grow over 10 000 acquisitions from 4 processes, over DEL, FLUSHALL and a restart without persistence', async () => {
+  it('grow across 10 000 acquisitions from 4 processes, DEL, FLUSHALL and a restart without persistence', async () => {
     const workers = await bench.workers(4);
     const disasters = [
       () => bench.redis.admin.del(KEYS.flatMap((key) => [`lock:fence:{${key}}`, `lock:state:{${key}}`])),
@@ -33,7 +33,7 @@ describe('fencing tokens', () => {
     expect(Number.isSafeInteger(last)).toBe(true);
   });
 
-  it('grow when a key is deleted, or everything is, under its holder', async () => {
+  it('grow if the key of a holder, or all data, are deleted', async () => {
     const [one, other] = await bench.serviceList(2);
     let last = (await one!.acquire('a', { expire: 300 })).fencingToken;
     for (const disaster of [() => bench.redis.admin.del('lock:fence:{a}'), () => bench.redis.admin.flushall()]) {
@@ -44,7 +44,7 @@ describe('fencing tokens', () => {
     }
   });
 
-  it('grow while the last one is ahead of the clock, on a key that nobody has', async () => {
+  it('grow on a free key while the last one is ahead of the clock', async () => {
     const service = await bench.service();
     const ahead = (Date.now() + 3_600_000) * 1_000;
     await bench.redis.admin.set('lock:fence:{a}', ahead, 'PX', 600_000);
@@ -59,7 +59,7 @@ describe('fencing tokens', () => {
     expect(Number(await bench.redis.admin.get('lock:fence:{a}'))).toBeGreaterThanOrEqual(last);
   });
 
-  it('follow the clock of the server on a key that nobody has had', async () => {
+  it('follow the clock of the server on a new key', async () => {
     const service = await bench.service();
     // In the first ms of a second, too, of whose microseconds TIME leaves out the zeros.
     const early = new Set<number>();
@@ -73,7 +73,7 @@ describe('fencing tokens', () => {
     }
   });
 
-  it('are the same for re-entry, and larger for every other hold of an owner', async () => {
+  it('are the same for a re-entry, and larger for every other hold of an owner', async () => {
     const service = await bench.service();
     await service.run('a', async (outer) => {
       const inner = await service.acquire('a');
@@ -86,7 +86,7 @@ describe('fencing tokens', () => {
     expect((await service.inspect('b'))?.fencingToken).toBe(second.fencingToken);
   });
 
-  it('let a resource refuse a late holder', async () => {
+  it('allow a resource to refuse a late holder', async () => {
     const [late, next] = await bench.serviceList(2);
     let largest = 0;
     const write = (token: number): boolean => {

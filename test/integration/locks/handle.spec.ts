@@ -7,7 +7,7 @@ const bench = new LockBench();
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
 
 describe('a handle', () => {
-  it('tells what is held, for how long', async () => {
+  it('shows its key and the rest of its lease', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { expire: '10s' });
     expect(lock).toMatchObject({ key: 'a', keys: ['a'], isHeld: true, holdCount: 1 });
@@ -21,7 +21,7 @@ describe('a handle', () => {
     await lock.verify();
   });
 
-  it('is over after release(), which may be called again', async () => {
+  it('ends with release(), which may be called again', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     expect(await lock.release()).toBe(true);
@@ -34,7 +34,7 @@ describe('a handle', () => {
     expect(lock.signal.aborted).toBe(false); // it was given back, not lost
   });
 
-  it('is over at once, before Redis has answered', async () => {
+  it('ends at once, before Redis has answered', async () => {
     const [service, other] = await bench.serviceList(2);
     const lock = await service!.acquire('a');
     const released = lock.release();
@@ -45,7 +45,7 @@ describe('a handle', () => {
     await next.verify();
   });
 
-  it('of the same hold are over one by one', async () => {
+  it('ends separately from others of the same hold', async () => {
     const service = await bench.service();
     await service.run('a', async (outer) => {
       const inner = await service.acquire('a');
@@ -58,7 +58,7 @@ describe('a handle', () => {
     });
   });
 
-  it('is given back by `await using`, also when the block throws', async () => {
+  it('is released by `await using`, also if the block throws', async () => {
     const service = await bench.service();
     {
       await using lock = await service.acquire('a');
@@ -73,7 +73,7 @@ describe('a handle', () => {
     expect(await service.inspect('a')).toBeNull();
   });
 
-  it('`await using` throws nothing for a lock that was lost', async () => {
+  it('does not make `await using` throw after a loss', async () => {
     const [service, other] = await bench.serviceList(2);
     {
       await using lock = await service!.acquire('a');
@@ -83,7 +83,7 @@ describe('a handle', () => {
     expect(await service!.inspect('a')).toBeNull();
   });
 
-  it('extend() makes the lease longer', async () => {
+  it('gets a longer lease by extend()', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { expire: 1_000 });
     await lock.extend('10s');
@@ -91,7 +91,7 @@ describe('a handle', () => {
     expect((await service.inspect('a'))!.ttl).toBeGreaterThan(8_000);
   });
 
-  it('extend() makes the lease shorter, and its belief with it; the next one comes in by then', async () => {
+  it('gets a shorter lease and validity by extend(), and the next waiter is granted then', async () => {
     const [service, other] = await bench.serviceList(2);
     const lock = await service!.acquire('a', { expire: '30s' });
     const next = timed(() => other!.acquire('a'));
@@ -106,7 +106,7 @@ describe('a handle', () => {
     expect(ran).toBeLessThan(600 + AT_ONCE);
   });
 
-  it('extend() leaves a lock that renews itself renewing', async () => {
+  it('keeps being renewed after extend()', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 900 });
     const lock = await service.acquire('a');
     await lock.extend(600);
@@ -117,7 +117,7 @@ describe('a handle', () => {
   });
 
   it.each([0, -1, NaN, Infinity, 49, '1', 'soon', 2 ** 31])(
-    'extend(%p) is refused, and changes nothing',
+    'refuses extend(%p), which changes nothing',
     async (lease) => {
       const service = await bench.service();
       const lock = await service.acquire('a', { expire: '5s' });
@@ -127,7 +127,7 @@ describe('a handle', () => {
     },
   );
 
-  it('verify() finds out that the key is gone, and the signal fires', async () => {
+  it('notices a missing key by verify(), and its signal fires', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     await bench.redis.admin.del('lock:state:{a}');
@@ -138,7 +138,7 @@ describe('a handle', () => {
     expect(await lock.release()).toBe(false);
   });
 
-  it('release() of a lock that Redis does not know answers false', async () => {
+  it('returns false from release() of a lock that Redis does not know', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     await bench.redis.admin.del('lock:state:{a}');
@@ -146,7 +146,7 @@ describe('a handle', () => {
     expect(await lock.release()).toBe(false);
   });
 
-  it('is right on the first line after its event loop was blocked beyond the lease', async () => {
+  it('is correct on the first line after the event loop was blocked beyond the lease', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { expire: 300 });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 310);
@@ -156,7 +156,7 @@ describe('a handle', () => {
     expect(await lock.release()).toBe(false);
   });
 
-  it('that is forgotten is renewed no more, with one warning', async () => {
+  it('is no longer renewed once it is garbage-collected, with one warning', async () => {
     const [worker, service] = [await bench.worker({ lockWatchdogTimeout: 2_000 }), await bench.service()];
     const forgotten = worker.forget('a');
     await eventually(() => bench.redis.admin.exists('lock:state:{a}'));
@@ -168,8 +168,8 @@ describe('a handle', () => {
   });
 });
 
-describe('the end of a lock under its holder', () => {
-  it('is told to onLost of acquire at once, with the handle', async () => {
+describe('the loss of a lock', () => {
+  it('calls onLost of acquire at once, with the handle', async () => {
     const [service, other] = await bench.serviceList(2);
     const told: unknown[] = [];
     const lock = await service!.acquire('a', { onLost: (error, handle) => told.push(error, handle) });
@@ -179,7 +179,7 @@ describe('the end of a lock under its holder', () => {
     expect(isLockLostError(reason)).toBe(true);
   });
 
-  it('is the error of run, with the value of its task', async () => {
+  it('rejects run with an error that has the value of its task', async () => {
     const [service, other] = await bench.serviceList(2);
     const { error } = await timed(() =>
       service!.run('a', async (lock) => {
@@ -234,7 +234,7 @@ describe('the end of a lock under its holder', () => {
     expect(told).toEqual([LOST]);
   });
 
-  it('does not hide what the task throws', async () => {
+  it('does not hide an error of the task', async () => {
     const [service, other] = await bench.serviceList(2);
     const task = async () => {
       await other!.forceRelease('a');
@@ -243,7 +243,7 @@ describe('the end of a lock under its holder', () => {
     await expect(service!.run('a', task)).rejects.toThrow('the business failed');
   });
 
-  it('is no matter of a listener that throws', async () => {
+  it('is not affected by a listener that throws', async () => {
     const [service, other] = await bench.serviceList(2);
     const lock = await service!.acquire('a', {
       onLost: () => {
@@ -255,7 +255,7 @@ describe('the end of a lock under its holder', () => {
     expect(await lock.release()).toBe(false);
   });
 
-  it('is not told after a release', async () => {
+  it('is not reported after a release', async () => {
     const [service, other] = await bench.serviceList(2);
     const told: unknown[] = [];
     const lock = await service!.acquire('a', { expire: 300, onLost: (error) => told.push(error) });

@@ -4,7 +4,7 @@ import { now } from '../../../testbed/history/history.js';
 
 const bench = new LockBench();
 
-describe('the way from one holder to the next', () => {
+describe('a handoff', () => {
   it('takes milliseconds in the median of 200 handoffs across processes', async () => {
     const [starter, workers] = [await bench.service(), await bench.workers(4)];
     const start = await starter.acquire('a');
@@ -53,7 +53,7 @@ describe('the way from one holder to the next', () => {
     expect(between(killed, (await third).at)).toBeLessThan(lease + AT_ONCE);
   });
 
-  it('takes grantTimeout at most when the next one dies in the moment of the grant', async () => {
+  it('takes at most grantTimeout if the next waiter crashes at the moment of the grant', async () => {
     const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 };
     const [holder, doomed, last] = [
       await bench.service(options),

@@ -67,7 +67,7 @@ describe('inspect', () => {
     'it\'s "quoted" \\ back',
     'x'.repeat(512),
   ];
-  it.each(names)('the key %j is locked, waited for, handed over and shown', async (key) => {
+  it.each(names)('shows the key %j as it is locked, awaited and handed off', async (key) => {
     const [here, there] = await bench.serviceList(2);
     const lock = await here!.acquire(key);
     expect(await there!.tryAcquire(key)).toBeNull();
@@ -80,7 +80,7 @@ describe('inspect', () => {
     expect(await here!.inspect(key)).toBeNull();
   });
 
-  it('keys that look like parts of another lock are locks of their own', async () => {
+  it('distinguishes keys that look like parts of another lock', async () => {
     const [here, there] = await bench.serviceList(2);
     for (const key of ['a', 'queue:a', 'state:{a}', 'a:fence', 'lock:state:a', 'A']) {
       expect(await here!.tryAcquire(key)).not.toBeNull();

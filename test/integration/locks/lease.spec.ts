@@ -8,7 +8,7 @@ import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 const bench = new LockBench();
 
 describe('a fixed lease', () => {
-  it('of 2 s lets a waiter in at about 2 s, and is not renewed', async () => {
+  it('of 2 s admits a waiter after about 2 s, and is not renewed', async () => {
     const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
     const events = record(holder);
     const time = new RunningTime();
@@ -39,7 +39,7 @@ describe('the watchdog', () => {
     expect(between(killed)).toBeLessThan(900 + AT_ONCE);
   });
 
-  it('keeps many locks at once, with few commands', async () => {
+  it('renews many locks at once, with few commands', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 1_500 });
     const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
     const renewals = record(service);
@@ -50,7 +50,7 @@ describe('the watchdog', () => {
     expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(locks.map(() => true));
   });
 
-  it('renews maxRenewTimes times; then the signal fires, the lease lapses, and one warning tells of it', async () => {
+  it('renews maxRenewTimes times; then the signal fires, the lease expires, and one warning is logged', async () => {
     const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 900 }), await bench.service()];
     const events = record(holder);
     const lock = await holder.acquire('a', { maxRenewTimes: 3 });
@@ -67,7 +67,7 @@ describe('the watchdog', () => {
     expect(bench.warnings.filter((warning) => warning.includes('maxRenewTimes'))).toHaveLength(1);
   });
 
-  it('makes the short first lease of a handed-over lock a full one, which is none of maxRenewTimes', async () => {
+  it('extends the short first lease of a handed-off lock, which does not count for maxRenewTimes', async () => {
     const options = { lockWatchdogTimeout: 2_400, grantTimeout: 800 };
     const [one, other] = [await bench.service(options), await bench.service(options)];
     const first = await one.acquire('a');
@@ -120,7 +120,7 @@ describe('holdAtLeast', () => {
     expect(ran).toEqual([0, 2]);
   });
 
-  it('is over for the holder with its release, and shows as kept', async () => {
+  it('ends for the holder with its release, and shows as kept', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { holdAtLeast: '5s' });
     expect(await lock.release()).toBe(true);
@@ -135,7 +135,7 @@ describe('holdAtLeast', () => {
     expect(await service.tryAcquire('a')).not.toBeNull();
   });
 
-  it('that has gone by keeps nothing', async () => {
+  it('keeps nothing after its time', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { holdAtLeast: 30 });
     await sleep(40);
@@ -143,7 +143,7 @@ describe('holdAtLeast', () => {
     expect(await service.inspect('a')).toBeNull();
   });
 
-  it('wakes who waits when it ends, however the wait began', async () => {
+  it('wakes waiters when it ends, however their wait began', async () => {
     const [holder, before, after] = await bench.serviceList(3);
     const lock = await holder!.acquire('a', { holdAtLeast: 400 });
     const since = now();

@@ -19,8 +19,8 @@ async function listAll(service: LockService, budget: number): Promise<{ keys: st
 const bench = new LockBench();
 const KEYS = ['a', 'order:{42}:pay', 'a*?', 'a b', 'ünï'].sort();
 
-describe('the list of what is held', () => {
-  it('has every key by its own name, and nothing else', async () => {
+describe('the list of locks', () => {
+  it('contains every key by its own name, and nothing else', async () => {
     const service = await bench.service();
     await Promise.all(KEYS.map((key) => service.acquire(key)));
     await (await service.acquire('released')).release();
@@ -42,7 +42,7 @@ describe('the list of what is held', () => {
     await bench.redis.admin.flushall();
   });
 
-  it('tells the time of the server', async () => {
+  it('contains the time of the server', async () => {
     const service = await bench.service();
     await service.acquire('a');
     const { time } = await service.list({ cursor: '', budget: 1 });
@@ -51,14 +51,14 @@ describe('the list of what is held', () => {
     expect(time - since).toBeLessThan(5_000);
   });
 
-  it('finds its keys behind a prefix that ioredis puts before all', async () => {
+  it('finds keys with a prefix of ioredis', async () => {
     const service = await bench.service({ connection: bench.redis.client({ keyPrefix: 'app[1]*:' }) });
     await service.acquire('a');
     expect(await bench.redis.admin.exists('app[1]*:lock:state:{a}')).toBe(1);
     expect((await listAll(service, 1_000)).keys).toEqual(['a']);
   });
 
-  it('fails within commandTimeout, and says why, where Redis does not answer', async () => {
+  it('fails within commandTimeout with the reason if Redis does not answer', async () => {
     const service = await bench.service({ commandTimeout: 300 });
     await bench.redis.pause();
     try {
@@ -79,7 +79,7 @@ describe('the list of what is held', () => {
     expect(events.length).toBeGreaterThan(0);
   });
 
-  it('is refused by a store that has none', async () => {
+  it('is refused by a store that cannot list', async () => {
     const service = await bench.service({
       store: () => ({ listen() {}, async start() {}, async close() {} }) as never,
     });
@@ -87,14 +87,14 @@ describe('the list of what is held', () => {
   });
 });
 
-describe('the list of what is held, on several masters', () => {
+describe('the list of locks on several masters', () => {
   let others: RedisServer[];
   beforeAll(async () => {
     others = await Promise.all([startRedis(), startRedis()]);
   });
   afterAll(() => Promise.all(others.map((server) => server.stop())));
 
-  it('is what some of them know, as long as a majority answers', async () => {
+  it('contains what any of them knows, as long as a majority answers', async () => {
     const connection = [bench.redis, ...others].map(({ url }) => url);
     const service = await bench.service({ connection, commandTimeout: 1_000 });
     await Promise.all(KEYS.map((key) => service.acquire(key)));
@@ -106,14 +106,14 @@ describe('the list of what is held, on several masters', () => {
   });
 });
 
-describe('the list of what is held, in a Cluster', () => {
+describe('the list of locks in a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster();
   });
   afterAll(() => cluster.stop());
 
-  it('goes through all masters', async () => {
+  it('includes all masters', async () => {
     const service = await bench.service({ connection: { cluster: cluster.addresses } });
     await Promise.all(KEYS.map((key) => service.acquire(key)));
     const { keys, parts } = await listAll(service, 1);

@@ -9,7 +9,7 @@ import { aborted, LockBench, timed } from '../../../testbed/locks/locks.js';
 const bench = new LockBench();
 
 describe('a Lock object', () => {
-  it('has the methods and answers of RLock', async () => {
+  it('has the methods and results of RLock', async () => {
     const [here, there] = await bench.serviceList(2);
     const lock = here!.getLock('a');
     expect(lock.key).toBe('a');
@@ -28,7 +28,7 @@ describe('a Lock object', () => {
     expect(await theirs.tryLock()).toBeNull();
   });
 
-  it('gives back with unlock(), which resolves to nothing', async () => {
+  it('releases with unlock(), which resolves to undefined', async () => {
     const [here, there] = await bench.serviceList(2);
     const lock = here!.getLock('a');
     const handle = await lock.lock();
@@ -38,7 +38,7 @@ describe('a Lock object', () => {
     expect(await there!.getLock('a').tryLock()).not.toBeNull();
   });
 
-  it('tryLock takes a wait and a lease', async () => {
+  it('accepts a wait and a lease in tryLock', async () => {
     const [here, there] = await bench.serviceList(2);
     const fixed = await here!.getLock('a').tryLock('1s', '150ms');
     const { value, ran } = await timed(() => there!.getLock('a').tryLock('5s', 0));
@@ -47,7 +47,7 @@ describe('a Lock object', () => {
     expect(value!.remainingTime()).toBeGreaterThan(2_000);
   });
 
-  it('lock() takes the options of acquire', async () => {
+  it('accepts the options of acquire in lock()', async () => {
     const service = await bench.service();
     const handle = await service.getLock('a').lock({ expire: '2s' });
     expect(handle.remainingTime()).toBeLessThan(2_000);
@@ -57,7 +57,7 @@ describe('a Lock object', () => {
     });
   });
 
-  it('can be released through the handle that it gave', async () => {
+  it('can be released through its handle', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const handle = await lock.lock();
@@ -69,7 +69,7 @@ describe('a Lock object', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('gives handles that print well, without anything of the engine', async () => {
+  it('returns handles that print without internals of the engine', async () => {
     const service = await bench.service();
     const handle = await service.getLock('a').lock();
     const { owner, fencingToken } = handle;
@@ -84,7 +84,7 @@ describe('a Lock object', () => {
     expect(inspect(handle)).toMatch(/isHeld: false/);
   });
 
-  it('forgets with forceUnlock() what it had given, before the holds hear of it', async () => {
+  it('forgets its handles at forceUnlock(), before the holds are notified', async () => {
     const deaf = { isHeld: true, holdCount: 1 } as OwnHandle;
     const service = {
       acquire: async () => deaf,
@@ -108,7 +108,7 @@ describe('a Lock object', () => {
     await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
   });
 
-  it('means the hold of the scope, and re-enters it', async () => {
+  it('uses the hold of the scope, and re-enters it', async () => {
     const [service, other] = await bench.serviceList(2);
     await service!.run('a', async (outer) => {
       const lock = service!.getLock('a');
@@ -124,7 +124,7 @@ describe('a Lock object', () => {
     expect(service!.getLock('a').isHeldByCurrentContext()).toBe(false);
   });
 
-  it('without an owner is not the lock of another object', async () => {
+  it('without an owner differs from another object', async () => {
     const service = await bench.service();
     await service.getLock('a').lock();
     const other = service.getLock('a');
@@ -157,7 +157,7 @@ describe('a Lock object with an owner', () => {
     expect(await here.tryAcquire('a')).not.toBeNull();
   });
 
-  it('has one entry in Redis for each hold, each with a lease end of its own', async () => {
+  it('has one entry in Redis for each hold, each with its own lease', async () => {
     const [here, there] = await bench.serviceList(2);
     const short = await here!.acquire('a', { owner: 'me', expire: 700 });
     const long = await there!.acquire('a', { owner: 'me', expire: '5s' });
@@ -175,7 +175,7 @@ describe('a Lock object with an owner', () => {
     expect(await here!.inspect('a')).toBeNull();
   });
 
-  it('passes those who wait, as re-entry must', async () => {
+  it('passes waiters, as re-entry must', async () => {
     const [here, there] = await bench.serviceList(2);
     const first = await here!.acquire('a', { owner: 'me' });
     const waiting = there!.acquire('a');
@@ -187,7 +187,7 @@ describe('a Lock object with an owner', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('unlock() takes back the latest hold first, and the earlier one stays', async () => {
+  it('releases the latest hold first at unlock(), and the earlier one stays', async () => {
     const service = await bench.service();
     const lock = service.getLock('a', { owner: 'me' });
     const [first, second] = [await lock.lock(), await lock.lock()];
@@ -206,7 +206,7 @@ describe('a Lock object with an owner', () => {
     expect((await Promise.all(both)).map(({ isHeld }) => isHeld)).toEqual([true, true]);
   });
 
-  it('keeps to itself in contexts that overlap, as threads of one name would', async () => {
+  it('keeps overlapping contexts apart, like threads of one name', async () => {
     const service = await bench.service();
     const end = deferred();
     const other = service.run('a', () => end, { owner: 'me' });

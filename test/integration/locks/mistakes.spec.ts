@@ -10,8 +10,8 @@ const isScript = ({ name }: ProxiedCommand): boolean => name === 'evalsha' || na
 
 // Each stands for something that went wrong elsewhere: see docs/design.md.
 
-describe('a command that arrives twice', () => {
-  it('an acquire is one hold, and one release frees the key', async () => {
+describe('a duplicate command', () => {
+  it('of acquire adds no second hold, and one release frees the key', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await (await service.acquire('warm')).release();
@@ -23,7 +23,7 @@ describe('a command that arrives twice', () => {
     expect(await other.tryAcquire('a')).not.toBeNull();
   });
 
-  it('a re-entry by owner is one hold more, not two', async () => {
+  it('of a re-entry by owner adds one hold, not two', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     const first = await service.acquire('a', { owner: 'me' });
@@ -37,7 +37,7 @@ describe('a command that arrives twice', () => {
     expect(await other.tryAcquire('a')).not.toBeNull();
   });
 
-  it('a release frees nobody else', async () => {
+  it('of a release does not affect another holder', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     const lock = await service.acquire('a');
@@ -50,7 +50,7 @@ describe('a command that arrives twice', () => {
     await (await waiting).verify();
   });
 
-  it('an acquire that comes late, after the wait for it was given up, holds nothing', async () => {
+  it('of an acquire that arrives after its wait was given up holds nothing', async () => {
     const [proxy, other] = [await bench.proxy(), await bench.service()];
     const service = await bench.service({ connection: proxy.url });
     await service.acquire('warm');
@@ -67,7 +67,7 @@ describe('renewal and release', () => {
   // Long enough not to be lost when the machine is busy, short enough for many renewals.
   const options = { lockWatchdogTimeout: 600 };
 
-  it('nothing is renewed once it has been released, or given up, at any moment', async () => {
+  it('never renew a lock after its release, or after its wait was given up', async () => {
     const [service, other] = [await bench.service(options), await bench.service(options)];
     await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
@@ -86,7 +86,7 @@ describe('renewal and release', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
   });
 
-  it('a release that crosses a renewal on its way ends both', async () => {
+  it('end both if a release crosses a renewal', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ ...options, connection: proxy.url });
     for (let round = 0; round < 5; round++) {
@@ -103,7 +103,7 @@ describe('renewal and release', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
   });
 
-  it('a key that was lost and is held again is renewed', async () => {
+  it('renew a key that was lost and is held again', async () => {
     const [service, other] = [await bench.service(options), await bench.service()];
     const events = record(service);
     await service.acquire('a');
@@ -114,8 +114,8 @@ describe('renewal and release', () => {
   });
 });
 
-describe('a lock that comes late', () => {
-  it('after a wait longer than its lease has its whole lease ahead', async () => {
+describe('a lock that is granted late', () => {
+  it('has its whole lease after a wait that was longer than the lease', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     const lock = await holder!.acquire('a');
     const acquisition = waiter!.acquire('a', { expire: 1_000 });
@@ -127,7 +127,7 @@ describe('a lock that comes late', () => {
     await late.verify();
   });
 
-  it('behind others with fixed leases has its whole lease ahead, too', async () => {
+  it('has its whole lease behind other fixed leases, too', async () => {
     const services = await bench.serviceList(5);
     const remaining = await Promise.all(
       services.map((service) =>
@@ -147,7 +147,7 @@ describe('a lock that comes late', () => {
     expect(Math.min(...remaining)).toBeGreaterThan(1_000);
   });
 
-  it('is never given out when its lease ended on the way', async () => {
+  it('is never returned if its lease ended on the way', async () => {
     const proxy = await bench.proxy();
     const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
     proxy.delay({ reply: 100 });

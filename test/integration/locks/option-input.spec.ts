@@ -55,7 +55,7 @@ const holed = <T>(...items: T[]): T[] => {
 };
 
 describe('a list with a hole', () => {
-  it('of keys is refused in every call, and names the place', async () => {
+  it('of keys is refused in every call, with its position', async () => {
     const service = await bench.service();
     const keys = holed('a', 'x', 'b');
     for (const work of [
@@ -96,7 +96,7 @@ describe('a list with a hole', () => {
   });
 });
 
-describe('options that are not written where they are read', () => {
+describe('options that are not own data properties', () => {
   afterEach(() => {
     for (const name of ['owner', 'type', 'waitTimeout', 'permits', 'reentrant'])
       Reflect.deleteProperty(Object.prototype, name);
@@ -137,7 +137,7 @@ describe('options that are not written where they are read', () => {
     ['buckets', (options) => prometheusMetrics({ register: {} } as any, options)],
   ];
 
-  it('accessors and inherited options are refused by name in every call', async () => {
+  it('are refused by name in every call: accessors and inherited options', async () => {
     const service = await bench.service();
     for (const [name, call] of calls(service)) {
       const accessor = Object.defineProperty({}, name, { get: () => 1_000, enumerable: true, configurable: true });
@@ -154,7 +154,7 @@ describe('options that are not written where they are read', () => {
     }
   });
 
-  it('what is no record of options is refused: promises, maps, dates, proxies that throw, names that are symbols', async () => {
+  it('are refused: promises, maps, dates, proxies that throw, symbols as names', async () => {
     const service = await bench.service();
     const throwing = new Proxy({}, { ownKeys: () => { throw new Error('trap'); } }); // prettier-ignore
     const { proxy: revoked, revoke } = Proxy.revocable({}, {});
@@ -186,7 +186,7 @@ describe('options that are not written where they are read', () => {
     }
   });
 
-  it('a proxy whose options change between two looks leaves nothing in Redis', async () => {
+  it('leave nothing in Redis if a proxy changes them between two reads', async () => {
     const service = await bench.service();
     for (const name of [
       'onLost',
@@ -230,7 +230,7 @@ describe('options that are not written where they are read', () => {
     }
   });
 
-  it('the options that an asynchronous factory makes, too', async () => {
+  it('are refused from an asynchronous factory, too', async () => {
     const [, { useFactory }] = [
       0,
       RedisLockModule.forRootAsync({
@@ -240,13 +240,13 @@ describe('options that are not written where they are read', () => {
     expect(await refusal(useFactory)).toMatchObject({ code: 'LOCK_CONFIG', message: /commandTimeout/ as never });
   });
 
-  it('a URL object is no connection', async () => {
+  it('are refused as a connection: a URL object', async () => {
     const error = await refusal(root({ connection: new URL('redis://ann:s3cret@h') }));
     expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining('.href') });
     expect(error.message).not.toContain('s3cret');
   });
 
-  it('no option that Object.prototype is polluted with lets two callers in at once', async () => {
+  it('on a polluted Object.prototype never let two callers overlap', async () => {
     const services = [await bench.service(), await bench.service()];
     const [first, second] = services as [any, any];
     const names = [...NAMES, 'mode', 'kind', 'lease', 'renews', 'units', 'limit', 'again', 'keys', 'handles', 'turns'];
@@ -295,7 +295,7 @@ describe('options that are not written where they are read', () => {
     expect(overlaps).toEqual([]);
   });
 
-  it('a polluted Object.prototype neither shares a lock nor changes how it is taken', async () => {
+  it('on a polluted Object.prototype neither share a lock nor change it', async () => {
     const service = await bench.service();
     await service.acquire('warm').then((lock) => lock.release());
     (Object.prototype as any).owner = 'everybody';
@@ -307,7 +307,7 @@ describe('options that are not written where they are read', () => {
     await plain?.release();
   });
 
-  it('frozen options and those without a prototype are taken', async () => {
+  it('are accepted if they are frozen or have no prototype', async () => {
     const service = await bench.service();
     const bare = Object.assign(Object.create(null), { owner: 'ann' });
     for (const options of [bare, Object.freeze({ owner: 'ann' }), Object.freeze(bare)]) {
@@ -354,7 +354,7 @@ describe('options of the module', () => {
     ['connection.tls', { tls: Object.create(Object.create({ key: 's3cret' }, {})) }],
     ['connection.options.redisOptions.tls', { cluster: ['redis://a'], options: { redisOptions: { tls: getter } } }],
     ['connection.options.redisOptions', { cluster: ['redis://a'], options: { redisOptions: 'x' } }],
-  ])('%s holds data of its own', async (place, connection) => {
+  ])('%s copies its data', async (place, connection) => {
     const error = await refusal(root({ connection }));
     expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining(place) });
     expect(error.message).not.toContain('s3cret');
@@ -363,7 +363,7 @@ describe('options of the module', () => {
   it.each<[string, (options: any) => unknown]>([
     ['LockTesting', (options) => new LockTesting(options)],
     ['RedisLockTestingModule.forRoot', (options) => RedisLockTestingModule.forRoot(options)],
-  ])('%s reads its own as the module does', async (label, make) => {
+  ])('%s reads its own options like the module', async (label, make) => {
     const hidden = Object.create({ commandTimeout: 5 });
     const accessor = { get clock() { return 'manual'; } }; // prettier-ignore
     for (const options of [null, 7, 'x', [], { store: 'memory' }, { clok: 'manual' }, hidden, accessor]) {
@@ -374,7 +374,7 @@ describe('options of the module', () => {
   });
 });
 
-describe('options beside those of the module', () => {
+describe('options outside the module', () => {
   it.each([
     [{ retryAfer: 1 }, "did you mean 'retryAfter'?"],
     [{ retryAfter: NaN }, 'retryAfter is NaN'],
@@ -390,7 +390,7 @@ describe('options beside those of the module', () => {
     );
   });
 
-  it('LockExceptionFilter takes HTTP errors, with and without options', () => {
+  it('LockExceptionFilter accepts HTTP errors, with and without options', () => {
     for (const options of [
       undefined,
       {},
@@ -424,10 +424,10 @@ describe('options beside those of the module', () => {
   });
 });
 
-describe('options that are allowed and look wrong', () => {
+describe('options that are permitted but suspicious', () => {
   const about = (word: string): string[] => bench.warnings.filter((text) => text.includes(word));
 
-  it('a fixed lease with maxRenewTimes is taken, with one warning', async () => {
+  it('cause one warning: a fixed lease with maxRenewTimes', async () => {
     const service = await bench.service();
     for (let i = 0; i < 3; i++) {
       const lock = await service.acquire(`a${i}`, { expire: '5s', maxRenewTimes: 3 });
@@ -441,13 +441,13 @@ describe('options that are allowed and look wrong', () => {
     expect(about('maxRenewTimes')).toHaveLength(3);
   });
 
-  it('a fixed lease in a module whose default is maxRenewTimes needs no warning', async () => {
+  it('cause no warning: a fixed lease in a module whose default is maxRenewTimes', async () => {
     const service = await bench.service({ defaults: { maxRenewTimes: 3 } });
     await service.acquire('a', { expire: '5s' });
     expect(about('maxRenewTimes')).toEqual([]);
   });
 
-  it('a waitTimeout from 1 to 49 warns once that seconds may be meant', async () => {
+  it('cause one warning that seconds may be meant: a waitTimeout from 1 to 49', async () => {
     const service = await bench.service();
     for (let i = 0; i < 3; i++) await service.acquire(`a${i}`, { waitTimeout: 5 }).catch(() => undefined);
     expect(about('waitTimeout')).toEqual([expect.stringMatching(/waitTimeout is 5.*'5s'/)]);
@@ -465,13 +465,13 @@ describe('options that are allowed and look wrong', () => {
     expect(about('waitTimeout')).toHaveLength(4);
   });
 
-  it.each([0, 50, 1_000, '5ms', '5s', Infinity])('a waitTimeout of %s needs none', async (waitTimeout) => {
+  it.each([0, 50, 1_000, '5ms', '5s', Infinity])('cause no warning: a waitTimeout of %s', async (waitTimeout) => {
     const service = await bench.service({ defaults: { waitTimeout } });
     await service.acquire('a', { waitTimeout }).catch(() => undefined);
     expect(about('waitTimeout')).toEqual([]);
   });
 
-  it('a decorated method warns once, and a text with a unit never', async () => {
+  it('cause one warning per decorated method, and none for a text with a unit', async () => {
     class Jobs {
       @DistributedLock({ key: 'a', waitTimeout: 7, expire: '9s', maxRenewTimes: 2, onContended: 'skip' })
       async wrong(): Promise<void> {}

@@ -117,7 +117,7 @@ describe('options that cannot be used', () => {
     [[undefined], /a function to run while the lock is held; this is undefined/],
     [[Promise.resolve()], /this is an object \(Promise\): write run\(key, async \(lock\) => \{ … \}\)/],
     [[{ waitTimeout: 0 }, () => 'ran'], /write run\(key, task, options\)/],
-  ])('run without its task, or behind the options: %p', async (args, message) => {
+  ])('are refused for run without its task, or after the options: %p', async (args, message) => {
     const service = await bench.service();
     await expect(service.run('a', ...(args as [any]))).rejects.toMatchObject({
       code: 'LOCK_CONFIG',
@@ -126,7 +126,7 @@ describe('options that cannot be used', () => {
     expect(await bench.redis.admin.keys('*')).toEqual([]);
   });
 
-  it('`onLost` of run is a word or a function', async () => {
+  it('are refused if `onLost` of run is neither a word nor a function', async () => {
     const service = await bench.service();
     const task = () => 'ran';
     await expect(service.run('a', task, { onLost: 'log' as never })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });

@@ -29,8 +29,8 @@ class Order {
 /** Runs of the same name become one. */
 const runs = (names: readonly string[]): string[] => names.filter((name, i) => name !== names[i - 1]);
 
-describe('the order of those who wait', () => {
-  it('is that of their arrival in one process', async () => {
+describe('the order of waiters', () => {
+  it('is the order of arrival in one process', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     const order = new Order();
@@ -40,7 +40,7 @@ describe('the order of those who wait', () => {
     expect(await order.all()).toEqual(names);
   });
 
-  it('is that of their arrival from process to process', async () => {
+  it('is the order of arrival across processes', async () => {
     const [holder, ...others] = await bench.serviceList(21);
     const lock = await holder!.acquire('a');
     const order = new Order();
@@ -53,7 +53,7 @@ describe('the order of those who wait', () => {
     expect(await order.all()).toEqual(names);
   });
 
-  it('gives no client a second grant from Redis while another has waited for more than one', async () => {
+  it('gives no client a second grant while another one has waited for more than one', async () => {
     const [holder, ...clients] = await bench.serviceList(5, { localHandoffs: BATCH, localHandoffTime: '30s' });
     const lock = await holder!.acquire('a');
     const order = new Order();
@@ -72,7 +72,7 @@ describe('the order of those who wait', () => {
     expect(wholeRounds).toBeGreaterThanOrEqual(Math.floor(40 / BATCH));
   });
 
-  it('has a newcomer served after one turn of a client with a crowd', async () => {
+  it('serves a newcomer after one batch of a client with many waiters', async () => {
     const [crowd, newcomer] = await bench.serviceList(2, { localHandoffs: BATCH, localHandoffTime: '30s' });
     const lock = await crowd!.acquire('a');
     const order = new Order();
@@ -84,7 +84,7 @@ describe('the order of those who wait', () => {
     expect(served.indexOf('newcomer')).toBeLessThanOrEqual(2 * BATCH);
   });
 
-  it('has nobody overtake those who wait, whatever they ask for', async () => {
+  it('lets no request overtake waiters, whatever it requests', async () => {
     const [holder, waiter, late] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
     const waiting = waiter!.acquire('a');

@@ -6,7 +6,7 @@ import { LockBench } from '../../../testbed/locks/locks.js';
 const bench = new LockBench();
 
 describe('the scope of a lock', () => {
-  it('lets siblings re-enter the lock of their scope together, unless they have a key of their own', async () => {
+  it('lets siblings re-enter the lock of their scope together, unless they have their own key', async () => {
     const service = await bench.service();
     await service.run('a', async () => {
       const both = deferred();
@@ -33,7 +33,7 @@ describe('the scope of a lock', () => {
     });
   });
 
-  it('has the same key re-entered, and the last one out gives it back', async () => {
+  it('re-enters the same key, and the last release frees it', async () => {
     const [service, other] = await bench.serviceList(2);
     let kept;
     await service!.run('a', async () => {
@@ -115,7 +115,7 @@ describe('the scope of a lock', () => {
     );
   });
 
-  it('is passed by with `reentrant: false`', async () => {
+  it('is ignored with `reentrant: false`', async () => {
     const service = await bench.service();
     await service.run('a', async () => {
       expect(await service.tryAcquire('a', { reentrant: false })).toBeNull();
@@ -126,7 +126,7 @@ describe('the scope of a lock', () => {
     });
   });
 
-  it('is that of one service: two services do not share it', async () => {
+  it('belongs to one service: two services do not share it', async () => {
     const [one, other] = await bench.serviceList(2);
     await one!.run('a', async () => {
       expect(await other!.tryAcquire('a')).toBeNull();
@@ -134,7 +134,7 @@ describe('the scope of a lock', () => {
     });
   });
 
-  it('of an owner lets that owner in, and no other', async () => {
+  it('of an owner admits that owner, and no other', async () => {
     const service = await bench.service();
     await service.run(
       'a',
@@ -147,7 +147,7 @@ describe('the scope of a lock', () => {
     );
   });
 
-  it('may lie in that of another key', async () => {
+  it('can be nested in that of another key', async () => {
     const service = await bench.service();
     await service.run('a', () =>
       service.run('b', async (inner) => {
@@ -160,7 +160,7 @@ describe('the scope of a lock', () => {
     expect(currentLock()).toBeUndefined();
   });
 
-  it('goes on over timers, promises and events', async () => {
+  it('continues across timers, promises and events', async () => {
     const service = await bench.service();
     await service.run('a', async () => {
       await new Promise((resolve) => setTimeout(resolve, 1));

@@ -42,7 +42,7 @@ async function careless(lock: Lock, attempt: () => Promise<unknown>): Promise<vo
 }
 
 describe('a shared Lock object outside of any context', () => {
-  it('serves callers that come one after the other', async () => {
+  it('serves sequential callers', async () => {
     const service = await bench.service();
     const [lock, other] = [service.getLock('a'), service.getLock('a')];
     for (let i = 0; i < 3; i += 1) {
@@ -57,7 +57,7 @@ describe('a shared Lock object outside of any context', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
-  it('refuses a call that overlaps, when it begins, and says what to write', async () => {
+  it('refuses an overlapping call when it begins, and says what to write', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const first = lock.lock();
@@ -83,7 +83,7 @@ describe('a shared Lock object outside of any context', () => {
     ['tryLock() with a wait', (lock) => careless(lock, () => lock.tryLock('50ms'))],
     ['tryLock() and the guard', (lock) => guarded(lock, async () => {})],
   ])(
-    'does not let %s of a second caller end the lock of the first, nor keep it for longer than a lease',
+    'does not let %s of a second caller end the lock of the first, or keep it for longer than a lease',
     async (_, second) => {
       const service = await bench.service({ lockWatchdogTimeout: LEASE });
       const lock = service.getLock('a');
@@ -98,7 +98,7 @@ describe('a shared Lock object outside of any context', () => {
     },
   );
 
-  it('renews the lock of the first caller for as long as nobody asks to unlock it', async () => {
+  it('renews the lock of the first caller until a call unlocks it', async () => {
     const service = await bench.service({ lockWatchdogTimeout: LEASE });
     const lock = service.getLock('a');
     const handle = await lock.lock();
@@ -110,7 +110,7 @@ describe('a shared Lock object outside of any context', () => {
     expect(notRenewed()).toEqual([]);
   });
 
-  it('refuses one unlock() for each call that got nothing, and carries out the next', async () => {
+  it('refuses one unlock() for each call that acquired nothing, and executes the next', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const handle = await lock.lock();
@@ -122,7 +122,7 @@ describe('a shared Lock object outside of any context', () => {
     expect([handle.isHeld, await service.inspect('a'), notRenewed().length]).toEqual([false, null, 1]);
   });
 
-  it('gives back what is not renewed any more through its handle', async () => {
+  it('releases an abandoned lock through its handle', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const handle = await lock.lock();
@@ -132,7 +132,7 @@ describe('a shared Lock object outside of any context', () => {
     expect(await service.inspect('a')).toBeNull();
   });
 
-  it('does not let a caller that has lost the lock unlock that of the next one', async () => {
+  it('does not let a caller that lost the lock unlock that of the next one', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const first = await lock.lock({ expire: 300 });
@@ -144,7 +144,7 @@ describe('a shared Lock object outside of any context', () => {
     expect([second.isHeld, await service.inspect('a')]).toEqual([false, null]);
   });
 
-  it('says to a caller that has lost the lock that it had been lost, and is fit for use again', async () => {
+  it('reports the loss to its caller, and can be used again', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     const first = await lock.lock({ expire: 300 });
@@ -155,7 +155,7 @@ describe('a shared Lock object outside of any context', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('does not renew what was taken here, when it is unlocked within a scope', async () => {
+  it('does not renew a lock from outside that is unlocked within a scope', async () => {
     const service = await bench.service({ lockWatchdogTimeout: LEASE });
     const lock = service.getLock('a');
     await lock.lock();
@@ -164,7 +164,7 @@ describe('a shared Lock object outside of any context', () => {
     await untilFree(service);
   });
 
-  it('goes on renewing when a call within a scope got nothing, and unlocks that', async () => {
+  it('keeps renewing if a call within a scope acquired nothing and unlocks', async () => {
     const service = await bench.service({ lockWatchdogTimeout: LEASE });
     const lock = service.getLock('a');
     const handle = await lock.lock();
@@ -180,7 +180,7 @@ describe('a shared Lock object outside of any context', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
-  it('is one that the library can drop when its caller does: each getLock() has a memory of its own', async () => {
+  it('can be garbage-collected: each getLock() has its own memory', async () => {
     const service = await bench.service();
     const handles = await Promise.all(['a', 'b', 'c'].map((key) => service.getLock(key).lock()));
     await expect(service.getLock('a').unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
@@ -189,7 +189,7 @@ describe('a shared Lock object outside of any context', () => {
 });
 
 describe('a shared Lock object in scopes', () => {
-  it('has siblings of one scope wait for each other, and unlocks for each what it took', async () => {
+  it('makes siblings of one scope wait for each other, and unlocks for each what it acquired', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     let [inside, most] = [0, 0];
@@ -207,7 +207,7 @@ describe('a shared Lock object in scopes', () => {
     expect([most, await service.inspect('a'), notRenewed()]).toEqual([1, null, []]);
   });
 
-  it('refuses tryLock() of a sibling, and leaves the lock of the first one alone', async () => {
+  it('refuses tryLock() of a sibling, and keeps the lock of the first one', async () => {
     const service = await bench.service();
     const lock = service.getLock('a');
     await service.run('scope', async () => {
@@ -275,7 +275,7 @@ describe('a shared Lock object in scopes', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
-  it('does not renew what was not unlocked before the end of its scope, with one warning', async () => {
+  it('does not renew a lock that was not unlocked before the end of its scope, with one warning', async () => {
     const service = await bench.service({ lockWatchdogTimeout: LEASE });
     const lock = service.getLock('a');
     const handle = await service.run('scope', () => lock.lock());
@@ -287,7 +287,7 @@ describe('a shared Lock object in scopes', () => {
     await service.run('scope', () => careless(lock, () => lock.lock()));
   });
 
-  it('does not keep the lock of a scope for a hold that was taken again and not unlocked', async () => {
+  it('does not keep the lock of a scope for a re-entry that was not unlocked', async () => {
     const service = await bench.service();
     await service.run('a', async (outer) => {
       await service.run('b', () => service.getLock('a').lock());
@@ -297,7 +297,7 @@ describe('a shared Lock object in scopes', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
-  it('forgets the objects that a long scope does not use any more', async () => {
+  it('forgets objects that a long scope no longer uses', async () => {
     const service = await bench.service();
     await service.run('long', async () => {
       for (let i = 0; i < 200; i += 1) {

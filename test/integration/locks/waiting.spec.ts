@@ -19,7 +19,7 @@ async function queueUp(service: LockService, key: string, options = {}) {
   return { acquisition };
 }
 
-describe('a wait with an end', () => {
+describe('a wait with a limit', () => {
   it('of 3 s takes 3 s and little more, also when Redis answers slowly', async () => {
     const [holder, prompt] = [await bench.service(), await bench.service()];
     const proxy = await bench.proxy();
@@ -34,7 +34,7 @@ describe('a wait with an end', () => {
     }
   });
 
-  it('of 0 is one try and one command', async () => {
+  it('of 0 is a single try and a single command', async () => {
     const [holder, other] = await bench.serviceList(2);
     await holder!.acquire('a');
     await other!.tryAcquire('b');
@@ -48,7 +48,7 @@ describe('a wait with an end', () => {
     expect(await bench.waiters('a')).toEqual([]);
   });
 
-  it('of 0 passes nobody who waits already', async () => {
+  it('of 0 does not overtake waiters', async () => {
     const [holder, waiter, other] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
     const { acquisition } = await queueUp(waiter!, 'a');
@@ -57,7 +57,7 @@ describe('a wait with an end', () => {
     expect((await acquisition).isHeld).toBe(true);
   });
 
-  it('takes the default of its service, and for tryAcquire none', async () => {
+  it('uses the default of its service, and none for tryAcquire', async () => {
     const [holder, other] = [await bench.service(), await bench.service({ defaults: { waitTimeout: 80 } })];
     await holder.acquire('a');
     const { error, took, ran } = await timed(() => other.acquire('a'));
@@ -100,8 +100,8 @@ describe('a wait with an end', () => {
   });
 });
 
-describe('a wait without an end', () => {
-  it('lasts for ever, and ends with the lock', async () => {
+describe('a wait without a limit', () => {
+  it('lasts until the lock is granted', async () => {
     const [holder, waiter] = [await bench.service(), await bench.service({ defaults: { waitTimeout: 50 } })];
     const lock = await holder.acquire('a');
     const { acquisition } = await queueUp(waiter, 'a', { waitTimeout: Infinity });
@@ -114,10 +114,10 @@ describe('a wait without an end', () => {
   });
 });
 
-describe('a wait that is given up', () => {
+describe('an aborted wait', () => {
   const reason = new Error('the client has gone');
 
-  it('leaves no trace in Redis and does not delay those behind', async () => {
+  it('leaves no trace in Redis and does not delay later waiters', async () => {
     const [holder, second, third, last] = await bench.serviceList(4);
     const lock = await holder!.acquire('a');
     const controller = new AbortController();
@@ -139,7 +139,7 @@ describe('a wait that is given up', () => {
     expect(await bench.redis.admin.keys('*')).toEqual(['lock:fence:{a}']);
   });
 
-  it('does not begin when its signal has aborted already', async () => {
+  it('does not begin if its signal has aborted already', async () => {
     const service = await bench.service();
     await bench.redis.resetCommandStats();
     await expect(service.acquire('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -159,7 +159,7 @@ describe('a wait that is given up', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('ends while the answer of Redis is on its way, and what was granted goes back', async () => {
+  it('ends while the reply of Redis is on its way, and a grant is released', async () => {
     const proxy = await bench.proxy();
     const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
     const controller = new AbortController();
@@ -175,7 +175,7 @@ describe('a wait that is given up', () => {
     expect((await other.acquire('a')).isHeld).toBe(true);
   });
 
-  it('in the moment of the grant passes it on', async () => {
+  it('passes on the lock if it ends at the moment of the grant', async () => {
     const proxy = await bench.proxy();
     const [holder, last] = await bench.serviceList(2);
     const middle = await bench.service({ connection: proxy.url });
@@ -196,7 +196,7 @@ describe('a wait that is given up', () => {
     await (await acquisition).verify();
   });
 
-  it('around the moment of the grant, many times over, never loses the lock', async () => {
+  it('never loses the lock around the moment of the grant, many times over', async () => {
     const [holder, middle, last] = await bench.serviceList(3);
     for (let round = 0; round < 60; round++) {
       const lock = await holder!.acquire('a');
@@ -217,7 +217,7 @@ describe('a wait that is given up', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('leaves its place to the next in the same process', async () => {
+  it('leaves its place to the next waiter in the same process', async () => {
     const [holder, crowd, other] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
     const controller = new AbortController();
@@ -236,7 +236,7 @@ describe('a wait that is given up', () => {
   });
 });
 
-describe('a waiter that dies', () => {
+describe('a waiter that crashes', () => {
   it('is skipped at once at the next release', async () => {
     const [holder, last] = await bench.serviceList(2);
     const doomed = await bench.worker();
@@ -272,7 +272,7 @@ describe('a waiter that dies', () => {
     expect(between(released)).toBeLessThan(AT_ONCE);
   });
 
-  it('and is alone leaves the lock free', async () => {
+  it('leaves the lock free if it was the only one', async () => {
     const [holder, late] = await bench.serviceList(2);
     const doomed = await bench.worker();
     const lock = await holder!.acquire('a');
@@ -287,8 +287,8 @@ describe('a waiter that dies', () => {
   });
 });
 
-describe('the way from the failed try into the queue', () => {
-  it('loses no handoff, whenever the release falls', async () => {
+describe('the step from a failed try into the queue', () => {
+  it('loses no handoff, whenever the release happens', async () => {
     const [holder, waiter] = [await bench.service(), await bench.service()];
     for (let round = 0; round < 300; round++) {
       const lock = await holder.acquire('a');
@@ -302,7 +302,7 @@ describe('the way from the failed try into the queue', () => {
     }
   });
 
-  it('finds the grant that came before the answer to the question', async () => {
+  it('finds a grant that arrives before the reply to its request', async () => {
     const proxy = await bench.proxy();
     const [holder, waiter] = [await bench.service(), await bench.service({ connection: proxy.url })];
     const lock = await holder.acquire('a');

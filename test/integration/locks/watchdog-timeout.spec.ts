@@ -97,7 +97,7 @@ describe('lockWatchdogTimeout of one call', () => {
     expect((await service.inspect('other'))!.holders[0]!.ttl).toBeGreaterThan(20_000);
   });
 
-  it('ends after it, when the process is frozen', async () => {
+  it('ends after it if the process is frozen', async () => {
     const [process, here] = [await bench.worker({ lockWatchdogTimeout: '30s' }), await bench.service()];
     const lock = await process.acquire('a', { lockWatchdogTimeout: 900 });
     expect(await here.tryAcquire('a', { waitTimeout: 1_500 })).toBeNull();
@@ -109,7 +109,7 @@ describe('lockWatchdogTimeout of one call', () => {
     expect(await process.look(lock)).toMatchObject({ isHeld: false });
   });
 
-  it('applies to a waiter that takes the key over from another caller of its process', async () => {
+  it('applies to a waiter that takes over the key from another caller of its process', async () => {
     const service = await bench.service({ lockWatchdogTimeout: '30s' });
     const first = await service.acquire('a');
     const second = service.acquire('a', { lockWatchdogTimeout: LEASE });
@@ -121,7 +121,7 @@ describe('lockWatchdogTimeout of one call', () => {
     expect(await ttlOf(service)).toBeLessThanOrEqual(LEASE);
   });
 
-  it('is a renewed lease, also where the module has a fixed one as its default', async () => {
+  it("is a renewed lease, even if the module's default is a fixed one", async () => {
     const service = await bench.service({ defaults: { expire: '1s' } });
     const events = record(service);
     const lock = await service.acquire('a', { lockWatchdogTimeout: LEASE });
@@ -177,7 +177,7 @@ describe('lockWatchdogTimeout that cannot be used', () => {
     expect(() => service.getLeaderElection('a', written)).toThrow(expect.objectContaining(refused));
   });
 
-  it('is taken beside expire: 0, which is a renewed lease, too', async () => {
+  it('is accepted with expire: 0, which is a renewed lease, too', async () => {
     const lock = await (await bench.service()).acquire('a', { expire: 0, lockWatchdogTimeout: '5s' });
     expect(lock.remainingTime()).toBeGreaterThan(4_000);
     expect(lock.remainingTime()).toBeLessThanOrEqual(5_000);

@@ -73,7 +73,7 @@ class Orders {
 }
 
 describe('diagnostics channels', () => {
-  it('tell the template of a decorated method, and what is made of it', async () => {
+  it('report the template of a decorated method, and the resulting key', async () => {
     await (await bench.make(Stock)).reserve({ sku: '42' });
     expect(keyed()).toEqual([
       ['acquired', 'stock:42', 'stock:#{#order.sku}'],
@@ -88,7 +88,7 @@ describe('diagnostics channels', () => {
     });
   });
 
-  it('tell the templates of several keys as one text', async () => {
+  it('report the templates of several keys as one text', async () => {
     await (await bench.make(Stock)).move('1', '2');
     expect(patterns()).toEqual(['from:#a, to:#b']);
     expect(new Set(events.map(({ key, pattern }) => `${key} ${pattern}`))).toEqual(
@@ -96,14 +96,14 @@ describe('diagnostics channels', () => {
     );
   });
 
-  it('tell no template where a function makes the key, unless it is named', async () => {
+  it('report no template if a function makes the key, unless it is named', async () => {
     const stock = await bench.make(Stock);
     await stock.made('1');
     await stock.named('1');
     expect(patterns()).toEqual([undefined, 'named:*']);
   });
 
-  it('tell the template of a handler', async () => {
+  it('report the template of a handler', async () => {
     const builder = bench.build({ controllers: [Orders] });
     const app: INestApplication = (await builder.compile()).createNestApplication();
     bench.closeLater(app);
@@ -112,7 +112,7 @@ describe('diagnostics channels', () => {
     expect(keyed()[0]).toEqual(['acquired', 'order:7', 'order:#{#params.id}']);
   });
 
-  it('tell the pattern that a call names, and of which instance it is', async () => {
+  it('report the pattern that a call names, and its instance', async () => {
     const locks = (await bench.boot({}, { name: 'jobs' })).get<LockService>(getLockServiceToken('jobs'));
     expect(locks.name).toBe('jobs');
     await locks.run('job:1', () => undefined, { pattern: 'job:*' });
@@ -126,7 +126,7 @@ describe('diagnostics channels', () => {
     await expect(locks.acquire('job:1', { pattern: '' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });
 
-  it('tell the pattern that a lock, a semaphore or an election was made with', async () => {
+  it('report the pattern of a lock, a semaphore or an election', async () => {
     const locks = (await bench.boot()).get(LockService);
     const named = { pattern: 'job:*' };
     for (const lock of [
@@ -155,7 +155,7 @@ describe('diagnostics channels', () => {
     expect(new Set(events.map(({ pattern }) => pattern))).toEqual(new Set(['job:*']));
   });
 
-  it('refuse a pattern that stands for nothing where a lock, a semaphore or an election is made', async () => {
+  it('refuse an invalid pattern for a lock, a semaphore or an election', async () => {
     const locks = (await bench.boot()).get(LockService);
     for (const make of [
       () => locks.getLock('a', { pattern: ' ' }),
@@ -166,7 +166,7 @@ describe('diagnostics channels', () => {
     }
   });
 
-  it('tell of an acquisition in the context of its caller, from the question to the answer', async () => {
+  it('report an acquisition in the context of its caller, from start to end', async () => {
     const locks = (await bench.boot()).get(LockService);
     await caller.run('me', () => locks.run('a', () => locks.run('a', () => undefined)));
     expect(asked.map(({ from }) => from)).toEqual(['me']);
@@ -175,7 +175,7 @@ describe('diagnostics channels', () => {
     expect([...answered[0]!.acquisition.result!.fencingTokens.keys()]).toEqual(['a']);
   });
 
-  it('tell why an acquisition failed', async () => {
+  it('report why an acquisition failed', async () => {
     const locks = (await bench.boot()).get(LockService);
     await bench.occupy('a');
     expect(await locks.tryAcquire('a')).toBeNull();
@@ -187,7 +187,7 @@ describe('diagnostics channels', () => {
     ]);
   });
 
-  it('tell of a release that did not arrive', async () => {
+  it('report a release that did not arrive', async () => {
     const locks = (await bench.boot({}, { commandTimeout: 200 })).get(LockService);
     const lock = await locks.acquire('a');
     await bench.redis.pause();

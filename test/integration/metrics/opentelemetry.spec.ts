@@ -74,7 +74,7 @@ describe('openTelemetrySpans', () => {
   }
   const facts = ({ name, attributes, status }: ReadableSpan) => [name, attributes['lock.outcome'], status.code];
 
-  it('makes spans of asking and holding, within that of the caller', async () => {
+  it("creates spans of acquiring and holding, as children of the caller's span", async () => {
     const { tracer, spans } = traced();
     const service = await bench.service();
     const parent = tracer.startSpan('request');
@@ -100,7 +100,7 @@ describe('openTelemetrySpans', () => {
     });
   });
 
-  it('tells errors from locks that others have', async () => {
+  it('distinguishes errors from contended locks', async () => {
     const { spans } = traced();
     const service = await bench.service();
     const lock = await service.acquire('a');
@@ -119,7 +119,7 @@ describe('openTelemetrySpans', () => {
     ]);
   });
 
-  it('keeps keys out of spans where it is told to', async () => {
+  it('leaves keys out of spans on request', async () => {
     const { spans } = traced({ keys: false });
     const service = await bench.service();
     await service.run('user:ann', () => undefined);

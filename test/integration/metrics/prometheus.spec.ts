@@ -26,7 +26,7 @@ async function valueOf(name: string, outcome?: string, pattern = '(manual)'): Pr
 }
 
 describe('prometheusMetrics', () => {
-  it('measures asking, waiting, holding and handing over', async () => {
+  it('measures requests, waits, holds and handoffs', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a');
@@ -67,14 +67,14 @@ describe('prometheusMetrics', () => {
     expect(await valueOf('redis_lock_waiting')).toBe(0);
   });
 
-  it('has no key for a label, and the pattern of the call', async () => {
+  it('has the pattern of the call as a label, and not the key', async () => {
     const service = await bench.service();
     for (const id of ['ann', 'bob']) await service.run(`user:${id}`, () => undefined, { pattern: 'user:*' });
     expect(await valueOf('redis_lock_hold_duration_seconds_count', 'released', 'user:*')).toBe(2);
     expect(await registry.metrics()).not.toMatch(/ann|bob/);
   });
 
-  it('does not count the end of what it has not seen begin, and leaves when it is stopped', async () => {
+  it('does not count the end of a lock that began earlier, and stops on request', async () => {
     stop();
     const service = await bench.service();
     const lock = await service.acquire('a');
@@ -89,7 +89,7 @@ describe('prometheusMetrics', () => {
     stop = prometheusMetrics(client, { registry });
   });
 
-  it('has what the dashboard shows', () => {
+  it('has the metrics that the Grafana dashboard shows', () => {
     const dashboard = readFileSync(new URL('../../../docs/grafana-dashboard.json', import.meta.url), 'utf8');
     const shown = new Set(
       [...dashboard.matchAll(/redis_lock_\w+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, '')),

@@ -20,7 +20,7 @@ function logged(options?: StructuredLogOptions) {
 }
 
 describe('structuredLogs', () => {
-  it('writes a line for each event, and warns of what was lost', async () => {
+  it('writes a line for each event, and warns of losses', async () => {
     const lines = logged();
     const service = await bench.service();
     const lock = await service.acquire('a', { pattern: 'x', owner: 'me' });
@@ -36,7 +36,7 @@ describe('structuredLogs', () => {
     ]);
   });
 
-  it('writes only what it is asked for, and nothing after it was stopped', async () => {
+  it('writes only the requested events, and nothing after it is stopped', async () => {
     const lines = logged({ types: ['released'] });
     const service = await bench.service();
     await service.run('a', () => undefined);
@@ -51,7 +51,7 @@ describe('structuredLogs', () => {
     expect(lines).toEqual([['debug', { event: 'lock.released', fencingToken: 1795331623844496, held: 1.235 }]]);
   });
 
-  it("takes Nest's logger", () => {
+  it("accepts Nest's logger", () => {
     stops.push(structuredLogs(new Logger('locks')));
   });
 });

@@ -133,7 +133,7 @@ describe.each([
     expect(() => lock(async () => {}, { kind: 'method', name: 'reserve' })).toThrow(said);
   });
 
-  it('is something else than options and more', () => {
+  it('is refused with other arguments than options', () => {
     expect(() => lock({ key: 'a' }, 30_000)).toThrow('either one object of options or key, expire, maxRenewTimes');
     for (const key of ['a', () => 'a', ['a', 'b']]) {
       const decorate = lock(key, '30s', 3);
@@ -148,7 +148,7 @@ describe.each([
   });
 });
 
-describe('a lock on what is no method of an instance', () => {
+describe('a lock on a target other than a method of an instance', () => {
   const lock = DistributedLock('a') as any;
 
   it('static method', () => {
@@ -219,7 +219,7 @@ describe('a lock on what is no method of an instance', () => {
     expect(() => lock(() => undefined, { kind: 'method', name: 'reserve' })).toThrow('experimentalDecorators');
   });
 
-  it('an Observable is fine', () => {
+  it('accepts an Observable', () => {
     expect(() => {
       class Stock {
         @lock
@@ -306,7 +306,7 @@ describe('options of the module that cannot be used', () => {
     ['in a query', module({ store: 'redis://host:6379?password=s3cret' })],
     ['without a scheme', module({ keyPrefix: 'user:s3cret@host:6379' })],
     ['as JSON', module({ commandTimeout: '{"host":"h","password":"s3cret"}' })],
-  ])('does not repeat a password that is given %s', (_where, make) => {
+  ])('do not repeat a password that is given %s', (_where, make) => {
     let error: any;
     try {
       make();
@@ -317,7 +317,7 @@ describe('options of the module that cannot be used', () => {
     expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('s3cret');
   });
 
-  it('does not repeat a password that a factory gives as the name, and a check as the instance', async () => {
+  it('do not repeat a password that a factory returns as the name, and a check as the instance', async () => {
     const { providers } = RedisLockModule.forRootAsync({ useFactory: () => ({ name: url }) });
     const check = new LockHealthIndicator({ names: () => ['default'], service: () => undefined } as never);
     for (const work of [(providers![0] as any).useFactory, () => check.check('locks', { instance: url })]) {

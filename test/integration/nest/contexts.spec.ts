@@ -73,7 +73,7 @@ describe('handlers of other transports', () => {
     expect(await lockedBy(contextOf(type, handler, [...args]))).toBe(key);
   });
 
-  it('a handler without @UseLock passes', async () => {
+  it('do not lock a handler without @UseLock', async () => {
     const context = new ExecutionContextHost([], Handlers, () => undefined);
     expect(await lockedBy(context)).toBeUndefined();
   });
@@ -106,7 +106,7 @@ describe('LockExceptionFilter on other transports', () => {
     expect(sent).toEqual([['exception', ANSWER]]);
   });
 
-  it('a WebSocket of ws: an exception, and no event of the process, which would throw', () => {
+  it('a WebSocket of ws: an exception, and no uncaught exception', () => {
     const sent: string[] = [];
     const client = {
       readyState: 1,
@@ -129,7 +129,7 @@ describe('LockExceptionFilter on other transports', () => {
     );
   });
 
-  it('says so when Redis has failed', async () => {
+  it('reports a failure of Redis', async () => {
     const error = new LockStoreError('no answer for account:7');
     await expect(firstValueFrom(caught('rpc', [], error) as Observable<unknown>)).rejects.toEqual({
       ...ANSWER,

@@ -115,7 +115,7 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
     return { status: response.status, body, retryAfter: response.headers.get('retry-after') };
   };
 
-  it('answers 423 with Retry-After and no word about keys when others hold the lock', async () => {
+  it('answers 423 with Retry-After and without keys if the lock is held', async () => {
     await listen();
     await bench.occupy('impatient');
     expect(await fetched('impatient')).toEqual({
@@ -125,7 +125,7 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
     });
   });
 
-  it('answers what it is told to', async () => {
+  it('answers as its options say', async () => {
     const useFactory = (host: HttpAdapterHost) => new LockExceptionFilter(host, { timeoutStatus: 409, retryAfter: 7 });
     @Controller()
     class Bare {
@@ -139,19 +139,19 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
     expect(await fetched('bare')).toMatchObject({ status: 409, retryAfter: '7' });
   });
 
-  it('answers 503 with Retry-After when Redis does not', async () => {
+  it('answers 503 with Retry-After if Redis does not answer', async () => {
     const redis = await startRedis();
     await listen({ connection: redis.url, commandTimeout: 200 });
     await redis.stop();
     expect(await fetched('impatient')).toMatchObject({ status: 503, retryAfter: '1', body: { code: 'LOCK_STORE' } });
   });
 
-  it('knows the errors of another copy of the package by their code', async () => {
+  it('recognizes errors of another copy of the package by their code', async () => {
     await listen();
     expect((await fetched('foreign')).status).toBe(423);
   });
 
-  it('lets other errors pass', async () => {
+  it('passes on other errors', async () => {
     await listen();
     expect(await fetched('failing')).toMatchObject({ status: 500, retryAfter: null });
   });
@@ -162,7 +162,7 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
     ['a value that is a list', 'template?id=1&id=2', { tenant: 'acme' }],
     ['a value that is too long', `template?id=${'x'.repeat(600)}`, { tenant: 'acme' }],
     ['a value that a key function cannot put into its key', 'function', {}],
-  ])('answers 400 for %s, without a word about keys', async (_what, path, headers) => {
+  ])('answers 400 for %s, without keys', async (_what, path, headers) => {
     await listen();
     expect(await fetched(path, headers)).toEqual({
       status: 400,
@@ -177,7 +177,7 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
     ['a key function that fails', 'mistake'],
     ['a key that a service makes of whatever it has', 'service'],
     ['a key that was made by hand', 'by-hand'],
-  ])('leaves to Nest what is a mistake in the code: %s', async (_what, path) => {
+  ])('leaves mistakes in the code to Nest: %s', async (_what, path) => {
     await listen();
     expect(await fetched(path)).toMatchObject({ status: 500, retryAfter: null });
   });

@@ -25,7 +25,7 @@ function jobs(...decorators: MethodDecorator[]): new () => { work(): unknown } {
   return Jobs;
 }
 
-describe('@UseLock where no interceptor runs stops the application at boot', () => {
+describe('@UseLock without an interceptor stops the application at boot', () => {
   const Plain = jobs();
   @Injectable({ scope: Scope.REQUEST })
   class Scoped extends Plain {}
@@ -47,7 +47,7 @@ describe('@UseLock where no interceptor runs stops the application at boot', () 
   });
 });
 
-describe('@UseLock on what may be a handler', () => {
+describe('@UseLock on a possible handler', () => {
   const mark = (key: unknown) => SetMetadata(key as string, 'of another package');
   class Resolver extends jobs() {}
   Reflect.defineMetadata('graphql:resolver_type', 'Job', Resolver);
@@ -69,7 +69,7 @@ describe('@UseLock on what may be a handler', () => {
     await expect(bench.boot(metadata)).resolves.toBeDefined();
   });
 
-  it('a base class of controllers may leave the route to them', async () => {
+  it('is accepted on a base class whose controllers declare the route', async () => {
     @Controller()
     class Routes extends jobs() {
       @Get('job')

@@ -192,7 +192,7 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(await app.get(LockService).getLock('stream').isLocked()).toBe(false);
   });
 
-  it('functions get the request and the context', async () => {
+  it('pass the request and the context to functions', async () => {
     await listen();
     expect(await get('functions/3')).toEqual({ held: 'functions:3' });
     expect(await get('functions/free')).toEqual({});
@@ -200,13 +200,13 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(await get('functions/4')).toEqual({ error: 'LOCK_TIMEOUT', id: '4' });
   });
 
-  it('skipped ones answer with nothing', async () => {
+  it('send an empty response if they are skipped', async () => {
     await listen();
     await bench.occupy('skipped');
     expect(await fetched('skipped')).toMatchObject({ status: 200, body: '' });
   });
 
-  it('two locks on one method are held together, the upper one outside', async () => {
+  it('hold two locks on one method together, the upper one outside', async () => {
     await listen();
     expect(await get('two/1/2')).toEqual({ held: 'b:2', waiting: [true, true] });
   });
@@ -216,19 +216,19 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(await get('piped/0042')).toEqual({ held: 'piped:42', type: 'number' });
   });
 
-  it('with both re-enter where the key is the same', async () => {
+  it('with both decorators re-enter the same key', async () => {
     await listen();
     expect(await get('both/9')).toEqual({ id: '9', count: 2 });
   });
 
-  it('bound globally, too: locked once, outside of other interceptors', async () => {
+  it('with a global interceptor are locked once, outside of other interceptors', async () => {
     await listen([{ provide: APP_INTERCEPTOR, useClass: DistributedLockInterceptor }]);
     await bench.redis.resetCommandStats();
     expect(await get('wrapped')).toEqual({ body: 'body', lockedOutside: 'wrapped' });
     expect((await bench.redis.commandStats())['evalsha']).toBe(2); // acquire and release
   });
 
-  it('a client that goes away while it waits leaves the queue', async () => {
+  it('remove a client that disconnects while it waits from the queue', async () => {
     await listen();
     await bench.occupy('counted');
     const client = new AbortController();
@@ -240,7 +240,7 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     expect(section.entries).toBe(0);
   });
 
-  it('a client that goes away while its handler runs does not end the lock', async () => {
+  it('keep the lock if the client disconnects while its handler runs', async () => {
     await listen();
     const client = new AbortController();
     const answer = fetch(`${url}/working/1`, { signal: client.signal });

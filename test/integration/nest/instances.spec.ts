@@ -40,7 +40,7 @@ describe('instances with locked methods', () => {
     expect(await (await bench.make(Child)).work()).toBe('plain');
   });
 
-  it('inherited from an abstract class by one that injects and locks on its own', async () => {
+  it('inherited from an abstract class by a class with its own injections and locks', async () => {
     abstract class Base {
       @DistributedLock('base:#{#this.name}')
       work(): Promise<string | undefined> {
@@ -91,7 +91,7 @@ describe('instances with locked methods', () => {
     expect(await app.get<Plain>(provider.provide).work()).toBe('plain');
   });
 
-  it('from useFactory is ready when other modules are initialised', async () => {
+  it('from useFactory are ready when other modules are initialised', async () => {
     let key: string | undefined;
     @Module({ providers: [{ provide: Plain, useFactory: () => new Plain() }] })
     class Feature {
@@ -104,7 +104,7 @@ describe('instances with locked methods', () => {
     expect(key).toBe('plain');
   });
 
-  it('from useFactory for each request: rejects, and says what to do', async () => {
+  it('from useFactory for each request reject, and say what to do', async () => {
     const provider = { provide: Plain, useFactory: () => new Plain(), scope: Scope.REQUEST };
     const app = await bench.boot({ providers: [provider] });
     const plain = await app.resolve(Plain);
@@ -122,12 +122,12 @@ describe('instances with locked methods', () => {
     expect(await late.get(Plain).work()).toBe('plain');
   });
 
-  it('one that is frozen rejects rather than running unlocked', async () => {
+  it('reject if they are frozen, rather than running unlocked', async () => {
     const app = await bench.boot({ providers: [{ provide: Plain, useFactory: () => Object.freeze(new Plain()) }] });
     await expect(app.get(Plain).work()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });
 
-  it('works in a unit test with a stand-in for the service and without the module', async () => {
+  it('work in a unit test with a fake service and without the module', async () => {
     const keys: string[] = [];
     const standIn: Partial<LockService> = {
       run: (key: string, task: (lock: never) => never) => {

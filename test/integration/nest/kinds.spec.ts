@@ -111,7 +111,7 @@ const untilQueued = (key: string, count: number): Promise<unknown> =>
   eventually(async () => (await bench.redis.admin.zcard(`lock:queue:{${key}}`)) === count);
 
 describe('@DistributedLock of a kind', () => {
-  it("type: 'read' and 'write': readers of all replicas together, the writer alone, in order", async () => {
+  it("type: 'read' and 'write': runs readers of all replicas together, and the writer alone, in order", async () => {
     const [one, two, three] = await replicas(3);
     const calls = [one!.read('7', 'r1'), two!.read('7', 'r2')];
     await inside.until('r1', 'r2');
@@ -131,7 +131,7 @@ describe('@DistributedLock of a kind', () => {
     expect(await Promise.all(calls)).toEqual(['r1', 'r2', 'w', 'r3', 'r4', 'other']);
   });
 
-  it('a writing method calls a reading one, and not the other way round', async () => {
+  it('lets a writing method call a reading one, and not vice versa', async () => {
     const [one] = await replicas(1);
     const call = one!.writeAndRead('7', 'both');
     await inside.until('both');
@@ -141,7 +141,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.order).toEqual(['both']);
   });
 
-  it('permits: never more than that many at once over several replicas, and all come in', async () => {
+  it('permits: limits the concurrent calls of all replicas, and all of them run', async () => {
     const stocks = await replicas(4);
     const calls = stocks.flatMap((stock, i) => [1, 2, 3].map((n) => stock.import(`${i}.${n}`)));
     for (let left = calls.length; left > 0; left--) {
@@ -154,7 +154,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.most).toBe(3);
   });
 
-  it("permits with onContended: 'skip': the fourth is skipped", async () => {
+  it("permits with onContended: 'skip': skips the fourth call", async () => {
     const stocks = await replicas(2);
     const calls = [0, 1, 0].map((i, n) => stocks[i]!.importOrNot(`${n}`));
     await inside.until('0', '1', '2');
@@ -176,7 +176,7 @@ describe('@DistributedLock of a kind', () => {
     expect(await Promise.all(calls)).toEqual(['0', '1', '2']);
   });
 
-  it('permits that are changed at run time count for the method', async () => {
+  it('permits: applies a number that was set at run time', async () => {
     inside = new Inside();
     const app = await bench.boot({ providers: [Stock] });
     const [stock, semaphore] = [app.get(Stock), app.get(LockService).getSemaphore('import', { permits: 3 })];
@@ -190,7 +190,7 @@ describe('@DistributedLock of a kind', () => {
     await Promise.all(calls);
   });
 
-  it('fair: in the order in which all replicas came', async () => {
+  it('fair: runs calls in the order of arrival across replicas', async () => {
     const stocks = await replicas(3);
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
     const calls = [stocks[0]!.standInLine('first')];
@@ -207,7 +207,7 @@ describe('@DistributedLock of a kind', () => {
     expect(inside.order).toEqual(['first', ...names]);
   });
 
-  it('a list of keys: all or none, and currentLock() knows them', async () => {
+  it('a list of keys: acquires all or none, and currentLock() has them', async () => {
     const [one] = await replicas(1);
     expect(await one!.transfer('a', 'b')).toEqual(['from:a', 'to:b']);
     const taken = await bench.occupy('to:b');
@@ -218,7 +218,7 @@ describe('@DistributedLock of a kind', () => {
     await expect(one!.transfer('a', '')).rejects.toMatchObject({ code: 'LOCK_KEY' });
   });
 
-  it('a list of keys in opposite order, and twice the same: no deadlock', async () => {
+  it('a list of keys in opposite order, and with duplicates: no deadlock', async () => {
     const [one, two] = await replicas(2);
     const calls: Array<Promise<number>> = [];
     for (let round = 0; round < 10; round++) {
@@ -293,7 +293,7 @@ describe('@Cron with holdAtLeast on three replicas', () => {
     expect(runs).toBe(1);
   });
 
-  it('over several keys, of which one is taken: it leaves the others free', async () => {
+  it('with several keys, of which one is held, leaves the others free', async () => {
     let runs = 0;
     @Injectable()
     class Nightly {

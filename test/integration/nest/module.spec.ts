@@ -110,7 +110,7 @@ describe('RedisLockModule', () => {
     });
   });
 
-  describe('forRootAsync, wrongly', () => {
+  describe('forRootAsync with mistakes', () => {
     class NoFactory {
       options() {
         return {};
@@ -150,14 +150,14 @@ describe('RedisLockModule', () => {
     expect(new Set(keys.map((key) => key.replace(/:.*/, '')))).toEqual(new Set(['lock', 'jobs']));
   });
 
-  it('not global: for the modules that import it', async () => {
+  it('not global: serves the modules that import it', async () => {
     const locks = bench.locks({ isGlobal: false });
     @Module({ imports: [locks], providers: [Stock], exports: [Stock] })
     class Feature {}
     expect(await (await start([Feature])).get(Stock).reserve()).toBe('stock');
   });
 
-  it('not global: a module that does not import it fails at boot', async () => {
+  it('not global: a module without the import fails at boot', async () => {
     @Module({ providers: [Stock] })
     class Feature {}
     await expect(start([bench.locks({ isGlobal: false }), Feature])).rejects.toThrow(
@@ -192,7 +192,7 @@ describe('RedisLockModule', () => {
     expect(await two.work()).toBe(true);
   });
 
-  it('uses a client that it is given, and does not close it', async () => {
+  it('uses a client that the application passes in, and does not close it', async () => {
     const client = new Redis(bench.redis.url);
     const app = await start([RedisLockModule.forRoot({ connection: client })], [Stock]);
     expect(await app.get(Stock).reserve()).toBe('stock');
@@ -201,7 +201,7 @@ describe('RedisLockModule', () => {
     client.disconnect();
   });
 
-  describe('in tests of a user', () => {
+  describe('in tests of an application', () => {
     const standIn = (name: string) => ({ run: async (key: string) => `${name}: ${key}` });
 
     it('overrideProvider(LockService) reaches locked methods, and nothing connects', async () => {
@@ -211,7 +211,7 @@ describe('RedisLockModule', () => {
       expect(await app.get(Stock).reserve()).toBe('mine: stock');
     });
 
-    it('without the module: the token is all that locked methods ask for', async () => {
+    it('without the module: locked methods need only the token', async () => {
       const locks = { run: async (_key: string, task: () => unknown) => task() };
       const providers = [Stock, { provide: getLockServiceToken(), useValue: locks }];
       const app = await bench.start(Test.createTestingModule({ providers }));
@@ -231,8 +231,8 @@ describe('RedisLockModule', () => {
     });
   });
 
-  describe('what fails at boot', () => {
-    it('a missing module, with the error of Nest that says what to import', async () => {
+  describe('mistakes that stop the boot', () => {
+    it("a missing module, with Nest's error that names the import", async () => {
       await expect(start([], [Stock])).rejects.toThrow(
         /can't resolve dependencies of the Stock[^]*LockService: import RedisLockModule\.forRoot\(\)/,
       );
@@ -298,7 +298,7 @@ describe('RedisLockModule', () => {
     });
   });
 
-  it('starts without Redis, and locks fail until it is there', async () => {
+  it('starts without Redis, and locks fail until Redis is up', async () => {
     const began = performance.now();
     const app = await start(
       [RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1', commandTimeout: 200 })],

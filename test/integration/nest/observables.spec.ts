@@ -60,7 +60,7 @@ class Streams {
 const collect = (stream: Observable<unknown>) => firstValueFrom(stream.pipe(toArray()));
 
 describe('methods that return an Observable', () => {
-  it('are not called before there is a subscription, and anew for each', async () => {
+  it('are called at each subscription, and not before', async () => {
     const streams = await bench.make(Streams);
     streams.source = of(1, 2);
     const stream = streams.open();
@@ -86,7 +86,7 @@ describe('methods that return an Observable', () => {
     expect(await streams.isLocked()).toBe(false);
   });
 
-  it('hold the lock until an error, which is what the subscriber gets', async () => {
+  it('hold the lock until an error, which the subscriber gets', async () => {
     const streams = await bench.make(Streams);
     streams.source = concat(
       of(1),
@@ -108,7 +108,7 @@ describe('methods that return an Observable', () => {
     await eventually(async () => !(await streams.isLocked()));
   });
 
-  it('release when a subscriber leaves in the middle of what comes at once', async () => {
+  it('release if a subscriber leaves during synchronous values', async () => {
     const streams = await bench.make(Streams);
     streams.source = of(1, 2, 3);
     expect(await firstValueFrom(streams.open())).toBe(1);
@@ -153,7 +153,7 @@ describe('methods that return an Observable', () => {
     expect(most).toBe(1);
   });
 
-  it('contended: the error, nothing, or what the function gives', async () => {
+  it('if contended: emit the error, nothing, or the result of the function', async () => {
     const streams = await bench.make(Streams, { defaults: { waitTimeout: 50 } });
     await bench.occupy('stream');
     await expect(collect(streams.open())).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
@@ -163,7 +163,7 @@ describe('methods that return an Observable', () => {
     expect(await collect(streams.replaced(Promise.resolve('later')))).toEqual(['later']);
   });
 
-  it('a lost lock is an error at the end', async () => {
+  it('emit an error at the end if the lock was lost', async () => {
     const streams = await bench.make(Streams);
     const source = new Subject<number>();
     streams.source = source;

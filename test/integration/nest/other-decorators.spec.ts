@@ -51,7 +51,7 @@ const boot = (providers: any[] = [Jobs]) => {
   return bench.boot({ imports: [ScheduleModule.forRoot(), EventEmitterModule.forRoot()], providers });
 };
 
-describe('beside the decorators of others', () => {
+describe('other decorators on a locked method', () => {
   it.each(['above', 'below'])('@Cron %s', async (where) => {
     const app = await boot();
     void app.get(SchedulerRegistry).getCronJob(where).fireOnTick();

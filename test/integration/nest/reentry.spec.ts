@@ -51,7 +51,7 @@ const boot = async () => {
 };
 
 describe('locked methods that call each other', () => {
-  it('re-enter what the caller holds, and take what it does not', async () => {
+  it('re-enter keys that the caller holds, and acquire others', async () => {
     const { orders } = await boot();
     expect(await orders.place(['a', 'a', 'b'])).toEqual(['a held 2', 'a held 2', 'b held 1']);
   });
@@ -65,19 +65,19 @@ describe('locked methods that call each other', () => {
     expect(evalsha).toBe(2); // acquire and release
   });
 
-  it('parallel requests share no context', async () => {
+  it('share no context across parallel requests', async () => {
     const { stock, orders } = await boot();
     await Promise.all([...'12345'].map(() => orders.place(['a', 'a'])));
     expect(stock.section.most).toBe(1);
   });
 
-  it('siblings do not re-enter each other', async () => {
+  it('do not re-enter each other as siblings', async () => {
     const { stock, orders } = await boot();
     await orders.both('x', 'a');
     expect(stock.section).toMatchObject({ most: 2, entries: 3 }); // two with one key, and one with another
   });
 
-  it('a detached child cannot re-enter once the method is over', async () => {
+  it('do not re-enter from a detached child after the method has ended', async () => {
     const { orders } = await boot();
     const later = deferred();
     const { child } = await orders.detached('a', later);

@@ -212,7 +212,7 @@ describe.each([
     expect([await isLocked(), warnings]).toEqual([false, []]);
   });
 
-  it("works with Redisson's guard: a request that got nothing leaves the lock of another one alone", async () => {
+  it("works with Redisson's guard: a request that acquired nothing does not affect the lock of another one", async () => {
     const first = post('try/1');
     await eventually(() => begun.includes('1'));
     expect(await Promise.all([post('try/2'), post('try/3')])).toEqual(['busy', 'busy']);
@@ -222,7 +222,7 @@ describe.each([
     expect([handles[0]!.isHeld, await isLocked(), warnings]).toEqual([false, false, []]);
   });
 
-  it('refuses the unlock() of a request that got nothing, and the other one keeps its lock and its renewals', async () => {
+  it('refuses the unlock() of a request that acquired nothing, and keeps the lock of the other one renewed', async () => {
     const first = post('try/1');
     await eventually(() => begun.includes('1'));
     expect(await post('careless')).toBe('LOCK_NOT_HELD');
@@ -237,13 +237,13 @@ describe.each([
     expect(await isLocked()).toBe(false);
   });
 
-  it('has siblings of one request wait for each other', async () => {
+  it('makes siblings of one request wait for each other', async () => {
     expect(await Promise.all([post('siblings'), post('siblings')])).toHaveLength(2);
     expect([section.most, section.entries]).toEqual([1, 6]);
     expect([await isLocked(), warnings]).toEqual([false, []]);
   });
 
-  it('does not renew what a request took and did not unlock, once the request has ended', async () => {
+  it('stops renewing a lock that a request did not unlock after its end', async () => {
     expect(await post('forget')).toBe('forgotten');
     await eventually(() => warnings.length > 0);
     expect(warnings).toEqual([expect.stringMatching(/'stock' was .*not unlocked before its request ended/)]);
@@ -252,7 +252,7 @@ describe.each([
     expect(Number(await post('reserve'))).toBe(1);
   });
 
-  it('keeps renewing for a handler that goes on after its client has gone', async () => {
+  it('keeps renewing for a handler that continues after its client has disconnected', async () => {
     const gone = new AbortController();
     const request = post('forget/1', { signal: gone.signal }).catch(() => 'gone');
     await eventually(() => begun.includes('1'));
@@ -267,7 +267,7 @@ describe.each([
     await eventually(async () => !(await isLocked()), { within: 3 * LEASE });
   });
 
-  it('does not renew what is granted to a request that has ended', async () => {
+  it('does not renew a lock that is granted to an ended request', async () => {
     const other = await locks.acquire('stock');
     expect(await post('give-up')).toBe('gave up');
     await other.release();
@@ -276,7 +276,7 @@ describe.each([
     expect(warnings.filter((text) => text.includes('before its request ended'))).toHaveLength(1);
   });
 
-  it('means the innermost context: a run inside of the request has one of its own', async () => {
+  it('uses the innermost context: a run inside the request has its own', async () => {
     expect(JSON.parse(await post('nested'))).toEqual([true, false, 'LOCK_NOT_HELD']);
     expect([await isLocked(), warnings]).toEqual([false, []]);
   });
@@ -314,7 +314,7 @@ describe('a Lock object in a field of a singleton, with messages', () => {
     expect(handles[0]!.isHeld).toBe(false);
   });
 
-  it('has one for each request where several instances of the module are set up', async () => {
+  it('has one for each request with several instances of the module', async () => {
     const app = await bench.boot({ ...METADATA, imports: [bench.locks({ name: 'more', keyPrefix: 'more' })] }, OPTIONS);
     const stock = app.get(StockController);
     const creator = app.get(ExternalContextCreator);

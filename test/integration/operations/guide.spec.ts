@@ -19,7 +19,7 @@ function tableOf(head: string): string[][] {
 const words = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
 
 describe('docs/troubleshooting.md', () => {
-  it('tells of every error code, and of no other', () => {
+  it('lists every error code, and no other', () => {
     const classes = Object.values(errors).filter(
       (value) => (value as { prototype?: unknown }).prototype instanceof Error,
     );
@@ -34,7 +34,7 @@ describe('docs/troubleshooting.md', () => {
     ).toEqual(codes.sort());
   });
 
-  it('tells of every event, and of no other', () => {
+  it('lists every event, and no other', () => {
     const types = Object.keys(LOCK_CHANNELS).filter((name): name is LockEvent['type'] => name !== 'acquire');
     expect(
       tableOf('`type` | means | what to do')
@@ -43,7 +43,7 @@ describe('docs/troubleshooting.md', () => {
     ).toEqual(types.sort());
   });
 
-  it('tells of every reason for which a lock is lost', () => {
+  it('lists every reason for which a lock is lost', () => {
     const sources = readdirSync(new URL('../../../lib/engine', import.meta.url)).map((file) =>
       read(`lib/engine/${file}`),
     );
@@ -57,7 +57,7 @@ describe('docs/troubleshooting.md', () => {
     ).toEqual(reasons.sort());
   });
 
-  it('says which errors of Redis are transient, and covers all that have advice of their own', () => {
+  it('says which errors of Redis are transient, and covers all errors with advice', () => {
     const rows = tableOf('Redis says | transient | what to do');
     const said = rows.flatMap(([says, transient]) => words(says!).map((word) => [word, transient === 'yes']));
     expect(said).toEqual(said.map(([word]) => [word, storeFailure(new Error(`${word!} of the server`)).transient]));
@@ -69,7 +69,7 @@ describe('docs/troubleshooting.md', () => {
   });
 });
 
-describe('a lock, by hand', () => {
+describe('a lock in redis-cli', () => {
   let redis: RedisServer;
   const locks = new FaultLocks();
 
@@ -85,7 +85,7 @@ describe('a lock, by hand', () => {
   );
   const call = ([name, ...args]: string[]) => redis.admin.call(name!, ...args);
 
-  it('is read and freed with the commands of docs/troubleshooting.md', async () => {
+  it('can be read and released with the commands of docs/troubleshooting.md', async () => {
     expect(commands.map(([name]) => name)).toEqual(['HGETALL', 'PTTL', 'ZRANGE', 'HGETALL', 'GET', 'PUBSUB', 'DEL']);
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const since = Date.now();

@@ -8,7 +8,7 @@ import { RedlockBench } from './support.js';
 const bench = new RedlockBench(3);
 
 describe('an application on several masters', () => {
-  it('has the same module, decorator and service, and leaves clients of its own open', async () => {
+  it('has the same module, decorator and service, and keeps its own clients open', async () => {
     @Injectable()
     class Stock {
       readonly section = new Section();

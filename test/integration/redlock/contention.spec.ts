@@ -43,7 +43,7 @@ async function waitersPass(services: LockService[], times: number): Promise<{ co
 
 describe('many clients on several masters', () => {
   for (const masters of [3, 5]) {
-    it(`settle split votes: 10 clients that wait, ${masters} masters`, async () => {
+    it(`resolve split votes: 10 clients that wait, ${masters} masters`, async () => {
       const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });
       await resetStats();
       const { counter, took } = await waitersPass(services, 20);
@@ -55,7 +55,7 @@ describe('many clients on several masters', () => {
       );
     });
 
-    it(`settle split votes: 10 clients that try, ${masters} masters`, async () => {
+    it(`resolve split votes: 10 clients that try once, ${masters} masters`, async () => {
       const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });
       const counter = new Counter();
       let [tries, held] = [0, 0];
@@ -83,7 +83,7 @@ describe('many clients on several masters', () => {
     });
   }
 
-  it('settle between those who wait and those who try, while masters freeze and go on', async () => {
+  it('resolve split votes of waiters and single tries, while masters freeze and resume', async () => {
     const services = await bench.serviceList(8, { commandTimeout: 5_000 });
     const counter = new Counter();
     let expected = 0;
@@ -113,7 +113,7 @@ describe('many clients on several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('wait for the leases of the dead who split the vote, in a few questions', async () => {
+  it('wait for the leases of crashed rivals with few requests', async () => {
     const connection = bench.urls.slice(0, 3);
     const lease = 1_500;
     // As if two clients had died when each of them had reached one master.

@@ -8,8 +8,8 @@ import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
 
-describe('the way from one holder to the next', () => {
-  it('is taken at once, in the order in which they came', async () => {
+describe('a handoff', () => {
+  it('takes no time, in the order of arrival', async () => {
     const services = await bench.serviceList(8);
     let free = new RunningTime();
     const handoffs: number[] = [];
@@ -56,7 +56,7 @@ describe('the way from one holder to the next', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('is the same when a master has come back empty meanwhile', async () => {
+  it('keeps the order after a master has come back empty', async () => {
     const services = await bench.serviceList(6);
     const lock = await services[0]!.acquire('a');
     const order: number[] = [];
@@ -82,7 +82,7 @@ describe('the way from one holder to the next', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('is found when a master forgets all of it in the midst of many', async () => {
+  it('survives a master that loses all data during many handoffs', async () => {
     const services = await bench.serviceList(6);
     let [inside, most, done] = [0, 0, 0];
     const holdersOf = async ({ admin }: RedisServer) => (await admin.hkeys(redisKey('state', 'a'))).join();
@@ -111,7 +111,7 @@ describe('the way from one holder to the next', () => {
 });
 
 describe('a master whose replies get lost', () => {
-  it('does not double, leak or delay anything', async () => {
+  it('does not duplicate, leak or delay a lock', async () => {
     const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const connection = [proxy.url, ...bench.urls.slice(1)];
     const services = await bench.serviceList(3, { connection, commandTimeout: 3_000 });
@@ -131,7 +131,7 @@ describe('a master whose replies get lost', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('holds a lock, also when its questions arrive and its answers do not', async () => {
+  it('keeps a lock even if only its requests arrive', async () => {
     const proxy = bench.endLater(await RespProxy.start(bench.masters[0]!));
     const connection = [proxy.url, ...bench.urls.slice(1)];
     const [one, other] = await bench.serviceList(2, { connection, commandTimeout: 3_000 });

@@ -5,7 +5,7 @@ import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
 
-describe('masters that make up no quorum', () => {
+describe('masters that cannot form a quorum', () => {
   const refused: Array<[string, unknown, RegExp]> = [
     ['two', ['redis://a', 'redis://b'], /an array of 2: Redlock takes 3 or more/],
     ['none', [], /an array of 0/],
@@ -24,7 +24,7 @@ describe('masters that make up no quorum', () => {
     expect(() => RedisLockModule.forRoot({ connection, defaults: { replicas: { min: 1 } } })).toThrow(/replicas/);
   });
 
-  it('are refused when two are the same server, and nothing is granted', async () => {
+  it('are refused if two are the same server, and no lock is granted', async () => {
     const service = bench.make({
       connection: [...bench.urls.slice(0, 2), bench.urls[0]!.replace('127.0.0.1', 'localhost')],
     });
@@ -35,7 +35,7 @@ describe('masters that make up no quorum', () => {
     await expect(service.acquire('a')).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });
 
-  it('are refused when one is a node of a Cluster, also without start()', async () => {
+  it('are refused if one is a node of a Cluster, also without start()', async () => {
     await using node = await startRedis({ args: ['--cluster-enabled', 'yes'] });
     const service = bench.make({ connection: [...bench.urls.slice(0, 2), node.url] });
     await expect(service.start()).rejects.toMatchObject({
@@ -46,7 +46,7 @@ describe('masters that make up no quorum', () => {
     });
   });
 
-  it('an even number is warned of', async () => {
+  it('cause a warning for an even number', async () => {
     await using fourth = await startRedis();
     await bench.service({ connection: [...bench.urls, fourth.url] });
     expect(bench.lines).toContain(
@@ -54,7 +54,7 @@ describe('masters that make up no quorum', () => {
     );
   });
 
-  it('one warning when INFO is not permitted', async () => {
+  it('cause one warning if INFO is not permitted', async () => {
     for (const { admin } of bench.masters) {
       await admin.call('ACL', 'SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all', '-info');
     }
@@ -66,7 +66,7 @@ describe('masters that make up no quorum', () => {
     expect(bench.lines.filter((line) => line.includes('INFO'))).toHaveLength(1);
   });
 
-  it('replicas are refused where they are asked for', async () => {
+  it('refuse replicas in each call', async () => {
     const service = await bench.service();
     await expect(service.acquire('a', { replicas: { min: 1 } })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     await bench.untilNothingIsLeft();

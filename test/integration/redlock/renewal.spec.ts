@@ -50,7 +50,7 @@ describe('a renewal by a majority', () => {
     expect(performance.now() - since).toBeLessThan(15_000);
   });
 
-  it('is made where the hold was lost as long as a majority has it, and a lock without a majority is lost', async () => {
+  it('reinstates a lost vote as long as a majority has the hold, and a lock without a majority is lost', async () => {
     const service = await bench.service(options);
     const lock = await service.acquire('a');
     await bench.masters[0]!.admin.flushall();
@@ -67,7 +67,7 @@ describe('a renewal by a majority', () => {
     await bench.untilNothingIsLeft();
   });
 
-  describe('where one master has lost the hold and another is slow', () => {
+  describe('if one master has lost the hold and another is slow', () => {
     // Slower than the grace that is given where nothing depends on it.
     const slowness = 150;
 
@@ -104,7 +104,7 @@ describe('a renewal by a majority', () => {
       expect(await lock.release()).toBe(true);
     });
 
-    it('does not keep another lock waiting until that is lost, too', async () => {
+    it('does not delay the renewal of another lock', async () => {
       const options = { lockWatchdogTimeout: 2_000, commandTimeout: 20_000 };
       const { lock, other, service } = await undecided(options, 'frozen');
       const events = record(service);
@@ -117,7 +117,7 @@ describe('a renewal by a majority', () => {
       expect(await other.release()).toBe(true);
     });
 
-    it('says that Redis failed, and not that the lock is lost, when the slow one does not answer at all', async () => {
+    it('reports a failure of Redis, and no loss, if the slow one does not answer at all', async () => {
       const { lock } = await undecided({ commandTimeout: 500 }, 'frozen');
       const { error, took } = await timed(() => lock.verify());
       expect(error).toMatchObject({ code: 'LOCK_STORE' });
@@ -126,7 +126,7 @@ describe('a renewal by a majority', () => {
     });
   });
 
-  it('is tried again when a majority fails, and the lock is lost before its leases end', async () => {
+  it('is retried if a majority fails, and the lock is lost before its leases end', async () => {
     const service = await bench.service(options);
     const lock = await service.acquire('a');
     await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
@@ -137,7 +137,7 @@ describe('a renewal by a majority', () => {
     expect(release.ran).toBeLessThan(options.commandTimeout - 100);
   });
 
-  it('goes on when a majority was frozen for less than a lease', async () => {
+  it('continues if a majority was frozen for less than a lease', async () => {
     const service = await bench.service({ ...options, lockWatchdogTimeout: 3_000 });
     const events = record(service);
     const renewals = (): number => events.filter(({ type }) => type === 'renewed').length;
@@ -156,7 +156,7 @@ describe('a renewal by a majority', () => {
 });
 
 describe('a release', () => {
-  it('of an expired lock answers at once, and does not throw, also with masters that are gone', async () => {
+  it('of an expired lock returns at once, and does not throw, even with masters down', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { expire: 100 });
     await Promise.all(bench.masters.map((master) => master.pause()));
@@ -167,7 +167,7 @@ describe('a release', () => {
     expect(release.ran).toBeLessThan(2_500);
   });
 
-  it('of a lock that a majority has lost tells so', async () => {
+  it('of a lock that a majority has lost reports that', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     await bench.untilHeldByAll('a');
@@ -176,7 +176,7 @@ describe('a release', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('fails when a majority does', async () => {
+  it('fails if a majority fails', async () => {
     const commandTimeout = 500;
     const service = await bench.service({ commandTimeout });
     const lock = await service.acquire('a');
@@ -189,7 +189,7 @@ describe('a release', () => {
 });
 
 describe('validity', () => {
-  it('of a lock that was waited for is not counted from before the wait', async () => {
+  it('of a lock that was waited for does not count from before the wait', async () => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { expire: 2_000 });

@@ -6,7 +6,7 @@ import { RedlockBench } from './support.js';
 const bench = new RedlockBench(3);
 
 describe('fencing tokens of several masters', () => {
-  it('grow when their clocks differ, whichever majority has the lock', async () => {
+  it('grow if their clocks differ, whichever majority has the lock', async () => {
     const services = await bench.serviceList(4, { commandTimeout: '5s' });
     const history = new HoldHistory();
     const hour = 3_600_000_000;
@@ -41,7 +41,7 @@ describe('fencing tokens of several masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('grow when the largest is with a master that is not asked any more', async () => {
+  it('grow if the largest is on a master that is no longer asked', async () => {
     const service = await bench.service({ commandTimeout: 2_000 });
     await bench.masters[0]!.admin.set(redisKey('fence', 'a'), Date.now() * 2_000, 'PX', 600_000);
     const first = await service.acquire('a');

@@ -93,7 +93,7 @@ async function refusedOn(connection: LockConnectionOption): Promise<any[]> {
 
 const errorsAmong = (values: readonly any[]): any[] => values.filter((value) => value?.code === 'LOCK_STORE');
 
-describe('no credential can be reached from what the library throws, logs and tells', () => {
+describe('errors, logs and events of the library contain no credentials', () => {
   it('wrong password, as a URL and as options', async () => {
     const redis = await redisWith('--requirepass', OTHER);
     for (const connection of [
@@ -108,7 +108,7 @@ describe('no credential can be reached from what the library throws, logs and te
     }
   });
 
-  it('keeps what the server said: name, message and code of the error, and the name of the command', async () => {
+  it('but keep the name, message and code of the error, and the name of the command', async () => {
     const redis = await redisWith('--requirepass', OTHER);
     const service = locks.make(withLogin(redis, PASSWORD), { commandTimeout: 400 });
     const { error } = await timed(service.start().then(() => service.acquire('a')));
@@ -156,7 +156,7 @@ describe('no credential can be reached from what the library throws, logs and te
     expect(leaks(SECRETS, outcomes)).toEqual([]);
   });
 
-  it('TLS to a server that speaks none, with a key, and with a passphrase of the wrong type', async () => {
+  it('TLS to a server without TLS, with a key, and with a passphrase of the wrong type', async () => {
     const redis = await redisWith();
     const { host, port } = redis;
     for (const tls of [{ key: KEY, passphrase: PASSWORD }, { passphrase: OTHER }, { key: [{ pem: KEY }] as any }]) {
@@ -213,7 +213,7 @@ describe('no credential can be reached from what the library throws, logs and te
   });
 });
 
-describe('no credential can be reached from what the library hands out', () => {
+describe('objects of the library reveal no credentials', () => {
   /** One of each kind of object, on a connection that works. */
   async function objectsOn(connection: LockConnectionOption): Promise<unknown[]> {
     const service = await locks.start(connection);

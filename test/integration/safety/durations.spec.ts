@@ -114,7 +114,7 @@ const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module
 const start = () => locks.start(redis.url);
 
 describe.each(places)('%s', (place, { write, refuses }) => {
-  it('refuses what is no length of time there, names the option and says what to write', async () => {
+  it('refuses an invalid duration, names the option and says what to write', async () => {
     const written = [...NONSENSE, ...TOO_LONG, ...refuses].filter(
       (value) => !(takesNullAsNotGiven(place) && value === null),
     );
@@ -129,7 +129,7 @@ describe.each(places)('%s', (place, { write, refuses }) => {
   });
 });
 
-it('names the unit when seconds were meant: a lease below 50 ms is refused', async () => {
+it('a lease below 50 ms is refused with a hint at seconds', async () => {
   const service = await start();
   const { error } = await timed(service.acquire('a', { expire: 30 }));
   expect(error.message).toBe("expire is in milliseconds: write '30s'. It must be at least 50 ms.");
@@ -186,7 +186,7 @@ it('the shortest lease works: 50 ms, fixed and renewed', async () => {
   await nothingLeftBehind(redis);
 });
 
-it('fractions of a millisecond are a lease like any other', async () => {
+it('fractions of a millisecond are accepted in a lease', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 1000.5, grantTimeout: 500.25 });
   const handle = await service.acquire('a');
   const waiting = service.acquire('a', { expire: '1.0005s', owner: 'x', holdAtLeast: 0.5 });
@@ -234,7 +234,7 @@ describe('the interval of renewals is never near zero', () => {
     await Promise.all(handles.map((handle) => handle.release()));
   });
 
-  it('a failing Redis is not asked without a pause', async () => {
+  it('a failing Redis is not asked continuously', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: 2_000 });
     const handle = await service.acquire('a');
     await redis.admin.del(redisKey('state', 'a'));

@@ -47,7 +47,7 @@ describe('keys', () => {
   });
 
   it.each([undefined, null, 42, {}, [], ['a', 1], Symbol('a'), () => 'a', { toString: () => 'a' }])(
-    'a key that is no string (%p) is refused and not run',
+    'a key that is not a string (%p) is refused, and the task does not run',
     async (key) => {
       const service = await locks.start(redis.url);
       expect((await timed(service.acquire(key as never))).error).toMatchObject({ code: 'LOCK_KEY' });
@@ -68,7 +68,7 @@ describe('keys', () => {
     "'; redis.call('FLUSHALL')",
     '%0d%0aFLUSHALL%0d%0a',
     'x'.repeat(512),
-  ])('a strange key works as it is: %j', async (key) => {
+  ])('an unusual key works unchanged: %j', async (key) => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const handle = await one.acquire(key);
     expect(handle.key).toBe(key);
@@ -139,7 +139,7 @@ describe('owners', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('an owner that is the id of an acquisition is not let in by it', async () => {
+  it('an owner that equals the id of an acquisition is not admitted by it', async () => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const handle = await one.acquire('a');
     const stolen = await other.tryAcquire('a', { owner: handle.owner });
@@ -151,7 +151,7 @@ describe('owners', () => {
   });
 });
 
-it('log lines and errors stay one line, whatever the key, owner and errors of Redis are', async () => {
+it('log lines and errors stay on one line, whatever the key, owner and errors of Redis are', async () => {
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const key = '"; \u202Egnp.exe \u200B \u00ad ключ\u00a0{x}';
   const handle = await service.acquire(key, { owner: 'o\u202Ewner', maxRenewTimes: 1 });
@@ -168,7 +168,7 @@ it('log lines and errors stay one line, whatever the key, owner and errors of Re
   for (const { text } of locks.lines) expect(text).not.toMatch(BREAKS_LINES);
 });
 
-it('options are read from own data, and nothing of them is run', async () => {
+it('options are read from own data properties, and none of their code runs', async () => {
   const service = await locks.start(redis.url);
   const dangerous: Array<[object, string]> = [
     [JSON.parse('{"__proto__": {"expire": 5}}') as object, 'LOCK_CONFIG'],

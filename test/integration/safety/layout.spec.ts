@@ -130,7 +130,7 @@ it('a caller gets the error at once, and other keys of the prefix work', async (
   expect(await lock.release()).toBe(true);
 });
 
-it('a client takes the key when the last lock of the other layout is gone', async () => {
+it('a client acquires the key after the last lock of the other layout has ended', async () => {
   await holdIt();
   await expect(store.acquire(request(false))).rejects.toMatchObject(REFUSED);
   await redis.admin.del(state);

@@ -24,7 +24,7 @@ describe('renewal', () => {
   it.each([
     ['deleted', () => redis.admin.del(redisKey('state', 'a'))],
     ['freed by force', async () => locks.start(redis.url).then((service) => service.forceRelease('a'))],
-  ])('a key that was %s and acquired again is renewed, and the old hold is not', async (_, lose) => {
+  ])('renews a key that was %s and acquired again, and not the old hold', async (_, lose) => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const first = await service.acquire('a');
     const aborted = abortOf(first.signal);
@@ -44,7 +44,7 @@ describe('renewal', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('a key that was acquired again before its loss was noticed is renewed', async () => {
+  it('renews a key that was acquired again before its loss was noticed', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const first = await service.acquire('a', { owner: 'one' });
     await redis.admin.del(redisKey('state', 'a'));
@@ -61,7 +61,7 @@ describe('renewal', () => {
     ['unanswered', (proxy: RespProxy) => proxy.dropReplies(({ isSubscriber }) => !isSubscriber)],
     ['unheard', (proxy: RespProxy) => proxy.dropRequests(({ isSubscriber }) => !isSubscriber)],
     ['cut off', (proxy: RespProxy) => proxy.cutAll()],
-  ])('one renewal that was %s does not end renewing', async (_, fail) => {
+  ])('continues after one renewal that was %s', async (_, fail) => {
     await using proxy = await RespProxy.start(redis);
     const service = await locks.start(proxy.url, { lockWatchdogTimeout: 1_800, commandTimeout: 300 });
     const handle = await service.acquire('a');
@@ -75,7 +75,7 @@ describe('renewal', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('renewals that are refused for a while, on a connection that stands, do not end renewing', async () => {
+  it('continues after temporary refusals on the same connection', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: 1_200 });
     const handle = await service.acquire('a');
     await eventually(() => renewalsOf(handle.fencingToken) === 1);
@@ -91,7 +91,7 @@ describe('renewal', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('holds that begin and end all the time do not keep others from being renewed', async () => {
+  it('is not delayed by other holds that begin and end all the time', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const steady = await service.acquire('steady');
     while (renewalsOf(steady.fencingToken) < 6) {
@@ -105,8 +105,8 @@ describe('renewal', () => {
   });
 });
 
-describe('the holder is told that its lock is gone', () => {
-  it('by its signal, its listener, an event and one line in the log, once each', async () => {
+describe('a holder is notified of a loss', () => {
+  it('by its signal, its listener, an event and one log line, once each', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const heard: unknown[][] = [];
     const handle = await service.acquire('a', { onLost: (...args) => heard.push(args) });
@@ -141,7 +141,7 @@ describe('the holder is told that its lock is gone', () => {
     expect(heard).toEqual([expect.objectContaining({ code: 'LOCK_LOST' })]);
   });
 
-  it('a signal that is asked for after the loss is aborted already', async () => {
+  it('by a signal that is already aborted if it is read after the loss', async () => {
     const service = await locks.start(redis.url);
     const handle = await service.acquire('a');
     await redis.admin.del(redisKey('state', 'a'));
@@ -152,7 +152,7 @@ describe('the holder is told that its lock is gone', () => {
 });
 
 describe('a service that has not been started', () => {
-  it('locks all the same: sections never overlap, and waiters are served', async () => {
+  it('locks nevertheless: sections never overlap, and waiters are served', async () => {
     const services = [locks.make(redis.url), locks.make(redis.url)];
     let [running, most, served] = [0, 0, 0];
     const section = async (): Promise<void> => {
@@ -168,7 +168,7 @@ describe('a service that has not been started', () => {
     expect(await services[1]!.tryAcquire('b')).toBeNull();
   });
 
-  it('and started while somebody waits: the waiter is served by push from then on', async () => {
+  it('serves a waiter by pushed grants once it is started', async () => {
     const [one, late] = [await locks.start(redis.url), locks.make(redis.url)];
     const handle = await one.acquire('a');
     const waiting = late.acquire('a');
@@ -181,7 +181,7 @@ describe('a service that has not been started', () => {
     expect(performance.now() - since).toBeLessThan(500);
   });
 
-  it('never runs a task unlocked: neither before Redis is there, nor after the service has been closed', async () => {
+  it('never runs a task without its lock: neither before Redis is up, nor after the service has been closed', async () => {
     const [task, ran] = [(): void => void ran.push('ran'), [] as string[]];
     const nowhere = locks.make('redis://127.0.0.1:1', { commandTimeout: 200 });
     expect((await timed(nowhere.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });

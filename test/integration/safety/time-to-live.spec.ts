@@ -56,7 +56,7 @@ it('every key has a TTL at every moment of a random workload, and lives under th
   await nothingLeftBehind(redis, 6_000);
 });
 
-it('the note of an acquisition that left before it came has a TTL', async () => {
+it('the tombstone of an abandoned acquisition has a TTL', async () => {
   await leaveBeforeComing(redis, redis.url);
   const notes = (await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:tombstones:'));
   expect(notes).toHaveLength(1);
@@ -64,7 +64,7 @@ it('the note of an acquisition that left before it came has a TTL', async () => 
   await nothingLeftBehind(redis);
 });
 
-it('what is set apart from locks has a TTL: the number of permits, and latches', async () => {
+it('the number of permits, and latches, have a TTL', async () => {
   const service = await locks.start(redis.url);
   const semaphore = service.getSemaphore('mails', { permits: 2 });
   await semaphore.setPermits(3);
@@ -112,7 +112,7 @@ it('the TTL of the state is the longest of its leases, whichever way they are sh
   await nothingLeftBehind(redis);
 });
 
-it('nothing that fails half way leaves a key without a TTL: an abort, a timeout, a force-release in between', async () => {
+it('an abort, a timeout or a forced release halfway leaves no key without a TTL', async () => {
   const services = await Promise.all(Array.from({ length: 4 }, () => locks.start(redis.url, { commandTimeout: 500 })));
   const eternal: string[] = [];
   for (let round = 0; round < 20; round++) {

@@ -19,7 +19,7 @@ afterAll(async () => {
   await sentinels.stop();
 });
 
-it('closed while it connects, it leaves no connection that listens to Sentinels, and no start that goes on', async () => {
+it('a client that is closed while it connects leaves no connection to Sentinels, and no pending start', async () => {
   const starts: Array<ReturnType<typeof timed<void>>> = [];
   for (let i = 0; i < CLOSINGS; i++) {
     const service = locks.make(sentinels.connection);

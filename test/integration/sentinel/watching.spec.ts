@@ -36,7 +36,7 @@ async function followsMaster(service: LockService): Promise<void> {
   }, TOLD);
 }
 
-it('a Sentinel that was away for a while still tells us of another master', async () => {
+it('a Sentinel that was temporarily down still announces a new master', async () => {
   const service = await locks.start(sentinels.connection);
   const listening = async (): Promise<string> =>
     String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
@@ -49,7 +49,7 @@ it('a Sentinel that was away for a while still tells us of another master', asyn
   await followsMaster(service);
 });
 
-it('a client that could not hear the news of another master asks for it', async () => {
+it('a client that missed the message about a new master asks for it', async () => {
   const { host } = sentinels.watcher;
   proxy = await RespProxy.start(sentinels.watcher);
   const { sentinels: _, ...connection } = sentinels.connection;
@@ -63,7 +63,7 @@ it('a client that could not hear the news of another master asks for it', async 
   await followsMaster(service);
 });
 
-it('news of another master that arrive while a client is about to connect do not end it for good', async () => {
+it('a message about a new master that arrives while a client connects does not end the client', async () => {
   const { host } = sentinels.watcher;
   proxy = await RespProxy.start(sentinels.watcher);
   const { sentinels: _, ...connection } = sentinels.connection;

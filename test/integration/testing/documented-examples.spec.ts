@@ -25,7 +25,7 @@ const slowly = (): Promise<unknown> =>
 
 /** What docs/testing.md shows, as it stands there. */
 describe('docs/testing.md', () => {
-  it('shows a testing module, what was locked, another holder and a lost lock', async () => {
+  it('shows a testing module, recorded acquisitions, another holder and a lost lock', async () => {
     const module = await Test.createTestingModule({
       imports: [RedisLockTestingModule.forRoot()],
       providers: [StockService],
@@ -50,7 +50,7 @@ describe('docs/testing.md', () => {
     await module.close();
   });
 
-  it('shows how to override', async () => {
+  it('shows how to override the module', async () => {
     const testing = new LockTesting();
     const module = await testing.override(Test.createTestingModule({ imports: [AppModule] })).compile();
     await module.init();
@@ -59,14 +59,14 @@ describe('docs/testing.md', () => {
     await module.close();
   });
 
-  it('shows how to do without Nest', async () => {
+  it('shows how to test without Nest', async () => {
     await using testing = new LockTesting();
     const stock = testing.withLocks(new StockService());
     await stock.reserve('a-1');
     expect(testing.acquisitions.count('stock:a-1')).toBe(1);
   });
 
-  it('shows how to move the time', async () => {
+  it('shows how to advance the clock', async () => {
     await using testing = new LockTesting({ clock: 'manual' });
     const lock = await testing.service.acquire('import', { expire: '1m' });
     await testing.clock.advance(59_000);

@@ -44,7 +44,7 @@ async function boot(builder: ReturnType<typeof Test.createTestingModule>) {
 }
 
 describe('RedisLockTestingModule', () => {
-  it('stands for RedisLockModule, without Redis, and tells what was locked', async () => {
+  it('replaces RedisLockModule, without Redis, and records acquisitions', async () => {
     const module = await boot(
       Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
     );
@@ -59,7 +59,7 @@ describe('RedisLockTestingModule', () => {
     expect([...testing.acquisitions]).toEqual([]);
   });
 
-  it('takes a key as another process would', async () => {
+  it('acquires a key as another process would', async () => {
     const module = await boot(
       Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
     );
@@ -91,7 +91,7 @@ describe('RedisLockTestingModule', () => {
     expect(await testing.lose('stock:a')).toBe(false);
   });
 
-  it('lets a test move the time', async () => {
+  it('lets a test advance the clock', async () => {
     const module = await boot(
       Test.createTestingModule({
         imports: [RedisLockTestingModule.forRoot({ clock: 'manual', lockWatchdogTimeout: '30s' })],
@@ -116,7 +116,7 @@ describe('RedisLockTestingModule', () => {
     expect(fixed.isHeld).toBe(false);
   });
 
-  it('takes durations as text, and refuses what is none', async () => {
+  it('accepts durations as text, and refuses invalid ones', async () => {
     await using testing = new LockTesting({ clock: 'manual' });
     const { clock } = testing;
     const handle = await testing.hold('a', { expire: '10s' });
@@ -130,7 +130,7 @@ describe('RedisLockTestingModule', () => {
     expect(handle.isHeld).toBe(false);
   });
 
-  it('adds up calls of advance that overlap', async () => {
+  it('adds up overlapping calls of advance', async () => {
     await using testing = new LockTesting({ clock: 'manual' });
     const { clock } = testing;
     const started = clock.now();
@@ -140,12 +140,12 @@ describe('RedisLockTestingModule', () => {
     expect([short.isHeld, long.isHeld]).toEqual([false, true]);
   });
 
-  it('says how to get a clock that stands still', async () => {
+  it('says how to get a manual clock', async () => {
     await using testing = new LockTesting();
     expect(() => testing.clock).toThrow("{ clock: 'manual' }");
   });
 
-  it('stands for named instances', async () => {
+  it('replaces named instances', async () => {
     const module = await boot(
       Test.createTestingModule({
         imports: [RedisLockTestingModule.forRoot(), RedisLockTestingModule.forRoot({ name: 'jobs' })],
@@ -173,7 +173,7 @@ describe('RedisLockTestingModule', () => {
     },
   );
 
-  it('takes the place of a module by overrideModule', async () => {
+  it('replaces a module by overrideModule', async () => {
     const locks = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });
     @Module({ imports: [locks], providers: [StockService] })
     class App {}
@@ -186,7 +186,7 @@ describe('RedisLockTestingModule', () => {
     expect(module.get(LockTesting).acquisitions.count('stock:a')).toBe(1);
   });
 
-  it('takes the place of RedisLockModule.forRoot() somewhere in the application, named or not', async () => {
+  it('replaces RedisLockModule.forRoot() anywhere in the application, named or not', async () => {
     @Module({
       imports: [
         RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' }),
@@ -207,7 +207,7 @@ describe('RedisLockTestingModule', () => {
 });
 
 describe('LockTesting without a module', () => {
-  it('gives its service to an instance made with new', async () => {
+  it('passes its service to an instance made with new', async () => {
     await using testing = new LockTesting();
     const stock = testing.withLocks(new StockService());
     expect(await stock.reserve('a')).toBeGreaterThan(0);
@@ -216,7 +216,7 @@ describe('LockTesting without a module', () => {
     expect(() => testing.withLocks({})).toThrow('no methods with @DistributedLock');
   });
 
-  it('records modes, owners, and how it ended', async () => {
+  it('records modes, owners and outcomes', async () => {
     await using testing = new LockTesting();
     const { service } = testing;
     await service.run('k', () => service.run('k', () => undefined));
@@ -241,14 +241,14 @@ describe('LockTesting without a module', () => {
     ]);
   });
 
-  it('is apart from all other locks', async () => {
+  it('is separate from all other locks', async () => {
     await using one = new LockTesting();
     await using other = new LockTesting();
     await one.hold('k');
     expect(await (await other.service.tryAcquire('k'))?.release()).toBe(true);
   });
 
-  it('ends with what is held, also when time stands still', async () => {
+  it('closes with held locks, even if the clock stands still', async () => {
     const testing = new LockTesting({ clock: 'manual' });
     const held = await testing.service.acquire('k');
     await testing.hold('l');
@@ -257,7 +257,7 @@ describe('LockTesting without a module', () => {
   });
 
   it.each([{ clock: 'fake' as never }, { keyPrefix: '{' }, { conection: 'redis://127.0.0.1' } as never])(
-    'refuses what it does not know: %j',
+    'refuses unknown options: %j',
     (options) => {
       expect(() => new LockTesting(options)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     },
@@ -276,7 +276,7 @@ describe("store: 'memory'", () => {
     expect(await (await c!.tryAcquire('k'))?.release()).toBe(true);
   });
 
-  it('does without a connection, so that a variable can switch', () => {
+  it('accepts a connection that it does not use, so that a variable can switch', () => {
     expect(() => RedisLockModule.forRoot({ store: 'memory', connection: undefined })).not.toThrow();
     expect(() => RedisLockModule.forRoot({ store: 'redis', connection: undefined })).toThrow('connection is undefined');
     expect(() => RedisLockModule.forRoot({ store: 'disk' as never })).toThrow("'redis', 'memory'");

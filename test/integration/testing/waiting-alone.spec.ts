@@ -13,7 +13,7 @@ async function printed(script: string): Promise<string> {
   return stdout;
 }
 
-it('the memory store warns once in a process that is no test', async () => {
+it('the memory store warns once per process, and not in tests', async () => {
   const index = new URL('../../../dist/esm/index.js', import.meta.url).href;
   const source = `
     import 'reflect-metadata';
@@ -31,7 +31,7 @@ it('the memory store warns once in a process that is no test', async () => {
   expect(lines).toEqual([expect.stringMatching(/WARN \[RedisLock\] .*process/)]);
 });
 
-it('a wait keeps the process alive, where no connection does', async () => {
+it('a wait keeps the process alive even without a connection', async () => {
   expect(
     await printed(`
       const first = await testing.hold('a', { holdAtLeast: 200 });
@@ -50,6 +50,6 @@ it('a latch that is awaited keeps the process alive', async () => {
   ).toBe('false\n');
 });
 
-it('nothing is kept alive by locks that are held, nor by nobody who waits', async () => {
+it('held locks do not keep the process alive, nor does a store without waiters', async () => {
   expect(await printed(`await service.acquire('a'); console.log('held');`)).toBe('held\n');
 });

@@ -17,11 +17,11 @@ describe('a command line', () => {
     });
   });
 
-  it('that says nothing asks for help', () => {
+  it('without arguments asks for help', () => {
     expect([read(), read('ls', '-h'), read('--version')]).toEqual(['help', 'help', 'version']);
   });
 
-  it('takes options before and behind the command', () => {
+  it('accepts options before and after the command', () => {
     expect(read('-p', 'shop', 'release', 'a', '--force', '--json', '-t', '500ms')).toMatchObject({
       ...{ command: 'release', subject: 'a', prefix: 'shop', force: true, json: true, timeout: 500 },
     });
@@ -31,7 +31,7 @@ describe('a command line', () => {
     });
   });
 
-  it('takes what the module takes, as JSON', () => {
+  it("accepts the module's connections as JSON", () => {
     const cluster = { cluster: [{ host: 'a', port: 1 }, 'redis://b'], options: { scaleReads: 'all' } };
     const sentinels = { sentinels: [{ host: 'a', port: 1 }], name: 'main' };
     for (const connection of [cluster, sentinels]) {
@@ -57,7 +57,7 @@ describe('a command line', () => {
     expect(() => read(...args)).toThrow(why);
   });
 
-  it('does not repeat what may be a password', () => {
+  it('does not repeat a possible password', () => {
     expect(() => read('ls', '-c', '{password:"secret"}')).toThrow(UsageError);
     expect(() => read('ls', '-c', '{password:"secret"}')).not.toThrow('secret');
   });

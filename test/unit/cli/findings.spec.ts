@@ -28,7 +28,7 @@ describe('findings', () => {
     [-1_500, 1, 'warning'],
     [86_400_000, 1, 'warning'],
     [1_100, 400, 'ok'],
-  ])('of a clock that is %d ms ahead, by a question of %d ms: %s', (ahead, took, status) => {
+  ])('of a clock that is %d ms ahead, after a round trip of %d ms: %s', (ahead, took, status) => {
     expect(checkClock({ ahead, took }).status).toBe(status);
   });
 

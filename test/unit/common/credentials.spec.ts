@@ -4,7 +4,7 @@ import { quote } from '../../../lib/common/describe.js';
 import { foreignError } from '../../../lib/store/redis/foreign-error.js';
 import { guardCredentials } from '../../../lib/store/redis/credentials.js';
 
-describe('a text without the login of a URL', () => {
+describe('a text, cleaned of the login of a URL', () => {
   it.each([
     ['redis://ann:pw@host:6379/0 failed', 'redis://***@host:6379/0 failed'],
     ['at rediss://:p@ss/wo?rd#@host', 'at rediss://***@host'],
@@ -18,14 +18,14 @@ describe('a text without the login of a URL', () => {
     expect(withoutLogin(text)).toBe(expected);
   });
 
-  it.each(['a', '://', 'a://', '@', 'file://@'])('takes no longer for %j a hundred thousand times', (part) => {
+  it.each(['a', '://', 'a://', '@', 'file://@'])('takes linear time for %j a hundred thousand times', (part) => {
     const since = performance.now();
     withoutLogin(part.repeat(100_000));
     expect(performance.now() - since).toBeLessThan(1_000);
   });
 });
 
-describe('a value that is quoted', () => {
+describe('a quoted value', () => {
   it.each([
     ['ann:s3cret@host:6379', '"***@host:6379"'],
     ['ann:s3cret@host:6379/0', '"***@host:6379/0"'],
@@ -75,7 +75,7 @@ describe('a text that may be a connection', () => {
 describe('a foreign error', () => {
   const owner = {};
 
-  it('loses secrets in use, also those that were exchanged in a client, and keeps the rest', () => {
+  it('loses all secrets in use, also those replaced in a client, and keeps the rest', () => {
     const client = { options: { password: 'Longer-Secret', tls: { passphrase: 'ab' } } };
     guardCredentials(owner, client);
     const said = (text: string): string => foreignError(new Error(text)).message;
@@ -87,7 +87,7 @@ describe('a foreign error', () => {
   });
 
   it.each(['or', 'a', 'lock', 'pair', 'invalid', 'password', 'username', '6379', 'Error', '***', '$&'])(
-    'a secret that is the word %s leaves no hole in a text that everybody knows, and is not repeated',
+    'shows no gap in a well-known text for the secret %s, and does not repeat it',
     (password) => {
       guardCredentials(owner, { password });
       const auth = { command: { name: 'auth', args: [password] } };
@@ -103,7 +103,7 @@ describe('a foreign error', () => {
     },
   );
 
-  it('loses what a secret is in a URL, a query and JSON, and one that cannot be encoded', () => {
+  it('loses the forms of a secret in a URL, a query and JSON, and a secret that cannot be encoded', () => {
     const said = (password: string, text: string): string => {
       guardCredentials(owner, { password });
       return foreignError(new Error(text)).message;
@@ -113,7 +113,7 @@ describe('a foreign error', () => {
     expect(said('half \ud800 surrogate', 'a half \ud800 surrogate b')).toBe('a *** b');
   });
 
-  it('reads secrets of TLS that getters make, of a class too, and survives those that throw and cycles', () => {
+  it('reads TLS secrets from getters and classes, and survives errors and cycles', () => {
     class Tls {
       get passphrase(): string {
         return 'made-by-a-class';
@@ -130,7 +130,7 @@ describe('a foreign error', () => {
     expect(said(round)).toBe('made-by-a-class, made-by-a-getter, ***');
   });
 
-  it('of which nothing can be read is still an error', () => {
+  it('is still an error if it cannot be read', () => {
     const error = new Error('x');
     for (const name of ['stack', 'message', 'code', 'cause', 'command']) {
       Object.defineProperty(error, name, { get: () => { throw new Error('no'); } }); // prettier-ignore
@@ -138,7 +138,7 @@ describe('a foreign error', () => {
     expect(foreignError(error)).toBeInstanceOf(Error);
   });
 
-  it('has copies of the errors within it, and is copied once', () => {
+  it('has copies of its nested errors, and is copied once', () => {
     const refused = (port: number) =>
       Object.assign(new Error(`refused ${port}`), { code: 'ECONNREFUSED', port, args: ['x'] });
     const several = new AggregateError([refused(1), refused(2)]);
@@ -155,7 +155,7 @@ describe('a foreign error', () => {
     expect([foreignError(outer), foreignError(copy)]).toEqual([copy, copy]);
   });
 
-  it('ends where errors refer to each other', () => {
+  it('ends if errors refer to each other', () => {
     const error = new Error('round') as Error & { cause?: unknown };
     error.cause = error;
     expect(foreignError(error).message).toBe('round');

@@ -76,7 +76,7 @@ function setUp(details: Partial<FakeMachine> = {}) {
 const HOUR = 3_600_000;
 
 describe('the system clock', () => {
-  it.each([21, 300, 5_000, 8 * HOUR])('has counted a suspension of %d ms when it is read next', (ms) => {
+  it.each([21, 300, 5_000, 8 * HOUR])('has counted a suspension of %d ms at its next reading', (ms) => {
     const { machine, ahead } = setUp();
     machine.pass(1_234);
     machine.suspend(ms);
@@ -84,7 +84,7 @@ describe('the system clock', () => {
     expect(ahead()).toBeLessThanOrEqual(20);
   });
 
-  it.each([-HOUR, -60_000, 60_000, HOUR])('does not mind a wall clock that is set by %d ms meanwhile', (ms) => {
+  it.each([-HOUR, -60_000, 60_000, HOUR])('is not affected by a wall clock that is set by %d ms in the meantime', (ms) => {
     const { machine, ahead } = setUp();
     machine.suspend(5_000);
     machine.wallShift += ms;
@@ -92,7 +92,7 @@ describe('the system clock', () => {
     expect(ahead()).toBeLessThanOrEqual(20);
   });
 
-  it.each([-HOUR, -50, 50, HOUR])('does not change when the wall clock alone is set by %d ms', (ms) => {
+  it.each([-HOUR, -50, 50, HOUR])('does not change if only the wall clock is set by %d ms', (ms) => {
     const { machine, ahead } = setUp();
     machine.wallShift += ms;
     expect(ahead()).toBe(0);
@@ -109,7 +109,7 @@ describe('the system clock', () => {
     }
   });
 
-  it('reads the boot time only when it has a reason to', () => {
+  it('reads the boot time only if it has a reason', () => {
     const { machine, clock } = setUp();
     const { looks } = machine;
     for (let i = 0; i < 1_000; i += 1) {
@@ -139,7 +139,7 @@ describe('the system clock', () => {
     expect(machine.wallLooks).toBe(wallLooks + 2);
   });
 
-  it('is never more than 20 ms behind, nor ahead by more than 20 ms for each suspension, whatever happens', () => {
+  it('is at most 20 ms behind, and at most 20 ms ahead per suspension, whatever happens', () => {
     const happening = fc.oneof(
       fc.record({ what: fc.constant('pass'), ms: fc.double({ min: 0, max: 5_000, noNaN: true }) }),
       fc.record({ what: fc.constant('suspend'), ms: fc.double({ min: 0, max: 100, noNaN: true }) }),
@@ -173,7 +173,7 @@ describe('the system clock', () => {
     );
   });
 
-  it('finds a suspension that the wall clock hides within a second, if a timer is set', () => {
+  it('detects a suspension that the wall clock hides within a second, if a timer is set', () => {
     const { machine, clock, ahead } = setUp();
     let called = 0;
     clock.setTimer(60_000, () => (called += 1));
@@ -184,7 +184,7 @@ describe('the system clock', () => {
     expect(ahead()).toBeGreaterThanOrEqual(0);
   });
 
-  it('counts suspensions of seconds where the boot time has whole seconds, and counts nothing that is none', () => {
+  it('counts suspensions of seconds if the boot time has whole seconds, and nothing else', () => {
     const { machine, ahead } = setUp({ grain: 1_000 });
     for (let i = 0; i < 1_000; i += 1) {
       machine.pass(777.7);
@@ -196,7 +196,7 @@ describe('the system clock', () => {
     expect(ahead()).toBeLessThanOrEqual(3_000);
   });
 
-  it('counts nothing where Node falls back to whole seconds for a while', () => {
+  it('counts nothing if Node temporarily falls back to whole seconds', () => {
     const { machine, ahead } = setUp();
     for (let i = 0; i < 1_000; i += 1) {
       machine.grain = i % 3 === 0 ? 10 : 1_000;
@@ -223,7 +223,7 @@ describe('the system clock', () => {
     expect(ahead()).toBeLessThanOrEqual(20);
   });
 
-  it('adds nothing where the monotonic clock counts suspensions itself', () => {
+  it('adds nothing if the monotonic clock counts suspensions itself', () => {
     const { machine, clock } = setUp({ uptime: undefined });
     machine.ran += HOUR;
     machine.wallShift += HOUR;
@@ -233,7 +233,7 @@ describe('the system clock', () => {
 });
 
 describe('a timer of the system clock', () => {
-  it('calls back once, when its time has gone by', () => {
+  it('fires once, after its time', () => {
     const { machine, clock } = setUp();
     const called: number[] = [];
     const start = machine.elapsed;
@@ -244,7 +244,7 @@ describe('a timer of the system clock', () => {
     expect(machine.timers.size).toBe(0);
   });
 
-  it('is not called when it has been cleared, wherever it has got to', () => {
+  it('does not fire after it is cleared, at any point', () => {
     const { machine, clock } = setUp();
     const timer = clock.setTimer(2_500, () => expect('called').toBe('never'));
     machine.pass(1_700);
@@ -255,7 +255,7 @@ describe('a timer of the system clock', () => {
     machine.pass(10_000);
   });
 
-  it('wakes a process at most once a second, and not when no timer is set', () => {
+  it('wakes a process at most once a second, and not without a timer', () => {
     const { machine, clock } = setUp();
     const { looks } = machine;
     const timer = clock.setTimer(HOUR, () => undefined);
@@ -265,7 +265,7 @@ describe('a timer of the system clock', () => {
     expect(machine.timers.size).toBe(0);
   });
 
-  it('calls back within a second after the resume if its time has gone by meanwhile', () => {
+  it('fires within a second after the resume if its time has passed in the meantime', () => {
     const { machine, clock } = setUp();
     let called = 0;
     clock.setTimer(60_000, () => (called += 1));
@@ -276,7 +276,7 @@ describe('a timer of the system clock', () => {
     expect(machine.timers.size).toBe(0);
   });
 
-  it('calls back as soon as the suspension is noticed', () => {
+  it('fires as soon as the suspension is noticed', () => {
     const { machine, clock } = setUp();
     const called: string[] = [];
     clock.setTimer(60_000, () => called.push('over'));
@@ -292,7 +292,7 @@ describe('a timer of the system clock', () => {
     expect(called).toEqual(['over', 'not over']);
   });
 
-  it('goes on when a callback throws, sets a timer or clears one', () => {
+  it('continues if a callback throws, sets a timer or clears one', () => {
     const { machine, clock } = setUp();
     const called: string[] = [];
     clock.setTimer(5, () => {
@@ -308,7 +308,7 @@ describe('a timer of the system clock', () => {
     expect(called).toEqual(['set']);
   });
 
-  it('waits longer than a timer of Node can', () => {
+  it('can wait longer than a timer of Node', () => {
     const { machine, clock } = setUp();
     let called = false;
     clock.setTimer(2 ** 33, () => (called = true));

@@ -40,12 +40,12 @@ async function firstOf(begin: (over: () => void) => void): Promise<string> {
 const caller = new AsyncLocalStorage<string>();
 
 describe('a timer that reads first', () => {
-  it('is behind what arrived while the event loop was blocked', async () => {
+  it('fires after messages that arrived while the event loop was blocked', async () => {
     expect(await firstOf((over) => setReadingTimer(10, over))).toBe('answer');
     expect(await firstOf((over) => systemClock.setTimer(10, over))).toBe('answer');
   });
 
-  it('and so is a limit that falls due while other answers are read', async () => {
+  it('fires after replies if it falls due while others are read', async () => {
     const timers = new TimerQueue(systemClock);
     const [one, other] = [await connected(), await connected()];
     const first = await new Promise<string>((resolve) => {
@@ -67,7 +67,7 @@ describe('a timer that reads first', () => {
     expect(first).toBe('answer');
   });
 
-  it('is not called when it has been cleared, also behind its time', async () => {
+  it('does not fire after it is cleared, even past its time', async () => {
     const called: string[] = [];
     const early = setReadingTimer(1, () => called.push('early'));
     clearReadingTimer(early);

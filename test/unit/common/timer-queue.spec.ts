@@ -13,7 +13,7 @@ function setUp() {
 }
 
 describe('the timer queue', () => {
-  it('keeps appointments in their order, each at its time', () => {
+  it('fires entries in order, each at its time', () => {
     const { clock, kept, add } = setUp();
     for (const delay of [30, 10, 20, 5]) add(`${delay}`, delay);
     clock.advance(25);
@@ -22,7 +22,7 @@ describe('the timer queue', () => {
     expect(kept.at(-1)).toEqual(['30', 30]);
   });
 
-  it('needs one timer at most, and none when there is nothing to do', () => {
+  it('needs one timer at most, and none without entries', () => {
     const { clock, timers, add } = setUp();
     expect(clock.timers.size).toBe(0);
     for (let i = 0; i < 50; i++) {
@@ -36,7 +36,7 @@ describe('the timer queue', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('never reaches what is endless', () => {
+  it('never fires an endless entry', () => {
     const { clock, kept, add, timers } = setUp();
     const endless = add('endless', Infinity);
     expect(clock.timers.size).toBe(0);
@@ -47,7 +47,7 @@ describe('the timer queue', () => {
     expect(kept).toHaveLength(1);
   });
 
-  it('keeps the rest when one throws', () => {
+  it('keeps the other entries if one throws', () => {
     const { clock, kept, timers, add } = setUp();
     timers.add(clock.now() + 5, () => {
       throw new Error('failed');
@@ -59,7 +59,7 @@ describe('the timer queue', () => {
     expect(kept.map(([name]) => name).sort()).toEqual(['at the same time', 'later']);
   });
 
-  it('lets those that are kept add, move and cancel others', () => {
+  it('lets entries add, move and cancel others', () => {
     const { clock, kept, timers, add } = setUp();
     const doomed = add('doomed', 5);
     const moved = add('moved', 50);
@@ -73,7 +73,7 @@ describe('the timer queue', () => {
     expect(kept).toEqual([['past', 4], ['moved', 5], ['added', 7]]); // prettier-ignore
   });
 
-  it('cancels what was cancelled, kept or never made without harm', () => {
+  it('cancels entries that were cancelled, fired or never added without harm', () => {
     const { clock, kept, timers, add } = setUp();
     const one = add('one', 5);
     timers.cancel(one);
@@ -87,7 +87,7 @@ describe('the timer queue', () => {
     expect(kept).toEqual([['two', 5], ['two', 10]]); // prettier-ignore
   });
 
-  it('does what a plain list would do, whatever is asked of it', () => {
+  it('behaves like a plain list for random operations', () => {
     const delay = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: -5, max: 300 }) }, fc.constant(Infinity));
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ what: fc.constant('add' as const), delay }) },

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { TransientMap, TransientSet } from '../../../lib/common/transient.js';
 
 describe('a transient map', () => {
-  it('is a map in the order in which things came, however many have come and gone', () => {
+  it('keeps insertion order, however many entries are added and removed', () => {
     const map = new TransientMap<string, number>();
     const model = new Map<string, number>();
     for (let i = 0; i < 3_000; i++) {
@@ -17,7 +17,7 @@ describe('a transient map', () => {
     expect(map.values()).toEqual([...model.values()]);
   });
 
-  it('keeps the place of what is set anew', () => {
+  it('keeps the place of an entry that is set again', () => {
     const map = new TransientMap<string, number>();
     map.set('a', 1);
     map.set('b', 2);
@@ -25,7 +25,7 @@ describe('a transient map', () => {
     expect(map.values()).toEqual([3, 2]);
   });
 
-  it('can be emptied while its values are gone through', () => {
+  it('can be emptied during iteration', () => {
     const set = new TransientSet<number>();
     for (let i = 0; i < 1_000; i++) set.add(i);
     const seen = set.values().filter((item) => set.delete(item));

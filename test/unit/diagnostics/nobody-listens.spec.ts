@@ -45,7 +45,7 @@ function setUp() {
   return { own, channels, next, now, tellAll };
 }
 
-it('builds no event, and reads no clock, while nobody listens', () => {
+it('builds no event, and reads no clock, without a listener', () => {
   const { channels, next, now, own, tellAll } = setUp();
   expect(channels.observed).toBe(false);
   tellAll();
@@ -53,7 +53,7 @@ it('builds no event, and reads no clock, while nobody listens', () => {
 });
 
 it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const)(
-  'publishes to those who listen to %s, and to nobody else',
+  'publishes to listeners of %s, and to no others',
   (type) => {
     const { channels, own, tellAll } = setUp();
     const told: unknown[] = [];
@@ -69,7 +69,7 @@ it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', '
   },
 );
 
-it('describes no acquisition while nobody listens, and adds no promise', async () => {
+it('describes no acquisition without a listener, and adds no promise', async () => {
   const about = jest.fn(() => ABOUT);
   const work = Promise.resolve(LOCK);
   expect(traceAcquisition(about, () => work)).toBe(work);

@@ -11,7 +11,7 @@ function setUp(options: Parameters<typeof holdOf>[1] = {}) {
 }
 
 describe('a hold', () => {
-  it('is believed in for its lease, less the margin', () => {
+  it('is valid for its lease, minus the margin', () => {
     const { clock, hold } = setUp({ terms: { lease: 1_000 } });
     expect(hold.remaining).toBe(988);
     clock.stall(987);
@@ -21,19 +21,19 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(0);
   });
 
-  it('is believed in from the sending of its question, not from the arrival of the answer', () => {
+  it('is valid from the sending of its request, not from the arrival of the reply', () => {
     const { clock, hold } = setUp({ terms: { lease: 1_000 }, grant: { from: 1_000 - 600 } });
     expect(hold.remaining).toBe(388);
     clock.stall(388);
     expect(hold.isHeld).toBe(false);
   });
 
-  it('is never believed in for longer than what was asked for', () => {
+  it('is never valid for longer than the requested lease', () => {
     const { hold } = setUp({ terms: { lease: 1_000 }, grant: { lease: 5_000 } });
     expect(hold.remaining).toBe(988);
   });
 
-  it('tells its loss on the first look after a stall: state, signal, listeners, and observers behind that', async () => {
+  it('reports its loss on the first look after a stall: state, signal, listeners, then observers', async () => {
     const { clock, hold, observer } = setUp({ terms: { lease: 1_000 } });
     const order: string[] = [];
     hold.signal.addEventListener('abort', () => order.push(`signal of what is ${hold.state}`));
@@ -47,7 +47,7 @@ describe('a hold', () => {
     expect(hold.signal.reason).toBe(hold.loss);
   });
 
-  it('tells its loss once', async () => {
+  it('reports its loss once', async () => {
     const { clock, hold, observer } = setUp();
     clock.stall(40_000);
     hold.lose('one');
@@ -57,14 +57,14 @@ describe('a hold', () => {
     expect(observer.told).toEqual([expect.stringContaining('one')]);
   });
 
-  it('gives a signal that has aborted already to whoever asks late', () => {
+  it('returns an aborted signal after the loss', () => {
     const { hold } = setUp();
     hold.lose('gone');
     expect(hold.signal.aborted).toBe(true);
     expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('ends with its release, which is no loss', () => {
+  it('ends with its release, which is not a loss', () => {
     const { clock, hold, observer } = setUp();
     expect(hold.end()).toBe(true);
     expect(hold.isHeld).toBe(false);
@@ -82,7 +82,7 @@ describe('a hold', () => {
     expect(hold.state).toBe('lost');
   });
 
-  it('is believed in for longer by what is confirmed, counted from the question', () => {
+  it('is valid for longer after a confirmation, counted from the request', () => {
     const { clock, hold, answer } = setUp({ terms: { lease: 1_000 } });
     clock.stall(500);
     const question = hold.ask(0, 1_000);
@@ -102,7 +102,7 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(0);
   });
 
-  it('shrinks when a shorter lease is asked for, whatever the answers to earlier questions', () => {
+  it('shrinks when a shorter lease is requested, whatever the replies to earlier requests', () => {
     const { clock, hold, answer } = setUp();
     const earlier = hold.ask(0, 30_000);
     clock.stall(10);
@@ -114,7 +114,7 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(988);
   });
 
-  it('grows by a longer lease only when that is confirmed', () => {
+  it('grows by a longer lease only after its confirmation', () => {
     const { hold, answer } = setUp({ terms: { lease: 1_000 } });
     const [question] = hold.resize(0, 60_000, 0);
     expect(hold.remaining).toBe(988);
@@ -122,7 +122,7 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(59_398);
   });
 
-  it('is believed in for no longer than an extension leaves that may be carried out yet', () => {
+  it('is valid no longer than a pending extension permits', () => {
     const { clock, hold, answer } = setUp();
     const [, extension] = hold.resize(0, 1_000, 10_000);
     clock.stall(500);
@@ -134,7 +134,7 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(29_698);
   });
 
-  it('is believed in as before when an extension is too late to be carried out', () => {
+  it('is valid as before after an extension can no longer be executed', () => {
     const { clock, hold, answer } = setUp();
     hold.resize(0, 1_000, 600);
     clock.stall(599);
@@ -146,7 +146,7 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(29_698);
   });
 
-  it('is not passed on while an extension may be carried out yet', () => {
+  it('is not handed off while an extension is pending', () => {
     const { hold } = setUp();
     const { terms } = hold;
     const [, extension] = hold.resize(0, 20_000, 10_000);
@@ -155,7 +155,7 @@ describe('a hold', () => {
     expect(hold.lastsFor(terms, 3_000)).toBe(true);
   });
 
-  it('misses a part of its lease after a pushed grant, counted from when it was granted', () => {
+  it('lacks a part of its lease after a pushed grant, counted from the grant', () => {
     const { clock, hold, answer } = setUp({ grant: { lease: 3_000 } });
     expect(hold.missingLease).toBe(30_000);
     clock.stall(1_000);
@@ -165,7 +165,7 @@ describe('a hold', () => {
     expect(setUp().hold.missingLease).toBe(0);
   });
 
-  it('misses nothing any more once the full lease has been confirmed at once', () => {
+  it('lacks nothing once the full lease has been confirmed', () => {
     const { hold, answer } = setUp({ grant: { lease: 3_000 } });
     answer(hold.missingLease);
     expect(hold.missingLease).toBe(0);

@@ -71,7 +71,7 @@ function setUp() {
 }
 
 describe('waiting for a latch', () => {
-  it('asks at once, then each period, for all who wait together', async () => {
+  it('asks at once, then each period, for all waiters together', async () => {
     const { clock, wait, answer, asked, fake } = setUp();
     const outcomes = [wait()];
     await settled();
@@ -94,7 +94,7 @@ describe('waiting for a latch', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('an answer to a question from before it came says nothing to a waiter', async () => {
+  it('ignores a reply to a request from before the waiter came', async () => {
     const { wait, answer, asked } = setUp();
     const first = wait();
     await settled();
@@ -107,7 +107,7 @@ describe('waiting for a latch', () => {
     expect(second.value).toBeUndefined();
   });
 
-  it('is woken by the message about the latch that it has seen, and by no other', async () => {
+  it('ends by the message about the latch that it has seen, and by no other', async () => {
     const { latches, wait, answer, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -122,7 +122,7 @@ describe('waiting for a latch', () => {
     expect(asked()).toBe(1);
   });
 
-  it('a message that comes before the answer to the question is not missed', async () => {
+  it('does not miss a message that comes before the reply', async () => {
     const { latches, wait, answer, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -133,7 +133,7 @@ describe('waiting for a latch', () => {
     expect(outcome.value).toBe(true);
   });
 
-  it('a latch that is gone has opened only if the store remembers that', async () => {
+  it('reports a missing latch as opened only if the store remembers it', async () => {
     const { clock, wait, answer, fake } = setUp();
     const [one, other] = [wait(), wait()];
     await settled();
@@ -146,7 +146,7 @@ describe('waiting for a latch', () => {
     expect(fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
   });
 
-  it('another latch in the place of the one that it has seen: that one is lost, unless it has opened', async () => {
+  it('reports a latch as lost if another one has taken its place', async () => {
     const { wait, answer, fake } = setUp();
     const first = wait();
     await settled();
@@ -164,7 +164,7 @@ describe('waiting for a latch', () => {
     expect(third).toEqual({});
   });
 
-  it('another latch in the place of the one that it has seen, which has opened', async () => {
+  it('reports a latch as opened even if another one has taken its place', async () => {
     const { latches, wait, answer } = setUp();
     const old = wait();
     await settled();
@@ -179,7 +179,7 @@ describe('waiting for a latch', () => {
     expect(late.value).toBeUndefined();
   });
 
-  it('asks at once when the store hears again', async () => {
+  it('asks at once when the store receives messages again', async () => {
     const { latches, wait, answer, asked } = setUp();
     wait();
     await settled();
@@ -192,7 +192,7 @@ describe('waiting for a latch', () => {
     expect(asked()).toBe(3);
   });
 
-  it('asks again after a failure that passes, and tells of one that lasts', async () => {
+  it('retries after a transient failure, and reports a permanent one', async () => {
     const { clock, wait, answer, fail, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -207,7 +207,7 @@ describe('waiting for a latch', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('gives up when the store has failed for commandTimeout', async () => {
+  it('gives up after the store has failed for commandTimeout', async () => {
     const { clock, wait, fail, asked } = setUp();
     const outcome = wait();
     await settled();
@@ -219,7 +219,7 @@ describe('waiting for a latch', () => {
     expect(outcome.error).toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('says false only when it knows that the latch is closed', async () => {
+  it('returns false only if the latch is known to be closed', async () => {
     const { clock, wait, answer, fail } = setUp();
     const [early, known, failing] = [wait({ waitTimeout: 10 }), wait({ waitTimeout: 20 }), wait({ waitTimeout: 70 })];
     clock.advance(10);
@@ -242,7 +242,7 @@ describe('waiting for a latch', () => {
     expect(failing.error).toBe(error);
   });
 
-  it.each([0, 10])('waits at least 250 ms for the first answer, with a waitTimeout of %i ms', async (waitTimeout) => {
+  it.each([0, 10])('waits at least 250 ms for the first reply, with a waitTimeout of %i ms', async (waitTimeout) => {
     const { clock, wait } = setUp();
     const outcome = wait({ waitTimeout });
     clock.advance(waitTimeout);
@@ -256,7 +256,7 @@ describe('waiting for a latch', () => {
     expect(outcome.error).toMatchObject({ code: 'LOCK_STORE', key: 'a', transient: true });
   });
 
-  it('one look waits for its answer, and for nothing else', async () => {
+  it('waits only for the reply in a single look', async () => {
     const { wait, answer, fake } = setUp();
     const outcome = wait({ waitTimeout: 0 });
     await settled();
@@ -265,7 +265,7 @@ describe('waiting for a latch', () => {
     expect(outcome.value).toBe(false);
   });
 
-  it('nothing is asked of a store that is out of reach', async () => {
+  it('sends no request to an unreachable store', async () => {
     const { store, fake, clock, wait, asked, answer, latches } = setUp();
     const waiting = wait();
     await settled();
@@ -286,7 +286,7 @@ describe('waiting for a latch', () => {
     expect(waiting.error).toBe(store.unreachable);
   });
 
-  it('a signal ends the wait, also of one look', async () => {
+  it('ends by a signal, also in a single look', async () => {
     const { wait } = setUp();
     const controller = new AbortController();
     const outcomes = [wait({ signal: controller.signal }), wait({ waitTimeout: 0, signal: controller.signal })];
@@ -297,7 +297,7 @@ describe('waiting for a latch', () => {
     expect(outcomes.map(({ error }) => error)).toEqual([reason, reason]);
   });
 
-  it('nobody waits any more once it is closing', async () => {
+  it('is refused once the engine is closing', async () => {
     const { clock, latches, admission, wait } = setUp();
     const waiting = wait();
     await settled();
@@ -309,7 +309,7 @@ describe('waiting for a latch', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('each count-down has an id of its own', async () => {
+  it('uses its own id for each count-down', async () => {
     const { fake, latches } = setUp();
     await Promise.all([latches.countDown('a'), latches.countDown('a'), latches.countDown('b')]);
     expect(fake.ids).toEqual(['me:1', 'me:2', 'me:3']);

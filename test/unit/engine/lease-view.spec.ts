@@ -14,14 +14,14 @@ function look(belief: LeaseView, { at = NOW, took = 1, left = 0, epoch = 0 }): s
   return belief.answered(belief.ask(at, epoch, 0), at + took, left);
 }
 
-describe('a belief', () => {
-  it('is lowered by an answer that contradicts it, counted from the sending of the question', () => {
+describe('the validity after replies', () => {
+  it('is lowered by a contradicting reply, counted from the sending of the request', () => {
     const belief = beliefOf();
     expect(look(belief, { at: NOW + 1_000, took: 5, left: 3_000 })).toBe('lowered');
     expect(belief.until).toBe(validUntil(NOW + 1_000, 3_000));
   });
 
-  it('is not lowered by a slow answer that may mean either, and the next one decides', () => {
+  it('is not lowered by a slow, ambiguous reply, and the next one decides', () => {
     const until = validUntil(NOW, LEASE);
     for (const [left, verdict, end] of [
       // The server stood still for 4 s, and executed the question then.
@@ -37,7 +37,7 @@ describe('a belief', () => {
     }
   });
 
-  it('is lowered by a slow answer at once where the connection was lost since the answer on which it rests', () => {
+  it('is lowered at once by a slow reply if the connection was lost since the previous one', () => {
     const belief = beliefOf();
     expect(belief.isFromBefore(1)).toBe(true);
     expect(look(belief, { at: NOW + 1_000, took: 4_000, left: 5_000, epoch: 1 })).toBe('lowered');
@@ -47,7 +47,7 @@ describe('a belief', () => {
     expect(look(belief, { at: NOW + 3_000, took: 2_500, left: 1_000, epoch: 1 })).toBe('unclear');
   });
 
-  it('allows for what the clocks may part by between it and each server anew', () => {
+  it('allows for the drift between its clock and each server separately', () => {
     const belief = beliefOf();
     // The server before had 50 ms more, which is less than the clocks may part by.
     const left = LEASE - 1_000 - 50;
@@ -55,7 +55,7 @@ describe('a belief', () => {
     expect(belief.until).toBe(validUntil(NOW + 1_000, left));
   });
 
-  it('is not lowered by the answer to a question that a newer answer has overtaken', () => {
+  it('is not lowered by a reply that a newer one has overtaken', () => {
     const belief = beliefOf();
     const [old, renewal] = [belief.ask(NOW + 100, 0, 0), belief.ask(NOW + 200, 0, LEASE)];
     expect(belief.answered(renewal, NOW + 210, LEASE)).toBe('confirmed');
@@ -63,7 +63,7 @@ describe('a belief', () => {
     expect(belief.until).toBe(validUntil(NOW + 200, LEASE));
   });
 
-  it('is raised by the answer to an older question, unless it has been lowered since', () => {
+  it('is raised by the reply to an older request, unless it has been lowered since', () => {
     for (const [left, until] of [
       [LEASE - 200, validUntil(NOW + 100, LEASE)],
       [3_000, validUntil(NOW + 200, 3_000)],
@@ -76,7 +76,7 @@ describe('a belief', () => {
     }
   });
 
-  it('is not raised by what was asked before a reconnect once the server behind it has answered', () => {
+  it('is not raised by a request from before a reconnect once the new connection has answered', () => {
     const belief = beliefOf();
     const extension = belief.ask(NOW + 100, 0, 6 * LEASE);
     look(belief, { at: NOW + 200, left: LEASE - 100, epoch: 1 });
@@ -84,7 +84,7 @@ describe('a belief', () => {
     expect(belief.until).toBeLessThan(NOW + LEASE);
   });
 
-  it('of the next one in turn is lowered by an answer to those before it', () => {
+  it('of a batch member is lowered by a reply to an earlier one', () => {
     const belief = beliefOf();
     const question = belief.ask(NOW + 100, 0, 0);
     const next = belief.passTo(NOW + 110, LEASE).passTo(NOW + 120, LEASE);
@@ -93,14 +93,14 @@ describe('a belief', () => {
     expect(next.answered(next.ask(NOW + 140, 0, LEASE), NOW + 150, LEASE)).toBe('confirmed');
   });
 
-  it('does not go on to the next one in turn while an answer is unclear', () => {
+  it('does not pass to the next batch member while a reply is ambiguous', () => {
     const belief = beliefOf();
     expect(belief.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(true);
     look(belief, { at: NOW, took: 1_000, left: LEASE - 500 });
     expect(belief.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(false);
   });
 
-  it('knows what it was promised and the store lacks: a grant that is not full, an extension, a renewal', () => {
+  it('knows what the store lacks: a full grant, an extension, a renewal', () => {
     const pushed = beliefOf(3_000);
     expect(pushed.missingLease(NOW + 1_000)).toBe(LEASE - 1_000);
     look(pushed, { at: NOW + 1_000, left: LEASE - 1_000 });
@@ -123,7 +123,7 @@ describe('a belief', () => {
     expect(renewed.missingLease(NOW + 2_000)).toBe(LEASE - 1_000);
   });
 
-  it('is promised no more than what was asked for last', () => {
+  it('is promised no more than the last request', () => {
     const belief = beliefOf();
     belief.resize(NOW + 1_000, 0, 2_000, 0);
     expect(belief.promisedLease(NOW + 1_500)).toBe(1_500);
@@ -131,7 +131,7 @@ describe('a belief', () => {
     expect(belief.promisedLease(NOW + 5_000)).toBe(0);
   });
 
-  it('that is right is never lowered, whatever the clocks, the delays and the order of the answers', () => {
+  it('is never lowered if it is right, whatever the clocks, delays and order of replies', () => {
     const ms = fc.double({ min: 0, max: 3_000, noNaN: true });
     const rate = fc.double({ min: 0.9901, max: 1.0099, noNaN: true });
     const asked = fc.record({ wait: ms, there: ms, back: ms, renews: fc.boolean() });

@@ -35,15 +35,15 @@ function setUp() {
   return { clock, store, engine, acquire, take, left };
 }
 
-describe('grants that nobody waits for', () => {
-  it('are given back', () => {
+describe('grants without a waiter', () => {
+  it('are released', () => {
     const { store, left } = setUp();
     store.listener.granted({ ...PUSH, id: 'me:99' });
     expect(left()).toEqual(['me:99']);
     expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', tombstoneFor: 0, keep: 0, next: undefined });
   });
 
-  it('are given back behind a release of theirs that is under way, which would find nothing', async () => {
+  it('are released after a pending release that would find nothing', async () => {
     const { store, engine, acquire, left } = setUp();
     const acquisition = acquire();
     // The connection was lost: it is asked once more, and both questions are answered.
@@ -62,7 +62,7 @@ describe('grants that nobody waits for', () => {
     expect(left()).toEqual([hold.id, hold.id]);
   });
 
-  it('are given back when they come after the wait was given up', async () => {
+  it('are released if they come after the wait was given up', async () => {
     const { clock, store, acquire, left } = setUp();
     const waiting = acquire({}, { waitTimeout: 100 });
     store.acquires[0]!.answer.resolve(queued());
@@ -73,7 +73,7 @@ describe('grants that nobody waits for', () => {
     expect(left()).toEqual(['me:1', 'me:1']);
   });
 
-  it('are ignored when they repeat one that is held', async () => {
+  it('are ignored if they repeat a held one', async () => {
     const { store, take } = setUp();
     const hold = await take();
     store.listener.granted({ ...PUSH, id: hold.id });
@@ -81,7 +81,7 @@ describe('grants that nobody waits for', () => {
     expect(hold.isHeld).toBe(true);
   });
 
-  it('are given back when the store names them as holders', async () => {
+  it('are released if the store names them as holders', async () => {
     const { store, acquire, take, left } = setUp();
     await take({ key: 'b' });
     void acquire();
@@ -91,8 +91,8 @@ describe('grants that nobody waits for', () => {
   });
 });
 
-describe('those who wait in one client for one key', () => {
-  it('have one ticket, and are served in their order, each by the release of the one before', async () => {
+describe('waiters of one client for one key', () => {
+  it('have one ticket, and are served in order, each by the previous release', async () => {
     const { clock, store, engine, acquire } = setUp();
     const order: number[] = [];
     const waits = [1, 2, 3].map(async (number) => {
@@ -114,7 +114,7 @@ describe('those who wait in one client for one key', () => {
     expect(order).toEqual([1, 2]);
   });
 
-  it('inherit the place of the first when that gives up', async () => {
+  it('inherit the place of the first one if it gives up', async () => {
     const { clock, store, acquire, left } = setUp();
     const first = acquire({}, { waitTimeout: 50 });
     const second = acquire();
@@ -126,7 +126,7 @@ describe('those who wait in one client for one key', () => {
     expect((await second).id).toBe('me:1');
   });
 
-  it('are told that others held the key, also while the answer to a release that asks for them is on its way', async () => {
+  it('learn that the key was held, even while the reply to a release with their request is pending', async () => {
     const { clock, store, engine, acquire, take } = setUp();
     const first = await take();
     const second = acquire({}, { waitTimeout: 100 });
@@ -141,7 +141,7 @@ describe('those who wait in one client for one key', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it('are told that the store failed, whoever held the key before', async () => {
+  it('learn that the store failed, whoever held the key before', async () => {
     const { clock, store, engine, acquire, take } = setUp();
     const first = await take();
     const second = acquire({}, { waitTimeout: 100 });
@@ -151,7 +151,7 @@ describe('those who wait in one client for one key', () => {
     await expect(second).rejects.toMatchObject({ code: 'LOCK_STORE' });
   });
 
-  it('ask when the one before them has lost the lock', async () => {
+  it('send a request after the previous holder has lost the lock', async () => {
     const { clock, store, acquire, take } = setUp();
     const first = await take({ renews: false, lease: 1_000 });
     const second = acquire();
@@ -162,7 +162,7 @@ describe('those who wait in one client for one key', () => {
     expect((await second).isHeld).toBe(true);
   });
 
-  it('stand behind one another no more than they must: owners and single tries have tickets of their own', async () => {
+  it('do not share a ticket with owners and single tries', async () => {
     const { store, acquire } = setUp();
     void acquire();
     void acquire({ owner: 'one' });
@@ -177,8 +177,8 @@ describe('those who wait in one client for one key', () => {
   });
 });
 
-describe('a grant that comes too late', () => {
-  it('is given back, and asked for anew', async () => {
+describe('a late grant', () => {
+  it('is released, and requested again', async () => {
     const { clock, store, acquire, left } = setUp();
     void acquire({ lease: 1_000 });
     clock.advance(1_200);
@@ -200,7 +200,7 @@ describe('a release', () => {
     expect(hold.loss).toBeUndefined();
   });
 
-  it('of which Redis knows nothing, over the same connection, was a loss', async () => {
+  it('that Redis does not know, on the same connection, was a loss', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
     const released = engine.release(hold);
@@ -216,7 +216,7 @@ describe('a release', () => {
     expect(store.releases).toHaveLength(1);
   });
 
-  it('that fails says so, and nothing is renewed any more', async () => {
+  it('that fails is reported, and the lock is no longer renewed', async () => {
     const { clock, store, engine, take } = setUp();
     const released = engine.release(await take());
     store.releases[0]!.answer.reject(lasting());
@@ -225,7 +225,7 @@ describe('a release', () => {
     expect(store.renewals).toHaveLength(0);
   });
 
-  it('that fails for a reason that passes is tried again', async () => {
+  it('that fails with a transient error is retried', async () => {
     const { clock, store, engine, take, left } = setUp();
     const hold = await take();
     const released = engine.release(hold);
@@ -235,7 +235,7 @@ describe('a release', () => {
     expect(left()).toEqual([hold.id, hold.id]);
   });
 
-  it('keeps the key for the rest of holdAtLeast', async () => {
+  it('keeps the key locked for the rest of holdAtLeast', async () => {
     const { clock, store, engine, take } = setUp();
     const hold = await take({ holdAtLeast: 1_000 });
     clock.advance(400);
@@ -243,7 +243,7 @@ describe('a release', () => {
     expect(store.releases[0]!.request.keep).toBe(600);
   });
 
-  it('is over before a renewal on its way is answered', async () => {
+  it('ends before a pending renewal is answered', async () => {
     const { clock, store, engine, take } = setUp();
     const hold = await take();
     await clock.pass(10_000);
@@ -258,8 +258,8 @@ describe('a release', () => {
   });
 });
 
-describe('a connection that comes back', () => {
-  it('has holds renewed first, and then those who wait ask', async () => {
+describe('a reconnect', () => {
+  it('renews holds first, and then retries for waiters', async () => {
     const { store, acquire, take } = setUp();
     await take({ key: 'b' });
     void acquire();
@@ -276,7 +276,7 @@ describe('a connection that comes back', () => {
     expect(store.acquires.at(-1)!.request).toMatchObject({ key: 'a', id: 'me:2' });
   });
 
-  it('asks for nobody who has given up in the same moment', async () => {
+  it('does not retry for a waiter that gives up at the same moment', async () => {
     const { store, acquire } = setUp();
     const { signal, abort } = abortable();
     void acquire({}, { signal });
@@ -290,7 +290,7 @@ describe('a connection that comes back', () => {
 });
 
 describe('a timeout', () => {
-  it('names the option, and not how long the timer took', async () => {
+  it('names the option, and not the time that the timer took', async () => {
     const { clock, store, acquire } = setUp();
     const waiting = acquire({}, { waitTimeout: 10_000 });
     store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
@@ -303,7 +303,7 @@ describe('a timeout', () => {
     });
   });
 
-  it('says when it is this process itself that holds the key', async () => {
+  it('says so if this process itself holds the key', async () => {
     const { clock, store, acquire, take } = setUp();
     await take({ key: 'b' });
     await take({ key: 'a' });
@@ -319,8 +319,8 @@ describe('a timeout', () => {
   });
 });
 
-describe('a store that is out of reach', () => {
-  it('is told at once to those who come, and to those who wait when they have waited for commandTimeout', async () => {
+describe('an unreachable store', () => {
+  it('fails new calls at once, and waiters after commandTimeout', async () => {
     const { clock, store, acquire } = setUp();
     const first = acquire();
     let told = 0;
@@ -344,8 +344,8 @@ describe('a store that is out of reach', () => {
   });
 });
 
-describe('the end', () => {
-  it('tells those who wait, and refuses those who come', async () => {
+describe('closing the engine', () => {
+  it('fails waiters, and refuses new calls', async () => {
     const { store, engine, acquire, left } = setUp();
     const waiting = acquire();
     store.acquires[0]!.answer.resolve(queued());
@@ -356,7 +356,7 @@ describe('the end', () => {
     expect(left()).toEqual(['me:1']);
   });
 
-  it('waits for holders, and no longer than it may', async () => {
+  it('waits for holders, up to its limit', async () => {
     const { clock, store, engine, take } = setUp();
     const hold = await take();
     const closed = engine.close(500);
@@ -370,7 +370,7 @@ describe('the end', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('comes as soon as the last one has released', async () => {
+  it('ends as soon as the last holder has released', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
     const closed = engine.close(60_000);
@@ -381,7 +381,7 @@ describe('the end', () => {
   });
 });
 
-describe('several keys that are asked for in one step', () => {
+describe('several keys that are requested in one step', () => {
   const SET = [
     { ...TERMS, key: 'a' },
     { ...TERMS, key: 'b' },
@@ -403,7 +403,7 @@ describe('several keys that are asked for in one step', () => {
     return { all, answer, abort: controller.abort, findHolder, left, engine };
   }
 
-  it('are not given back by whoever finds them held before the answer is there', async () => {
+  it('are not released by a waiter that finds them held before their reply', async () => {
     const { all, answer, findHolder, left, engine } = await withWaiter();
     await findHolder();
     expect(left()).toEqual([]);
@@ -415,7 +415,7 @@ describe('several keys that are asked for in one step', () => {
     expect(setIdsOf(engine).size).toBe(0);
   });
 
-  it('are given back by whoever finds them held after they were given up', async () => {
+  it('are released by a waiter that finds them held after they were given up', async () => {
     const { abort, findHolder, left, engine } = await withWaiter();
     abort();
     expect(left()).toEqual(['me:1', 'me:2']);
@@ -425,7 +425,7 @@ describe('several keys that are asked for in one step', () => {
   });
 });
 
-describe('a word to yield, for somebody who is to be served in the order in which all came', () => {
+describe('a yield message for a fair request', () => {
   const ID = 'me:1';
   const grant = held(5, 30_000, 50_000, 16);
   const push = { ...PUSH, id: ID, batchSize: 16 };

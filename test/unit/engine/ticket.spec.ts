@@ -66,8 +66,8 @@ async function waiting(options?: Parameters<typeof setUp>[0]) {
   return all;
 }
 
-describe('a ticket that asks', () => {
-  it('says what it wants', () => {
+describe('a requesting ticket', () => {
+  it('sends its request', () => {
     const { ticket, store } = setUp({ owner: 'owner', lease: 6_000 });
     ticket.tryAcquireOrEnqueue();
     expect(store.acquires[0]!.request).toEqual({
@@ -86,7 +86,7 @@ describe('a ticket that asks', () => {
     });
   });
 
-  it('believes in a grant from when it asked', async () => {
+  it('counts the validity of a grant from its request', async () => {
     const { clock, ticket, answer, grants, told } = setUp();
     ticket.tryAcquireOrEnqueue();
     clock.advance(400);
@@ -95,7 +95,7 @@ describe('a ticket that asks', () => {
     expect(told).toEqual(['granted']);
   });
 
-  it('asks again when it was told to', async () => {
+  it('retries when the reply says', async () => {
     const { clock, ticket, store, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     await answer(queued({ retryAfter: 700 }));
@@ -106,7 +106,7 @@ describe('a ticket that asks', () => {
     expect(store.acquires[1]!.request).toEqual(store.acquires[0]!.request);
   });
 
-  it('asks sooner when a message says so, and never later', async () => {
+  it('retries earlier if a message says so, and never later', async () => {
     const { clock, ticket, store } = await waiting();
     ticket.retryAfter(500);
     ticket.retryAfter(5_000);
@@ -114,14 +114,14 @@ describe('a ticket that asks', () => {
     expect(store.acquires).toHaveLength(2);
   });
 
-  it('tells once that it has to wait', async () => {
+  it('reports once that it has to wait', async () => {
     const { told, ticket, answer } = await waiting();
     ticket.tryAcquireOrEnqueue();
     await answer(queued());
     expect(told.filter((word) => word === 'contended')).toHaveLength(1);
   });
 
-  it('has one try only when it does not wait', async () => {
+  it('tries only once if it does not wait', async () => {
     const { clock, ticket, store, told, answer } = setUp({ waits: false });
     ticket.tryAcquireOrEnqueue();
     await answer(busy());
@@ -139,7 +139,7 @@ describe('a ticket that asks', () => {
 });
 
 describe('a pushed grant', () => {
-  it("is believed in by the server's clock, from the question that was answered before", async () => {
+  it("is valid by the server's clock, from the previous request", async () => {
     const { clock, ticket, grants, store } = await waiting();
     clock.advance(1_500);
     // Granted a second after the answer, which was asked for at 1000; but that second is the server's.
@@ -148,7 +148,7 @@ describe('a pushed grant', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it("is believed in from its arrival at most, whatever the server's clock says", async () => {
+  it("is valid from its arrival at the latest, whatever the server's clock shows", async () => {
     const { clock, ticket, grants } = await waiting();
     clock.advance(90);
     ticket.pushed(push({ time: 60_000 }));
@@ -159,7 +159,7 @@ describe('a pushed grant', () => {
     ['its token is no larger than the last one told', push({ token: 10 })],
     ['less than half of its lease is ahead', push({ time: 50_000, lease: 3_000 })],
     ['it was granted before the answer', push({ time: 40_000 })],
-  ])('makes the waiter ask at once when %s', async (_, grant) => {
+  ])('makes the waiter retry at once if %s', async (_, grant) => {
     const { clock, ticket, grants, store } = await waiting();
     clock.advance(1_500);
     ticket.pushed(grant);
@@ -167,7 +167,7 @@ describe('a pushed grant', () => {
     expect(store.acquires).toHaveLength(2);
   });
 
-  it('makes the waiter ask when a connection was lost since the answer', async () => {
+  it('makes the waiter retry if a connection was lost since the reply', async () => {
     const { clock, ticket, grants, store, answer } = await waiting();
     store.epoch += 1;
     clock.advance(1_000);
@@ -179,7 +179,7 @@ describe('a pushed grant', () => {
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 29_000, from: 2_010 }]);
   });
 
-  it('is not measured by an answer that was asked for before a reconnect', async () => {
+  it('is not measured by a reply to a request from before a reconnect', async () => {
     const { clock, ticket, grants, store, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     store.epoch += 1;
@@ -191,7 +191,7 @@ describe('a pushed grant', () => {
     expect(store.acquires).toHaveLength(2);
   });
 
-  it('that comes before the answer waits for it, and is measured by it', async () => {
+  it('that comes before the reply waits for it, and is measured by it', async () => {
     const { clock, ticket, grants, store, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     clock.advance(40);
@@ -203,7 +203,7 @@ describe('a pushed grant', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it('that comes before the answer does not count when the answer knows a larger token', async () => {
+  it('that comes before the reply does not count if the reply has a larger token', async () => {
     const { ticket, grants, store, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     ticket.pushed(push({ token: 11 }));
@@ -212,7 +212,7 @@ describe('a pushed grant', () => {
     expect(store.acquires).toHaveLength(2);
   });
 
-  it('that comes before the answer is nothing when the answer is the grant itself', async () => {
+  it('that comes before the reply is ignored if the reply is the grant itself', async () => {
     const { ticket, grants, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     ticket.pushed(push());
@@ -220,7 +220,7 @@ describe('a pushed grant', () => {
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
   });
 
-  it('counts once, however often it comes', async () => {
+  it('counts once, however often it arrives', async () => {
     const { clock, ticket, grants, store } = await waiting();
     clock.advance(1_000);
     ticket.pushed(push());
@@ -229,14 +229,14 @@ describe('a pushed grant', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it('is nothing to a ticket that has left', async () => {
+  it('is ignored by a ticket that has left', async () => {
     const { ticket, grants, store } = await waiting();
     ticket.leave();
     ticket.pushed(push());
     expect([grants.length, store.acquires.length]).toEqual([0, 1]);
   });
 
-  it('that was ended by force before it came does not count, nor does an answer on its way', async () => {
+  it('that was ended by force before it arrived does not count, nor does a pending reply', async () => {
     const { clock, ticket, grants, store, answer } = await waiting();
     ticket.tryAcquireOrEnqueue();
     clock.advance(5);
@@ -250,8 +250,8 @@ describe('a pushed grant', () => {
   });
 });
 
-describe('a ticket that is given up', () => {
-  it('leaves its place, and asks no more', async () => {
+describe('an abandoned ticket', () => {
+  it('leaves its place, and retries no more', async () => {
     const { clock, ticket, store, told } = await waiting();
     ticket.leave();
     ticket.leave();
@@ -260,14 +260,14 @@ describe('a ticket that is given up', () => {
     expect(told).toEqual(['contended', `left a ${ID} 0`]);
   });
 
-  it('has its leave remembered while a question is on its way', () => {
+  it('leaves a tombstone while a request is pending', () => {
     const { ticket, told } = setUp();
     ticket.tryAcquireOrEnqueue();
     ticket.leave();
     expect(told).toContain(`left a ${ID} 10000`);
   });
 
-  it('has its leave remembered when a question may have got lost', async () => {
+  it('leaves a tombstone if a request may have got lost', async () => {
     const { ticket, told, fail } = await waiting();
     ticket.tryAcquireOrEnqueue();
     await fail(passing());
@@ -275,20 +275,20 @@ describe('a ticket that is given up', () => {
     expect(told).toContain(`left a ${ID} 10000`);
   });
 
-  it('has its leave remembered when a question may be executed once more after a reconnect', async () => {
+  it('leaves a tombstone if a request may be executed again after a reconnect', async () => {
     const { ticket, store, told } = await waiting();
     store.epoch += 1;
     ticket.leave();
     expect(told).toContain(`left a ${ID} 10000`);
   });
 
-  it('has nothing to leave before it has asked', () => {
+  it('sends no leave before its first request', () => {
     const { ticket, told } = setUp();
     ticket.leave();
     expect(told).toEqual([]);
   });
 
-  it('gives back a grant that comes all the same', async () => {
+  it('releases a grant that comes nevertheless', async () => {
     const { ticket, told, grants, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     ticket.leave();
@@ -298,8 +298,8 @@ describe('a ticket that is given up', () => {
   });
 });
 
-describe('a ticket and a store that fails', () => {
-  it('asks again soon after a failure that passes', async () => {
+describe('a ticket with a failing store', () => {
+  it('retries soon after a transient failure', async () => {
     const { clock, ticket, store, fail, answer, grants } = setUp();
     ticket.tryAcquireOrEnqueue();
     await fail(passing());
@@ -309,7 +309,7 @@ describe('a ticket and a store that fails', () => {
     expect(grants[0]!.from).toBeGreaterThan(1_000);
   });
 
-  it('gives up when that has lasted for commandTimeout', async () => {
+  it('gives up after commandTimeout', async () => {
     const { clock, ticket, store, told, fail } = setUp();
     ticket.tryAcquireOrEnqueue();
     while (!told.some((word) => word.startsWith('failed'))) {
@@ -323,7 +323,7 @@ describe('a ticket and a store that fails', () => {
     expect(told.slice(-2)).toEqual([`left a ${ID} 10000`, 'failed: the connection is lost']);
   });
 
-  it('does not ask a second time when the first question took nearly all of commandTimeout', async () => {
+  it('does not retry if the first request took nearly all of commandTimeout', async () => {
     const { clock, ticket, store, told, fail } = setUp();
     ticket.tryAcquireOrEnqueue();
     await clock.pass(4_960); // timers come a little early sometimes
@@ -333,21 +333,21 @@ describe('a ticket and a store that fails', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it('gives up at once when the failure does not pass, and nothing of it needs to be remembered', async () => {
+  it('gives up at once after a permanent failure, without a tombstone', async () => {
     const { ticket, told, fail } = setUp();
     ticket.tryAcquireOrEnqueue();
     await fail(lasting());
     expect(told.slice(-2)).toEqual([`left a ${ID} 0`, 'failed: no permission']);
   });
 
-  it('gives up at once when it does not wait', async () => {
+  it('gives up at once if it does not wait', async () => {
     const { ticket, told, fail } = setUp({ waits: false });
     ticket.tryAcquireOrEnqueue();
     await fail(passing());
     expect(told.at(-1)).toBe('failed: the connection is lost');
   });
 
-  it('counts the time of failures anew after an answer', async () => {
+  it('restarts the time of failures after a reply', async () => {
     const { clock, ticket, told, fail, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     for (let i = 0; i < 4; i++) {
@@ -360,7 +360,7 @@ describe('a ticket and a store that fails', () => {
     expect(told.filter((word) => word.startsWith('failed'))).toEqual([]);
   });
 
-  it('knows that all is well, or why not', async () => {
+  it('knows the last failure, if any', async () => {
     const { ticket, fail, answer } = setUp();
     ticket.tryAcquireOrEnqueue();
     expect([ticket.isUnanswered, ticket.error]).toEqual([true, undefined]);
@@ -374,8 +374,8 @@ describe('a ticket and a store that fails', () => {
   });
 });
 
-describe('a ticket that is inherited', () => {
-  it('asks at once for a lease of another length, in its old place', async () => {
+describe('an inherited ticket', () => {
+  it('requests another lease at once, in its old place', async () => {
     const { ticket, store, told } = await waiting();
     ticket.inherit({
       key: 'a',

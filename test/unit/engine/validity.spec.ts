@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { elapsedSince, validUntil } from '../../../lib/engine/validity.js';
 
 describe('the validity of a lease', () => {
-  it('is counted from the sending of the question, less 1 % and 2 ms', () => {
+  it('counts from the sending of the request, minus 1 % and 2 ms', () => {
     expect(validUntil(5_000, 30_000)).toBe(5_000 + 29_700 - 2);
     expect(validUntil(0, 50)).toBe(47.5);
   });
@@ -20,7 +20,7 @@ describe('the validity of a lease', () => {
     );
   });
 
-  it('of a pushed grant, too, which is counted from an earlier answer, by a clock that runs up to 1 % faster than ours', () => {
+  it("of a pushed grant does so, too, on a clock that runs up to 1 % faster than the server's", () => {
     const ms = (max: number) => fc.double({ min: 0, max, noNaN: true });
     const speed = fc.double({ min: 1, max: 1.01, noNaN: true });
     fc.assert(

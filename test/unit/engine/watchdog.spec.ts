@@ -39,7 +39,7 @@ function setUp() {
 }
 
 describe('the watchdog', () => {
-  it('renews when a third of the lease has gone by, again and again', async () => {
+  it('renews after each third of the lease', async () => {
     const { clock, store, watch, confirm, told } = setUp();
     const hold = watch();
     await clock.pass(850);
@@ -56,7 +56,7 @@ describe('the watchdog', () => {
     expect(told).toEqual(['renewed a 1', 'renewed a 2']);
   });
 
-  it('goes on to look after all others when it looks at a pushed grant in the very moment in which that ends', async () => {
+  it('keeps renewing others if it checks a pushed grant at the very moment of its end', async () => {
     const { clock, store, watch, watchdog } = setUp();
     const ends = watch({}, { lease: 1_000 });
     // Its renewal is not answered.
@@ -70,7 +70,7 @@ describe('the watchdog', () => {
     expect([ends.state, store.renewals.at(-1)!.request.map(({ key }) => key)]).toEqual(['lost', ['b']]);
   });
 
-  it('sends what is due together, from locks that were taken one after the other', async () => {
+  it('sends renewals that are due together, of locks that were acquired one after the other', async () => {
     const { clock, store, watch } = setUp();
     for (let i = 0; i < 10; i++) {
       watch({ key: `key:${i}` });
@@ -81,7 +81,7 @@ describe('the watchdog', () => {
     expect(store.renewals.flatMap(({ request }) => request)).toHaveLength(10);
   });
 
-  it('never renews a fixed lease, and tells its end on time', async () => {
+  it('never renews a fixed lease, and reports its end on time', async () => {
     const { clock, store, watch, lost } = setUp();
     const hold = watch({ renews: false });
     await clock.pass(2_967);
@@ -91,7 +91,7 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(0);
   });
 
-  it('makes a short first lease a full one, also of a fixed lease, and does not count that', async () => {
+  it('extends a short first lease, also of a fixed lease, and does not count that', async () => {
     const { clock, store, watch, confirm, told } = setUp();
     watch({ lease: 30_000, renews: false, maxRenewTimes: 1 }, { lease: 3_000 });
     await clock.pass(1_000);
@@ -104,7 +104,7 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(1);
   });
 
-  it('renews maxRenewTimes times, warns once, and tells the loss at the end of the last lease', async () => {
+  it('renews maxRenewTimes times, warns once, and reports the loss at the end of the last lease', async () => {
     const { clock, store, watch, confirm, warnings, lost, told } = setUp();
     const hold = watch({ maxRenewTimes: 2 });
     for (let renewal = 1; renewal <= 2; renewal++) {
@@ -129,7 +129,7 @@ describe('the watchdog', () => {
     expect(warnings).toEqual([expect.stringContaining("'a' has been renewed once, as often as")]);
   });
 
-  it('tries again what failed, until the lease is over, and then tells the loss', async () => {
+  it('retries failed renewals until the lease is over, and then reports the loss', async () => {
     const { clock, store, watch, lost } = setUp();
     const hold = watch();
     for (let ms = 0; ms < 3_000; ms++) {
@@ -145,7 +145,7 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(tries);
   });
 
-  it('goes on renewing after one that failed', async () => {
+  it('keeps renewing after a failure', async () => {
     const { clock, store, watch, confirm } = setUp();
     const hold = watch();
     await clock.pass(1_000);
@@ -160,7 +160,7 @@ describe('the watchdog', () => {
     expect(hold.loss!.cause).toBeUndefined(); // that one has nothing to do with it
   });
 
-  it('lets one that fails, or is gone, disturb no other', async () => {
+  it('isolates a lease that fails or has ended from the others', async () => {
     const { clock, store, watch, told } = setUp();
     const holds = ['a', 'b', 'c'].map((key) => watch({ key }));
     await clock.pass(1_000);
@@ -175,7 +175,7 @@ describe('the watchdog', () => {
     expect(store.renewals[1]!.request).toMatchObject([{ key: 'a' }]);
   });
 
-  it('tells the loss on time while a renewal is without an answer', async () => {
+  it('reports the loss on time while a renewal is unanswered', async () => {
     const { clock, store, watch, confirm, lost, told } = setUp();
     const hold = watch();
     await clock.pass(3_000);
@@ -185,7 +185,7 @@ describe('the watchdog', () => {
     expect([hold.state, told]).toEqual(['lost', []]);
   });
 
-  it('asks for nobody who has left before the renewal was sent', async () => {
+  it('does not renew a hold that has left before the renewal was sent', async () => {
     const { clock, store, watchdog, watch } = setUp();
     const [one, other] = [watch({ key: 'a' }), watch({ key: 'b' })];
     watchdog.remove(one);
@@ -197,7 +197,7 @@ describe('the watchdog', () => {
     expect(clock.timers.size).toBe(0);
   });
 
-  it('is not moved by the answer for one who has left meanwhile', async () => {
+  it('ignores the reply for a hold that has left in the meantime', async () => {
     const { clock, store, watchdog, watch, confirm, told } = setUp();
     const hold = watch();
     await clock.pass(1_000);
@@ -219,7 +219,7 @@ describe('the watchdog', () => {
     expect(store.renewals.length).toBeLessThan(100);
   });
 
-  it('asks for all at once when told to, and for each once only', async () => {
+  it('renews all at once on request, and each only once', async () => {
     const { store, watchdog, watch, confirm } = setUp();
     const holds = [watch({ key: 'a' }), watch({ key: 'b' })];
     watchdog.renewNow(holds);
@@ -235,7 +235,7 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(2);
   });
 
-  it('only looks at a fixed lease when told to ask', async () => {
+  it('only reads a fixed lease on request', async () => {
     const { store, watchdog, watch } = setUp();
     watchdog.renewNow([watch({ renews: false })]);
     await settled();

@@ -65,7 +65,7 @@ describe('the encoding of values', () => {
     );
   });
 
-  it('nothing special is left, and what is left can go to Redis', () => {
+  it('leaves no special characters, and a valid key for Redis', () => {
     fc.assert(
       fc.property(anyString, (text) => {
         const encoded = encodeKeyPart(text);
@@ -75,7 +75,7 @@ describe('the encoding of values', () => {
     );
   });
 
-  it('joined with a colon, two values cannot look like two others', () => {
+  it('keeps two values joined with a colon distinct from any others', () => {
     const part = fc.string({ unit: fc.constantFrom(':', '%', 'a', 'b', '3', 'A'), minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(part, part, part, part, (a, b, c, d) => {
@@ -108,7 +108,7 @@ describe('lockKey', () => {
     );
   });
 
-  it('a Proxy that throws is refused, too', () => {
+  it('refuses a Proxy that throws, too', () => {
     const proxy = new Proxy(
       {},
       {
@@ -150,7 +150,7 @@ describe('final keys', () => {
     'x'.repeat(512),
     'é'.repeat(256),
     '|~z',
-  ])('%j is a key', (key) => {
+  ])('accept %j', (key) => {
     expect(assertKey(key)).toBe(key);
   });
 
@@ -178,7 +178,7 @@ describe('final keys', () => {
     ['{a{b}', 'is in braces as a whole'],
     ['{a{}b}', 'is in braces as a whole'],
     ['{{a}}', 'is in braces as a whole'],
-  ])('%p is none', (key, message) => {
+  ])('refuses %p', (key, message) => {
     expect(refusalOf(() => assertKey(key))).toContain(message);
   });
 });

@@ -70,7 +70,7 @@ describe('parameter names are parsed, not guessed', () => {
     expect(namesIn('(...[a, b]) => a')).toEqual({ names: [undefined], rest: true });
   });
 
-  it('a toString of its own is not asked', () => {
+  it('a custom toString is not called', () => {
     const fn = Object.assign((a: unknown) => a, { toString: () => '(b) => b' });
     expect(parameterNames(fn)).toEqual({ names: ['a'] });
   });
@@ -88,7 +88,7 @@ describe('parameter names are parsed, not guessed', () => {
     expect(parameterNames(fn)).toEqual({ unreadable: 'a native, bound or proxied function shows no source' });
   });
 
-  it('what is no function or a class is unreadable', () => {
+  it('a value that is not a function or class is unreadable', () => {
     expect(parameterNames(undefined as never)).toEqual({ unreadable: 'it is no function' });
     expect(
       parameterNames(
@@ -129,7 +129,7 @@ function compiled(target: ts.ScriptTarget) {
   return new Function(outputText)().prototype;
 }
 
-describe('what TypeScript makes of a class', () => {
+describe('the output of TypeScript for a class', () => {
   const { ES2017, ES2018, ES2019, ES2020, ES2021, ES2022, ESNext } = ts.ScriptTarget;
   it.each([ES2017, ES2018, ES2019, ES2020, ES2021, ES2022, ESNext])('target %s keeps the names', (target) => {
     const service = compiled(target);

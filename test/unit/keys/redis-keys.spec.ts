@@ -50,7 +50,7 @@ describe('names in Redis', () => {
     expect(redisKeys('lock', name).state).toBe(state);
   });
 
-  it('tell the key that they are of', () => {
+  it('show the key that they belong to', () => {
     fc.assert(fc.property(key, (name) => keyOfState('lock', redisKeys('lock', name).state) === name));
     expect(
       ['lock:queue:{a}', 'lock:state:', 'other:state:{a}', 'lock:state:}{'].map((name) => keyOfState('lock', name)),
@@ -78,7 +78,7 @@ describe('names in Redis', () => {
     );
   });
 
-  it('a hash tag of its own decides the slot', () => {
+  it('a hash tag in the key decides the slot', () => {
     expect(slotOf(redisKeys('lock', 'order:{42}:pay').state)).toBe(slotOf('{42}'));
     expect(slotOf(redisKeys('lock', 'order:{42}:ship').queue)).toBe(slotOf('{42}'));
   });
@@ -94,7 +94,7 @@ describe('names in Redis', () => {
     );
   });
 
-  it('the same for all short keys of braces', () => {
+  it('all short keys of braces are distinct, too', () => {
     const owners = new Map<string, string>();
     const alphabet = ['{', '}', 'a', ':'];
     let names = [''];

@@ -106,7 +106,7 @@ describe('templates over a request', () => {
     expect(resolveIn(template, handler, { request })).toBe('7|a%20b|x|r1|5|d|reserve');
   });
 
-  it.each(['#p0', '#args.length', '#this.x', '#order'])('%s is not there before the arguments are', (name) => {
+  it.each(['#p0', '#args.length', '#this.x', '#order'])('%s is not available before the arguments', (name) => {
     expect(refusalOf(() => compileKeyTemplate(name, handler))).toMatch(
       /there is no #\w+ here, but #params, #query, #body, #headers, #user, #data, #root; an interceptor runs before/,
     );

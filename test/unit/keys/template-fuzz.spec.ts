@@ -67,8 +67,8 @@ const template = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
 );
 
-describe('whatever the template and the arguments are', () => {
-  it('nothing but a LockKeyError on one line, or a valid key', () => {
+describe('random templates and arguments', () => {
+  it('give a valid key, or a LockKeyError on one line', () => {
     const values = fc.anything({
       withBigInt: true,
       withDate: true,
@@ -87,7 +87,7 @@ describe('whatever the template and the arguments are', () => {
     );
   });
 
-  it('no getter runs and no Proxy gets through', () => {
+  it('run no getter, and accept no Proxy', () => {
     let ran = 0;
     const count = () => ran++;
     const throwing = { thrown: true };
@@ -159,7 +159,7 @@ describe('whatever the template and the arguments are', () => {
     expect(ran).toBe(0);
   });
 
-  it('a value in a key is its encoding', () => {
+  it('put the encoding of a value into the key', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }), (value) => {
         expect(attempt(() => resolve('k:#order', value))).toBe(`k:${encodeKeyPart(value)}`);
@@ -167,7 +167,7 @@ describe('whatever the template and the arguments are', () => {
     );
   });
 
-  it('long strings and deep nesting end quickly', () => {
+  it('end quickly for long strings and deep nesting', () => {
     const started = performance.now();
     for (const open of ["'", '"', "''", '(', '[', '#order[', '#order.', '?:', "'\\"]) {
       attempt(() => compileKeyTemplate(`#{${open.repeat(1020 / open.length)}`, site('order')));

@@ -3,7 +3,7 @@ import { LockKeyError } from '../../../lib/errors/index.js';
 import { compileKeyTemplate, type ParameterNames } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';
 
-describe('templates that are not written well stop the application', () => {
+describe('invalid templates stop the application', () => {
   it.each<[string, string]>([
     ["'stock:' + #order.id", "write #{'stock:' + #order.id}."],
     ["#order.id + ':x'", "write #{#order.id + ':x'}."],
@@ -102,7 +102,7 @@ describe('templates that are not written well stop the application', () => {
     },
   );
 
-  it('100 levels are enough for everybody', () => {
+  it('more than 100 levels are refused', () => {
     expect(resolve(`#{${'('.repeat(99)}#order${')'.repeat(99)}}`, 'x')).toBe('x');
   });
 
@@ -114,7 +114,7 @@ describe('templates that are not written well stop the application', () => {
 });
 
 describe('unknown names', () => {
-  it('names the known ones, where it stands, and what loses names', () => {
+  it('an unknown name is reported with its position, the known names, and what loses names', () => {
     expect(refusalOf(() => compileKeyTemplate('stock:#{#ordr.sku}', site('order', 'qty')))).toBe(
       'Key template "stock:#{#ordr.sku}" of StockService.reserve, at 9, "#ordr.sku}": there is no #ordr here, but #order, ' +
         '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, and minifiers rename ' +
@@ -151,7 +151,7 @@ describe('unknown names', () => {
     ['a:{#{#order}}:b', 'a:{1}:b'],
     ["#{'{order}'}:#order", '{order}:1'],
     ['a:{order:#order}', 'a:{order:1}'],
-  ])('the hash tag of %j is not taken for a name', (template, key) => {
+  ])('the hash tag of %j does not count as a name', (template, key) => {
     expect(resolve(template, 1)).toBe(key);
   });
 
@@ -262,7 +262,7 @@ describe('refused values', () => {
     expect(refusalOf(() => resolve(template, value))).toContain(hint);
   });
 
-  it('a property that an object lacks is not taken for text', () => {
+  it('a missing property does not count as text', () => {
     expect(refusalOf(() => resolve('#order.sku', {}))).not.toContain('is text');
   });
 
@@ -282,7 +282,7 @@ describe('refused values', () => {
     expect(attempt).toThrow(LockKeyError);
   });
 
-  it('an error that a Proxy makes up is not looked at', () => {
+  it('a forged error of a Proxy is not read', () => {
     const fail = (): never => {
       throw new Error('looked at');
     };
@@ -298,7 +298,7 @@ describe('refused values', () => {
     expect(refusalOf(() => resolve('#order.sku', proxy))).toContain('#order.sku could not be read');
   });
 
-  it('of a Proxy only the descriptor is asked for', () => {
+  it('only the descriptor of a Proxy is read', () => {
     const asked: string[] = [];
     const traps = new Proxy({}, { get: (_, trap) => void asked.push(String(trap)) });
     const key = resolve("#{#order == null ? 'none' : #order.sku}", new Proxy({ sku: 'x' }, traps));

@@ -15,7 +15,7 @@ describe('connection', () => {
       { sentinels: [node], name: 'mymaster' },
       { sentinels: [node], name: 'mymaster' },
     ],
-  ])('takes %j', (written, read) => {
+  ])('accepts %j', (written, read) => {
     expect(readConnections(written)).toEqual(read);
   });
 
@@ -33,7 +33,7 @@ describe('connection', () => {
     expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
   });
 
-  it('takes a client of a Cluster as it is, unless its prefix chooses the slot', () => {
+  it('accepts a client of a Cluster as it is, unless its prefix decides the slot', () => {
     const [plain, tagged] = ['app:', '{app}:'].map(
       (keyPrefix) => new Cluster([node], { keyPrefix, lazyConnect: true }),
     );

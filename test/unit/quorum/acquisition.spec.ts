@@ -7,7 +7,7 @@ import { Quorum } from './support.js';
 const quorumOf = (count: number, random?: () => number): Promise<Quorum> => new Quorum(count, random).start();
 
 describe('an acquisition over several masters', () => {
-  it('is held as soon as a majority says so', async () => {
+  it('is held as soon as a majority grants it', async () => {
     const quorum = await quorumOf(5);
     const { members } = quorum;
     const answer = await quorum.ask();
@@ -20,7 +20,7 @@ describe('an acquisition over several masters', () => {
     expect(members.map(({ fences }) => fences.map(({ token }) => token))).toEqual([[7], [], [7], [], [7]]);
   });
 
-  it('does not wait for a master that takes no token when a third one has granted it meanwhile', async () => {
+  it('does not wait for a master that does not accept the token if a third one has granted in the meantime', async () => {
     const quorum = await quorumOf(3);
     const [hanging, prompt, late] = quorum.members;
     hanging!.fenceReply = () => new Promise(() => undefined);
@@ -36,7 +36,7 @@ describe('an acquisition over several masters', () => {
     expect(late!.fences.map(({ token }) => token)).toEqual([5]);
   });
 
-  it('does not wait for the token of a master that was lost when those that are left are no majority', async () => {
+  it('does not wait for the token of a lost master if the others are no majority', async () => {
     const quorum = await quorumOf(3);
     const [lost, prompt, late] = quorum.members;
     lost!.fenceReply = () => new Promise(() => undefined);
@@ -54,7 +54,7 @@ describe('an acquisition over several masters', () => {
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
   });
 
-  it('has the lease of its majority, counted from the sending of the questions that were answered', async () => {
+  it('has the lease of its majority, counted from the sending of the answered requests', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     await quorum.clock.pass(100);
@@ -63,7 +63,7 @@ describe('an acquisition over several masters', () => {
     expect(await answer.promise).toMatchObject({ lease: 9_000 });
   });
 
-  it('counts a later question from when that was asked', async () => {
+  it('counts a later request from when it was sent', async () => {
     const quorum = await quorumOf(3);
     const first = await quorum.ask();
     for (const member of quorum.members) member.contends();
@@ -75,7 +75,7 @@ describe('an acquisition over several masters', () => {
     expect(await second.promise).toMatchObject({ outcome: 'held', lease: 10_000 });
   });
 
-  it('is no hold when its leases are over by the time they are told', async () => {
+  it('is not held if its leases have ended when the replies arrive', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask({ waits: false, lease: 100 });
     await quorum.clock.pass(101);
@@ -85,7 +85,7 @@ describe('an acquisition over several masters', () => {
     expect(quorum.members.map(({ releases }) => releases.length)).toEqual([1, 1, 1]);
   });
 
-  it('fails when so many masters do that there is no majority, and gives back what it has', async () => {
+  it('fails if too many masters fail, and releases its votes', async () => {
     const quorum = await quorumOf(5);
     const answer = await quorum.ask({ waits: false });
     const [a, b, c, d, e] = quorum.members;
@@ -107,7 +107,7 @@ describe('an acquisition over several masters', () => {
     expect(e!.releases).toHaveLength(1);
   });
 
-  it('does not ask again where nothing passes by itself', async () => {
+  it('does not retry permanent failures', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     for (const member of quorum.members) member.acquired.answer.reject(lasting());
@@ -115,7 +115,7 @@ describe('an acquisition over several masters', () => {
     expect(answer.error).toMatchObject({ transient: false });
   });
 
-  it('gives back a minority at once when another has a majority, and keeps its places', async () => {
+  it('releases a minority at once if another acquisition has a majority, and keeps its places', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     const [a, b, c] = quorum.members;
@@ -128,7 +128,7 @@ describe('an acquisition over several masters', () => {
     expect([b, c].map((member) => member!.releases)).toEqual([[], []]);
   });
 
-  it('in a split vote of 2, 2 and 1 has the queues decide after a pause', async () => {
+  it('lets the queues decide a split vote of 2, 2 and 1 after a pause', async () => {
     const quorum = await quorumOf(5);
     const answer = await quorum.ask();
     const [a, b, c, d, e] = quorum.members;
@@ -154,7 +154,7 @@ describe('an acquisition over several masters', () => {
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 9 });
   });
 
-  it('does not count a master whose connection was lost while a grant was being given back', async () => {
+  it('does not count a master whose connection was lost during a release', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     const [a, b, c] = quorum.members;
@@ -178,7 +178,7 @@ describe('an acquisition over several masters', () => {
     expect(a!.fences).toHaveLength(0);
   });
 
-  it('takes a push in the pause as the end of a split vote', async () => {
+  it('ends a split vote by a pushed grant in the pause', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     const [a, b, c] = quorum.members;
@@ -211,7 +211,7 @@ describe('an acquisition over several masters', () => {
       return { quorum, answer, members: [a!, b!, c!] as const };
     }
 
-    it('keeps its vote if it comes first, and asks for the others when they have been given back', async () => {
+    it('keeps its vote if it comes first, and requests the others after their release', async () => {
       const { quorum, answer, members } = await split([last!, lastToo!], 80);
       const [a, b, c] = members;
       expect(a.releases).toHaveLength(0);
@@ -224,7 +224,7 @@ describe('an acquisition over several masters', () => {
       await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 7 });
     });
 
-    it('gives its vote back at once to one that comes first, and looks again when that had its time', async () => {
+    it('releases its vote at once to a rival that comes first, and looks again later', async () => {
       const { quorum, answer, members } = await split([first!, last!], 80);
       const [a, b, c] = members;
       expect(a.releases).toHaveLength(1);
@@ -237,7 +237,7 @@ describe('an acquisition over several masters', () => {
       expect(answer.value).toMatchObject({ outcome: 'busy' });
     });
 
-    it('keeps its vote when those that come first have had their time, since they may be dead', async () => {
+    it('keeps its vote after its rivals had their time, since they may have crashed', async () => {
       const { quorum, answer, members } = await split([first!, second!]);
       const [a, b, c] = members;
       expect(a.releases).toHaveLength(1);
@@ -265,7 +265,7 @@ describe('an acquisition over several masters', () => {
       expect(a.releases).toHaveLength(1);
     });
 
-    it('ends at once where nobody has the other votes who would give them back', async () => {
+    it('ends at once if no holder of the other votes would release them', async () => {
       const quorum = await quorumOf(3);
       const answer = await quorum.ask({ waits: false });
       quorum.members[0]!.holds();
@@ -300,7 +300,7 @@ describe('an acquisition over several masters', () => {
     expect(quorum.members[0]!.releases).toHaveLength(1);
   });
 
-  it('does not believe a push, and asks where it came from', async () => {
+  it('does not rely on a pushed grant, and asks its master', async () => {
     const quorum = await quorumOf(3);
     const first = await quorum.ask();
     for (const member of quorum.members) member.contends();
@@ -332,13 +332,13 @@ describe('an acquisition over several masters', () => {
     expect(quorum.told.words).toEqual([]);
   });
 
-  it('gives back a push that nobody waits for', async () => {
+  it('releases a pushed grant without a waiter', async () => {
     const quorum = await quorumOf(3);
     quorum.members[1]!.listener.granted({ key: 'a', id: 'me:9', token: 5, lease: 3_000, time: 0, batchSize: 1 });
     expect(quorum.members.map(({ releases }) => releases.length)).toEqual([0, 1, 0]);
   });
 
-  it('takes a token that is larger than all that others have had', async () => {
+  it('takes a token that is larger than all earlier ones', async () => {
     const quorum = await quorumOf(3, () => 0);
     const [a, b, c] = quorum.members;
     b!.fenceReply = async ({ token }) =>
@@ -351,7 +351,7 @@ describe('an acquisition over several masters', () => {
     expect(a!.fences.at(-1)).toMatchObject({ token: 41 });
   });
 
-  it('takes a token that is larger than the last one of a master that has not granted it, and tells it there', async () => {
+  it('takes a token larger than the last one of a master that has not granted, and writes it there', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     const [a, b, c] = quorum.members;
@@ -363,7 +363,7 @@ describe('an acquisition over several masters', () => {
     expect(c!.fences).toMatchObject([{ token: 51 }]);
   });
 
-  it('is over when it is given back while it is asked for', async () => {
+  it('ends if it is released while it is requested', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();
     quorum.members[0]!.holds();

@@ -15,7 +15,7 @@ function read(clocks: MasterClocks, moment: number, ahead: readonly number[], ro
 }
 
 describe('the clocks of masters', () => {
-  it('are warned of once, when they differ by more than a second', () => {
+  it('cause one warning if they differ by more than a second', () => {
     const { clocks, warnings } = clocksOf();
     read(clocks, 0, [5_000, 5_900, 5_000]);
     expect(warnings).toEqual([]);
@@ -26,20 +26,20 @@ describe('the clocks of masters', () => {
     expect(warnings).toHaveLength(2);
   });
 
-  it('are not warned of when round trips may explain it', () => {
+  it('cause no warning if round trips may explain it', () => {
     const { clocks, warnings } = clocksOf();
     read(clocks, 0, [0, 2_400, 0], 3_000);
     expect(warnings).toEqual([]);
   });
 
-  it('are not warned of when this machine has slept, and its own clock stood still', () => {
+  it('cause no warning after a suspension of this machine', () => {
     const { clocks, warnings } = clocksOf();
     read(clocks, 0, [0, 0, 0]);
     for (const moment of [11_000, 22_000, 33_000]) read(clocks, moment, [3_600_000, 3_600_000, 3_600_000]);
     expect(warnings).toEqual([]);
   });
 
-  it('tell what one shows at the least, unless that was read long ago', () => {
+  it('give the earliest time of a master, unless the reading is old', () => {
     const { clocks } = clocksOf();
     expect(clocks.timeAt(1, 5_000, 1)).toBeUndefined();
     read(clocks, 0, [0, 700, 0]);

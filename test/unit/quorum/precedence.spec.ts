@@ -4,7 +4,7 @@ import { precedes } from '../../../lib/store/quorum/precedence.js';
 const CLIENTS = ['4f1c', '9ab0', 'd377'];
 
 describe('the precedence of acquisitions', () => {
-  it('is an order: the same for everybody, and with one first among all', () => {
+  it('is a total order, the same for all clients', () => {
     const ids = CLIENTS.flatMap((client) => Array.from({ length: 30 }, (_, i) => `${client}:${i}`));
     const sorted = [...ids].sort((a, b) => (precedes(a, b) ? -1 : 1));
     for (let i = 0; i < sorted.length; i += 1) {
@@ -12,7 +12,7 @@ describe('the precedence of acquisitions', () => {
     }
   });
 
-  it('favours no client: each is the first about as often', () => {
+  it('favours no client: each is first about as often', () => {
     const wins = new Map(CLIENTS.map((client) => [client, 0]));
     for (let i = 0; i < 3_000; i += 1) {
       const [first] = CLIENTS.map((client) => `${client}:${i}`).sort((a, b) => (precedes(a, b) ? -1 : 1));

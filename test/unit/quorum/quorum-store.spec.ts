@@ -14,7 +14,7 @@ describe('a release over several masters', () => {
     return { quorum, answer };
   }
 
-  it('is done when a majority has', async () => {
+  it('is done when a majority has replied', async () => {
     const { quorum, answer } = await release();
     quorum.members[0]!.releases[0]!.answer.resolve(released());
     await settled();
@@ -24,7 +24,7 @@ describe('a release over several masters', () => {
     expect(answer.value).toEqual({ released: true, next: undefined });
   });
 
-  it('tells that the lock was gone only when a majority did not have it', async () => {
+  it('reports a lost lock only if a majority did not have it', async () => {
     const { quorum, answer } = await release();
     quorum.members[0]!.releases[0]!.answer.resolve(released(false));
     quorum.members[1]!.releases[0]!.answer.resolve(released(false));
@@ -32,7 +32,7 @@ describe('a release over several masters', () => {
     expect(answer.value).toMatchObject({ released: false });
   });
 
-  it('waits only a moment for a third one that does not answer', async () => {
+  it('waits only briefly for a third master that does not answer', async () => {
     const { quorum, answer } = await release();
     quorum.members[0]!.releases[0]!.answer.resolve(released(false));
     quorum.members[1]!.releases[0]!.answer.resolve(released());
@@ -42,7 +42,7 @@ describe('a release over several masters', () => {
     expect(answer.value).toMatchObject({ released: true });
   });
 
-  it('fails when a majority does, without waiting for the rest', async () => {
+  it('fails if a majority fails, without waiting for the rest', async () => {
     const { quorum, answer } = await release(5);
     for (const member of quorum.members.slice(0, 3)) member.releases[0]!.answer.reject(passing());
     await settled();
@@ -69,7 +69,7 @@ describe('a renewal over several masters', () => {
     });
   }
 
-  it('is an error when it is not known', async () => {
+  it('is an error if the outcome is unknown', async () => {
     const quorum = await quorumOf(3);
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
     const replies: RenewReply[] = [900, passing(), 'gone'];
@@ -78,7 +78,7 @@ describe('a renewal over several masters', () => {
     expect(answer.value).toEqual([expect.objectContaining({ code: 'LOCK_STORE', transient: true })]);
   });
 
-  it('does not have the others wait for one that a hanging master would have to decide', async () => {
+  it('does not delay decided leases for one that a hanging master must decide', async () => {
     const quorum = await quorumOf(3);
     const requests = ['me:1', 'me:2'].map((id) => ({ key: 'a', id, lease: 1_000 }));
     const answer = watch(quorum.store.renew(requests));
@@ -88,7 +88,7 @@ describe('a renewal over several masters', () => {
     expect(answer.value).toEqual([900, expect.any(Error)]);
   });
 
-  it('waits for a slow master when that has to decide all of it', async () => {
+  it('waits for a slow master if that must decide everything', async () => {
     const quorum = await quorumOf(3);
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
     quorum.members[0]!.renewals[0]!.answer.resolve(['gone']);
@@ -101,8 +101,8 @@ describe('a renewal over several masters', () => {
   });
 });
 
-describe('what the masters tell', () => {
-  it('a hold is revoked when there is no majority any more, and once', async () => {
+describe('messages and states of the masters', () => {
+  it('revoke a hold once, when there is no majority any more', async () => {
     const quorum = await quorumOf(5);
     await quorum.hold();
     quorum.members[0]!.listener.revoked('me:1');
@@ -111,7 +111,7 @@ describe('what the masters tell', () => {
     expect(quorum.told.words).toEqual(['revoked me:1']);
   });
 
-  it('listening, unreachable and epoch are those of a majority', async () => {
+  it('combine listening, unreachable and epoch by majority', async () => {
     const quorum = await quorumOf(3);
     quorum.members[0]!.listening = false;
     quorum.members[0]!.unreachable = passing();
@@ -126,7 +126,7 @@ describe('what the masters tell', () => {
     });
   });
 
-  it('nobody asks a master that has been out of reach, or waits in one that does not hear', async () => {
+  it('exclude an unreachable master from requests, and an unsubscribed one from waiting', async () => {
     const quorum = await quorumOf(3);
     quorum.members[0]!.unreachable = passing();
     quorum.members[1]!.listening = false;
@@ -139,8 +139,8 @@ describe('what the masters tell', () => {
   });
 });
 
-describe('who may be a member', () => {
-  it('each server once', async () => {
+describe('membership', () => {
+  it('counts each server once', async () => {
     const quorum = new Quorum(3);
     for (const [i, runId] of ['one', 'two', 'one'].entries()) {
       quorum.members[i]!.identity = () => given({ runId, inCluster: false });
@@ -151,7 +151,7 @@ describe('who may be a member', () => {
     expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([0, 0, 0]);
   });
 
-  it('nobody is granted anything by one that has not said who it is', async () => {
+  it('accepts no grant of a master that has not identified itself', async () => {
     const quorum = new Quorum(3);
     quorum.members[2]!.identity = () => Promise.reject(passing());
     const starting = quorum.store.start();

@@ -23,8 +23,8 @@ async function renew(quorum: Quorum, ...replies: RenewReply[]): Promise<void> {
 const leases = (quorum: Quorum): number[][] =>
   quorum.members.map(({ reinstated }) => reinstated.map(({ lease }) => lease));
 
-describe('a hold that some masters do not know any more', () => {
-  it('takes its vote again there, with its token and no longer than its lease', async () => {
+describe('a hold that some masters no longer know', () => {
+  it('reinstates its vote there, with its token and no longer than its lease', async () => {
     const quorum = await renewed('gone', 8_000, 9_000);
     expect(leases(quorum)).toEqual([[0, 10_000], [], []]);
     expect(quorum.members[0]!.reinstated[1]).toMatchObject({
@@ -35,12 +35,12 @@ describe('a hold that some masters do not know any more', () => {
     });
   });
 
-  it('takes none when no majority has confirmed it', async () => {
+  it('reinstates none if no majority has confirmed it', async () => {
     expect(leases(await renewed('gone', 'gone', 9_000))).toEqual([[], [], []]);
     expect(leases(await renewed('gone', passing(), 9_000))).toEqual([[], [], []]);
   });
 
-  it('takes none where a release by force is known of, now or later', async () => {
+  it('reinstates none if a forced release is known, now or later', async () => {
     const quorum = await new Quorum(5).start();
     await quorum.hold();
     quorum.members[1]!.reinstateReply = () => given('left');
@@ -50,7 +50,7 @@ describe('a hold that some masters do not know any more', () => {
     expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
   });
 
-  it('takes none when a master has told that it was ended by force there', async () => {
+  it("reinstates none after a master's message that it was ended by force", async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     quorum.members[0]!.listener.revoked('me:1');
@@ -58,7 +58,7 @@ describe('a hold that some masters do not know any more', () => {
     expect(leases(quorum)).toEqual([[], [], []]);
   });
 
-  it('takes none while its lease is set anew', async () => {
+  it('reinstates none during an extend', async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const extending = quorum.store.extend({ key: 'a', id: 'me:1', lease: 100 });
@@ -68,7 +68,7 @@ describe('a hold that some masters do not know any more', () => {
     await extending;
   });
 
-  it('takes none when it has been given back meanwhile', async () => {
+  it('reinstates none if it has been released in the meantime', async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
@@ -81,7 +81,7 @@ describe('a hold that some masters do not know any more', () => {
     for (const { releases } of quorum.members) releases[0]!.answer.resolve(released());
   });
 
-  it('leaves word with its release where a vote is on its way, or may be', async () => {
+  it('leaves a tombstone with its release if a vote is pending', async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const [under, failed] = quorum.members;

@@ -15,7 +15,7 @@ const CHANGELOG = `# Changelog
 `;
 
 describe('the changelog', () => {
-  it('says which version comes next, until it has come', () => {
+  it('names the next version until its release', () => {
     expect(unreleasedVersion(CHANGELOG)).toBe('0.2.0');
     expect(unreleasedVersion(withDate(CHANGELOG, '2026-12-24'))).toBeUndefined();
   });
@@ -26,7 +26,7 @@ describe('the changelog', () => {
     expect(notesOf(CHANGELOG, '0.3.0')).toBe('');
   });
 
-  it('gets a date at the version that comes next, and nowhere else', () => {
+  it('gets a date at the next version only', () => {
     expect(withDate(CHANGELOG, '2026-12-24')).toBe(CHANGELOG.replace('unreleased', '2026-12-24'));
   });
 });

@@ -38,7 +38,7 @@ function ownNames(file: string): Set<string> {
 const PARTS = new Map(FILES.filter((file) => file.startsWith('shared/')).map((file) => [file, namesOf(file)]));
 
 describe('the Lua files', () => {
-  it.each(FILES)('%s includes the parts whose names it uses, and no other', (file) => {
+  it.each(FILES)('%s includes the parts whose names it uses, and no others', (file) => {
     const own = ownNames(file);
     const used = wordsOf(codeOf(file).replace(/\.\w+/g, ''));
     const needed = [...PARTS].flatMap(([part, names]) =>

@@ -30,13 +30,13 @@ describe('assembleScript', () => {
     expect(script).toBe('local b = 1\nlocal a = 1\nlocal m = 1\nreturn m');
   });
 
-  it('says who includes what is not there', () => {
+  it('names the file that includes a missing part', () => {
     expect(() => assemble({ 'main.lua': '--- @include "shared/a"' })).toThrow(
       'lua/main.lua includes "shared/a.lua", but there is no lua/shared/a.lua',
     );
   });
 
-  it('refuses circles', () => {
+  it('refuses cyclic includes', () => {
     const files = { 'main.lua': '--- @include "a"', 'a.lua': '--- @include "b"', 'b.lua': '--- @include "a"' };
     expect(() => assemble(files)).toThrow('main.lua includes a.lua includes b.lua includes a.lua: a circle');
   });

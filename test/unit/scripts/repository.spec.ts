@@ -25,7 +25,7 @@ describe('the links of a packed page', () => {
     expect(absolute(relative)).toBe(expected);
   });
 
-  it('start where the page is', () => {
+  it('resolve relative to the page', () => {
     expect(absolute('[README](../README.md)', 'docs/a.md')).toBe(`[README](${address}/blob/v1.2.3/README.md)`);
   });
 
@@ -59,12 +59,12 @@ describe('the address of the repository', () => {
     expect(() => repositoryOf({ repository: 'owner/name' })).toThrow('"owner/name" is not the address');
   });
 
-  it('is what a release asks for', () => {
+  it('is required for a release', () => {
     expect(requireRepository({ repository })).toBe(address);
     expect(() => requireRepository({})).toThrow('package.json has no "repository"');
   });
 
-  it('gives the packed package its home page and its place for bugs, and takes out what users do not need', () => {
+  it('gives the packed package its home page and bug tracker, and removes what users do not need', () => {
     const manifest = { name: 'a', private: true, scripts: { test: 'x' }, devDependencies: { b: '1' } };
     expect(packedManifest(manifest)).toEqual({ name: 'a' });
     expect(packedManifest({ ...manifest, repository })).toEqual({

@@ -72,7 +72,7 @@ class Bench {
 }
 
 describe('the memory store', () => {
-  it('gives no place to a client that does not listen yet', async () => {
+  it('gives no place to a client that is not subscribed yet', async () => {
     const backend = new MemoryBackend(new FakeClock());
     const [one, deaf] = [new Client(backend), new Client(backend)];
     await one.store.start();
@@ -82,7 +82,7 @@ describe('the memory store', () => {
     expect((await deaf.store.acquire(deaf.request())).outcome).toBe('queued');
   });
 
-  it('never answers at once, and tells behind the answer', async () => {
+  it('replies asynchronously, and sends messages after the reply', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const [first, second] = [client.request(), client.request()];
@@ -98,7 +98,7 @@ describe('the memory store', () => {
     expect(client.told).toEqual([`granted ${second.id}`]);
   });
 
-  it('hands on with a short first lease, which asking again or a renewal makes a full one', async () => {
+  it('hands off with a short first lease, which a retry or a renewal extends', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const [first, second] = [client.request(), client.request()];
@@ -113,7 +113,7 @@ describe('the memory store', () => {
     expect(await client.store.renew([{ key: 'k', id: second.id, lease: 10 }])).toEqual([1_000]);
   });
 
-  it('ends leases by its clock: a waiter that asks again is in', async () => {
+  it('ends leases by its clock: a waiter that retries is granted', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const [first, second] = [client.request(), client.request()];
@@ -128,7 +128,7 @@ describe('the memory store', () => {
     expect((await client.release(first.id)).released).toBe(false);
   });
 
-  it('gives tokens that follow its clock and grow while that stands still', async () => {
+  it('issues tokens that follow its clock and grow while that stands still', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const tokens: number[] = [];
@@ -141,7 +141,7 @@ describe('the memory store', () => {
     expect(tokens).toEqual([start, start + 1, start + 2]);
   });
 
-  it('remembers who left before it came, for as long as it was told', async () => {
+  it('keeps a tombstone of an abandoned acquisition for its lifetime', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const request = client.request();
@@ -151,7 +151,7 @@ describe('the memory store', () => {
     expect(await client.store.acquire(request)).toMatchObject({ outcome: 'held' });
   });
 
-  it('keeps the key taken for what is left of holdAtLeast', async () => {
+  it('keeps the key locked for the rest of holdAtLeast', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const request = client.request();
@@ -166,7 +166,7 @@ describe('the memory store', () => {
     expect(await client.store.acquire(client.request({ waits: false }))).toMatchObject({ outcome: 'held' });
   });
 
-  it('passes over a client that does not hear, which keeps its place until it is stale', async () => {
+  it('passes over an absent client, which keeps its place until it is stale', async () => {
     const bench = new Bench();
     const [one, deaf, other] = [await bench.client(), await bench.client(), await bench.client()];
     const [first, second, third] = [one.request(), deaf.request(), other.request()];
@@ -182,7 +182,7 @@ describe('the memory store', () => {
     expect(bench.backend.inspect('k').waiters).toEqual([]);
   });
 
-  it('tells the head of the queue when the lease before it ends sooner than it was told', async () => {
+  it('notifies the head of the queue if the lease before it ends earlier', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const [first, second] = [client.request({ lease: 60_000 }), client.request({ period: 20_000 })];
@@ -193,7 +193,7 @@ describe('the memory store', () => {
     expect(client.told).toEqual([`ask ${second.id} in 502`]);
   });
 
-  it('gives a request with an age the place of somebody who came so long ago', async () => {
+  it('gives a request with an age the place of its arrival', async () => {
     const bench = new Bench();
     const client = await bench.client();
     const [held, young, old] = [client.request(), client.request({ age: 5 }), client.request({ age: 9 })];
@@ -201,7 +201,7 @@ describe('the memory store', () => {
     expect((await client.store.inspect('k')).waiters.map(({ id }) => id)).toEqual([old.id, young.id]);
   });
 
-  it('forgets what nobody uses, without a timer', async () => {
+  it('forgets unused data without a timer', async () => {
     const bench = new Bench();
     const client = await bench.client();
     for (let i = 0; i < 2_000; i++) {
@@ -221,7 +221,7 @@ describe('the memory store', () => {
     expect(bench.backend.size).toEqual({ locks: 0, fences: 1, latches: 0 });
   });
 
-  it('rejects when it is closed', async () => {
+  it('rejects calls after it is closed', async () => {
     const client = await new Bench().client();
     await client.store.close();
     await expect(client.store.acquire(client.request())).rejects.toMatchObject({ code: 'LOCK_STORE' });
@@ -232,7 +232,7 @@ describe('the memory store', () => {
 describe('latches of the memory store', () => {
   const set = (id: string, count: number) => ({ key: 'l', id, count, lifetime: 1_000 });
 
-  it('open at 0, tell those who wait, and count each call once', async () => {
+  it('open at 0, notify waiters, and count each call once', async () => {
     const bench = new Bench();
     const [one, other] = [await bench.client(), await bench.client()];
     const { latches } = one.store;
@@ -254,7 +254,7 @@ describe('latches of the memory store', () => {
     expect(await latches.count('l', 0, seen)).toEqual({ left: 0, latch: '', opened: [] });
   });
 
-  it('are gone, and not remembered as open, when nobody has counted down for their lifetime', async () => {
+  it('expire without a count-down, and do not count as opened', async () => {
     const bench = new Bench();
     const { latches } = (await bench.client()).store;
     await latches.setCount(set('x', 2));

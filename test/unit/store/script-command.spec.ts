@@ -23,7 +23,7 @@ const call = fc.record<ScriptCall>({
   args: fc.array(fc.oneof(text, fc.maxSafeInteger()), { maxLength: 6 }),
 });
 
-describe('a script that writes itself', () => {
+describe('a script that encodes itself', () => {
   it('writes what ioredis would write', () => {
     fc.assert(
       fc.property(call, (it) => {
@@ -33,7 +33,7 @@ describe('a script that writes itself', () => {
     );
   });
 
-  it('tells ioredis what was sent, for its errors, its traces and its slots', () => {
+  it('exposes its arguments to ioredis for errors, traces and slots', () => {
     fc.assert(
       fc.property(call, (it) => {
         const usual = new Command(it.command, [...allArgs(it)]);
@@ -44,12 +44,12 @@ describe('a script that writes itself', () => {
     );
   });
 
-  it('is for clients that put no prefix before keys', () => {
+  it('is used only with clients without a key prefix', () => {
     expect(takesScriptCommands(new Redis({ lazyConnect: true }))).toBe(true);
     expect(takesScriptCommands(new Redis({ lazyConnect: true, keyPrefix: 'shop:' }))).toBe(false);
   });
 
-  it('names the keys of a lock as they are named elsewhere', () => {
+  it('names the keys of a lock consistently', () => {
     const { state, queue, waiters, fence, tombstones: gone, limit } = redisKeys('lock', 'stock:42');
     expect(new LockKeys('lock').of('stock:42').names).toEqual([state, queue, waiters, fence, gone, limit]);
   });

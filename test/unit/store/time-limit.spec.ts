@@ -10,20 +10,20 @@ const caller = new AsyncLocalStorage<string>();
 const expiry = (limit: TimeLimit, name: string): Promise<string | undefined> =>
   caller.run(name, () => new Promise((resolve) => limit.begin(() => resolve(caller.getStore()))));
 
-describe('a time limit that many share', () => {
-  it('tells nobody in the async context of whoever started its timer', async () => {
+describe('a shared time limit', () => {
+  it('does not expire in the async context of the call that started its timer', async () => {
     const limit = new TimeLimit(20);
     expect(await Promise.all([expiry(limit, 'ada'), expiry(limit, 'bob')])).toEqual([undefined, undefined]);
   });
 
-  it('nor in that of whoever was told when it was started again', async () => {
+  it('does not expire in the context of the call that restarted it', async () => {
     const limit = new TimeLimit(30);
     const first = expiry(limit, 'ada');
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(await Promise.all([first, expiry(limit, 'bob')])).toEqual([undefined, undefined]);
   });
 
-  it('leaves whoever waits in a context of its own there', async () => {
+  it('keeps the async context of each waiting call', async () => {
     const limit = new TimeLimit(20);
     const wait = (name: string): Promise<string | undefined> =>
       caller.run(name, async () => {
@@ -33,7 +33,7 @@ describe('a time limit that many share', () => {
     expect(await Promise.all([wait('ada'), wait('bob')])).toEqual(['ada', 'bob']);
   });
 
-  it('is not over for what has arrived while the process was held up', async () => {
+  it('does not expire for replies that arrived while the process was stalled', async () => {
     const server = createServer((socket) => socket.write('an answer')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
@@ -53,7 +53,7 @@ describe('a time limit that many share', () => {
     expect(first).toBe('answered');
   });
 
-  it('is over in the order in which it began, and not for what ended before', async () => {
+  it('expires in order, and not for operations that have ended', async () => {
     const limit = new TimeLimit(20);
     const over: string[] = [];
     await new Promise<void>((resolve) => {

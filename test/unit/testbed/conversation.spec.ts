@@ -33,7 +33,7 @@ describe('Conversation', () => {
     expect(answers('$-1\r\n*3\r\n+message\r\n+a\r\n+b\r\n-ERR\r\n')).toEqual(['get', 'lrange', 'incr']);
   });
 
-  it('takes what nobody asked for as a push', () => {
+  it('treats unrequested replies as pushed messages', () => {
     expect(answers('-LOADING wait\r\n')).toEqual(['-']);
   });
 
@@ -57,7 +57,7 @@ describe('Conversation', () => {
       expect(answers(protocol === 'RESP2' ? '*2\r\n+pong\r\n$0\r\n\r\n' : '+PONG\r\n')).toEqual(['ping']);
     });
 
-    it('end once per channel when none is named', () => {
+    it('end once per channel if none is named', () => {
       ask('subscribe a b', 'psubscribe p*', 'unsubscribe', 'ping');
       answers(confirm('subscribe', 'a', 1) + confirm('subscribe', 'b', 2) + confirm('psubscribe', 'p*', 3));
       expect(answers(confirm('unsubscribe', 'a', 2) + message + confirm('unsubscribe', 'b', 1))).toEqual([
@@ -68,7 +68,7 @@ describe('Conversation', () => {
       expect(conversation.channels).toEqual(['p*']);
     });
 
-    it('end with one answer when there are none', () => {
+    it('end with one reply if there are none', () => {
       ask('unsubscribe', 'get x');
       expect(answers(`${confirm('unsubscribe', null, 0)}+x\r\n`)).toEqual(['unsubscribe', 'get']);
     });
@@ -87,7 +87,7 @@ describe('Conversation', () => {
       expect(conversation.isSubscriber).toBe(false);
     });
 
-    it('leave ordinary arrays alone when they are over', () => {
+    it('do not affect ordinary arrays after they end', () => {
       ask('subscribe a', 'unsubscribe a', 'lrange l');
       answers(confirm('subscribe', 'a', 1) + confirm('unsubscribe', 'a', 0));
       expect(answers('*3\r\n+message\r\n+a\r\n+b\r\n')).toEqual(['lrange']);

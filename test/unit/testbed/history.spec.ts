@@ -16,7 +16,7 @@ const hold = (who: string, from: number, to: number | undefined, more: Partial<B
 });
 
 describe('assertNoOverlap', () => {
-  it('accepts holds one after the other, in whatever order they were noted down', () => {
+  it('accepts sequential holds, recorded in any order', () => {
     assertNoOverlap([hold('b', 20, 30), hold('a', 10, 20), hold('c', 30, undefined)]);
   });
 
@@ -32,7 +32,7 @@ describe('assertNoOverlap', () => {
     expect(() => assertNoOverlap(holds)).toThrow('two believed to hold "k" at the same time');
   });
 
-  it('lets readers share, and no writer among them', () => {
+  it('lets readers share, but no writer with them', () => {
     const isShared = true;
     const readers = [hold('r1', 10, 90, { isShared }), hold('r2', 20, 30, { isShared })];
     assertNoOverlap([...readers, hold('w', 90, 95)]);
@@ -42,7 +42,7 @@ describe('assertNoOverlap', () => {
 });
 
 describe('assertAtMost', () => {
-  it('counts those who hold at the same time', () => {
+  it('counts simultaneous holders', () => {
     const holds = [hold('a', 10, 30), hold('b', 15, 20), hold('c', 20, 40)];
     assertAtMost(2, holds);
     expect(() => assertAtMost(1, holds)).toThrow('2 believed to hold "k", at most 1 may');
@@ -60,7 +60,7 @@ describe('assertTokensGrow', () => {
 });
 
 describe('HoldHistory', () => {
-  it('notes down from the beginning to the first end', () => {
+  it('records each hold until its first end', () => {
     const history = new HoldHistory();
     const end = history.begin({ key: 'k', who: 'a', token: 1 });
     expect(() => assertNoOverlap([...history.holds, ...history.holds])).toThrow('0.000 ms to still');

@@ -24,13 +24,13 @@ describe('WorkerProcess', () => {
     await expect(worker.call('nonsense')).rejects.toThrow('no method "nonsense"');
   });
 
-  it('shares our clock', async () => {
+  it('shares the clock of the test', async () => {
     const before = now();
     const theirs = await worker.call<bigint>('now');
     expect(theirs > before && theirs < now()).toBe(true);
   });
 
-  it('stalls and goes on', async () => {
+  it('stalls and resumes', async () => {
     worker.pause();
     let isAnswered = false;
     const answer = worker.call('ping').then(() => (isAnswered = true));
@@ -39,7 +39,7 @@ describe('WorkerProcess', () => {
     await answer;
   });
 
-  it('does not leave anybody waiting when it is killed', async () => {
+  it('leaves no call pending when it is killed', async () => {
     worker.pause();
     const call = expect(worker.call('ping')).rejects.toThrow('lock-worker.mjs ended (SIGKILL)');
     expect(await worker.kill()).toEqual({ code: null, signal: 'SIGKILL' });
@@ -47,7 +47,7 @@ describe('WorkerProcess', () => {
     await expect(worker.call('ping')).rejects.toThrow('has ended');
   });
 
-  it('says when the awaited message does not come', async () => {
+  it('reports a missing message', async () => {
     await expect(worker.next(() => true, 20)).rejects.toThrow('within 20 ms');
   });
 

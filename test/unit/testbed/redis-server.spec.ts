@@ -11,7 +11,7 @@ describe('RedisServer', () => {
 
   afterAll(() => redis.stop());
 
-  it('gives out clients that work and are closed with it', async () => {
+  it('provides clients that work and are closed with it', async () => {
     const other = await startRedis({ args: ['--maxmemory', '100mb'] });
     const client = other.client();
     expect(await client.config('GET', 'maxmemory')).toEqual(['maxmemory', '104857600']);

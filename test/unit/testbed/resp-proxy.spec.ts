@@ -36,7 +36,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
   const outcome = async (promise: Promise<unknown>): Promise<unknown> =>
     promise.catch((error: Error) => `failed: ${error.message}`);
 
-  it('passes everything on as it is', async () => {
+  it('forwards everything unchanged', async () => {
     const client = await connected();
     const big = 'ä'.repeat(300_000);
     await client.set('big', big);
@@ -76,7 +76,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     ]);
   });
 
-  it('tells of commands as they come', async () => {
+  it('reports commands as they come', async () => {
     const client = await connected();
     const names: string[] = [];
     const stop = proxy.onCommand(({ name }) => names.push(name));
@@ -100,7 +100,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await client.incr('n')).toBe(3);
   });
 
-  it('makes a client that sends again execute twice', async () => {
+  it('makes the server execute a repeated command twice', async () => {
     const client = await connected();
     proxy.cutAfterCommand({ names: ['incr'] });
     expect(await client.incr('n')).toBe(2);
@@ -125,7 +125,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     ]);
   });
 
-  it('takes a fault back', async () => {
+  it('removes a fault', async () => {
     const client = await connectedOnce();
     proxy.cutAfterCommand(1).cancel();
     expect(await client.set('a', 1)).toBe('OK');
@@ -159,7 +159,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     ]);
   });
 
-  it('knows who listens', async () => {
+  it('knows the subscribers', async () => {
     const [client, subscriber] = [await connectedOnce(), await connected({ autoResubscribe: false })];
     await subscriber.subscribe('a');
     expect(proxy.openConnections.map(({ channels }) => channels)).toEqual([[], ['a']]);
@@ -192,7 +192,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await redis.admin.get('n')).toBeNull();
   });
 
-  it('leaves connections alone that have lost nothing', async () => {
+  it('does not affect connections that have lost nothing', async () => {
     const client = await connectedOnce();
     proxy.dropReplies();
     proxy.heal();
@@ -210,7 +210,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await reply).toBe(2);
   });
 
-  it('holds replies back and delivers them in order', async () => {
+  it('delays replies and delivers them in order', async () => {
     const client = await connectedOnce();
     proxy.holdReplies();
     const replies = [client.incr('n'), client.incr('n')];
@@ -219,7 +219,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await Promise.all(replies)).toEqual([1, 2]);
   });
 
-  it('holds requests back and has them executed in order', async () => {
+  it('delays requests and executes them in order', async () => {
     const client = await connectedOnce();
     proxy.holdRequests();
     const replies = [client.append('text', 'a'), client.append('text', 'b')];
@@ -249,7 +249,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(performance.now() - asked).toBeGreaterThanOrEqual(30);
   });
 
-  it('loses pushes and nothing else', async () => {
+  it('loses pushed messages and nothing else', async () => {
     const subscriber = await connected();
     const received: string[] = [];
     subscriber.on('message', (_channel, message) => received.push(message));
@@ -261,7 +261,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(received).toEqual(['second']);
   });
 
-  it('repeats pushes', async () => {
+  it('repeats pushed messages', async () => {
     const subscriber = await connected();
     const received: string[] = [];
     subscriber.on('message', (_channel, message) => received.push(message));
@@ -294,7 +294,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(Buffer.concat(chunks).toString()).toBe(whole.slice(0, whole.length >> 1));
   });
 
-  it('tells a client of the end, and has the server execute what it still sends', async () => {
+  it('closes towards the client, and still forwards its commands to the server', async () => {
     const socket = connect({ host: proxy.host, port: proxy.port, allowHalfOpen: true });
     await once(socket, 'connect');
     await eventually(() => proxy.openConnections.length > 0);
@@ -305,7 +305,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     await eventually(async () => (await redis.admin.get('sent')) === 'late');
   });
 
-  it('has the server forget a connection of which the client hears nothing', async () => {
+  it('closes towards the server without notice to the client', async () => {
     const client = await connectedOnce();
     const id = await client.client('ID');
     proxy.goDeaf(() => true, { serverNotices: true });
@@ -317,7 +317,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await redis.admin.get('lost')).toBeNull();
   });
 
-  it('leads new connections elsewhere', async () => {
+  it('redirects new connections', async () => {
     const other = await startRedis();
     const [before, away] = [await connected(), other.port];
     proxy.leadTo(other);
@@ -329,7 +329,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     await other.stop();
   });
 
-  it('ends the connection when the server does', async () => {
+  it('ends the connection when the server ends it', async () => {
     const other = await startRedis();
     await using between = await RespProxy.start(other);
     const client = redis.client({ port: between.port, protocol, retryStrategy: () => null });
@@ -340,7 +340,7 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     await eventually(() => between.openConnections.length === 0);
   });
 
-  it('lets a client that has said its last word hear the answer', async () => {
+  it('delivers the reply after the client has ended its side', async () => {
     const socket = connect({ host: proxy.host, port: proxy.port, allowHalfOpen: true });
     socket.end('PING one\r\nPING two\r\n');
     const chunks: Buffer[] = [];

@@ -54,7 +54,7 @@ describe('RespReader', () => {
     }
   });
 
-  it('tells the kind of a message that has attributes', () => {
+  it('reads the kind of a message with attributes', () => {
     const [frame] = new RespReader('server').push(Buffer.from('|1\r\n+a\r\n+b\r\n>1\r\n+invalidate\r\n'));
     expect(frame?.type).toBe('>');
   });
@@ -64,7 +64,7 @@ describe('RespReader', () => {
     expect(frames.map(({ value }) => value)).toEqual([['PING', 'hi'], ['GET', 'k'], []]);
   });
 
-  it('refuses what is no RESP', () => {
+  it('refuses invalid RESP', () => {
     expect(() => new RespReader('server').push(Buffer.from('HTTP/1.1 400\r\n'))).toThrow('no message starts with');
   });
 });

@@ -7,7 +7,7 @@ import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 const stand = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 describe('running time', () => {
-  it('leaves out the time for which the process had to wait for its turn', async () => {
+  it('excludes the time in which the process was not scheduled', async () => {
     const time = new RunningTime();
     stand(300);
     await sleep(20);
@@ -17,7 +17,7 @@ describe('running time', () => {
     expect(took - ran).toBeLessThan(took);
   });
 
-  it('counts what the process computes itself', async () => {
+  it('counts the computing time of the process', async () => {
     const time = new RunningTime();
     const before = process.cpuUsage();
     blockEventLoop(200);

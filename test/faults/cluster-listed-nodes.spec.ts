@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../lib/service/lock.service.js';
+import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
+
+const NODE_TIMEOUT = 2_000;
+const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
+/** What it may take until clients use a replica that took over. */
+const SOON = 4_500;
+
+const locks = new FaultLocks();
+afterEach(() => locks.closeAll());
+
+const useOf = async (service: LockService, key: string): Promise<void> => {
+  await (await service.acquire(key, { waitTimeout: '60s' })).release();
+};
+
+describe('a Cluster whose listed nodes are gone', () => {
+  it('after a total outage a client reconnects through the last known nodes', async () => {
+    const key = 'after an outage';
+    const { nodes } = bench.cluster;
+    const listed = await bench.cluster.masterOf(key);
+    const service = await locks.start({ cluster: [{ host: listed.host, port: listed.port }] });
+    await useOf(service, key);
+    await Promise.all(nodes.map((node) => node.kill()));
+    await timed(useOf(service, key));
+    await Promise.all(nodes.filter((node) => node !== listed).map((node) => node.start()));
+    await eventually(async () => (await bench.cluster.masterOf(key)) !== listed, { within: 30_000, every: 50 });
+    const time = new RunningTime();
+    await eventuallyPasses(() => useOf(service, key), { within: 20_000 });
+    expect(time.stop().ran).toBeLessThan(SOON);
+  });
+
+  it('also if a host name is no longer known', async () => {
+    const service = await locks.start({
+      cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
+    });
+    await useOf(service, 'a');
+  });
+});

@@ -1,0 +1,153 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LockService } from '../../lib/service/lock.service.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
+
+const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
+/** A subscriber that has been silent for so long would have been found out, in ms. */
+const LONGEST_SILENCE = 8_000;
+
+const locks = new FaultLocks();
+let redis: RedisServer;
+let proxy: RespProxy;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(async () => {
+  await redis.admin.flushall();
+  proxy = await RespProxy.start(redis);
+});
+afterEach(async () => {
+  await redis.resume();
+  await locks.closeAll();
+  await proxy.close();
+});
+afterAll(() => redis.stop());
+
+const untilWaiting = (key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
+/** The connections that listen through the proxy and pass on what they hear. */
+const listening = (): number[] => proxy.openConnections.filter(LISTENING).map(({ id }) => id);
+/** Why subscriptions were left. */
+const reasons = (): string[] =>
+  locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*retrying: /, ''));
+const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
+
+it('a waiter learns from the reply with its place that its channel has no subscriber', async () => {
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
+  const lock = await near.acquire('a');
+  const [before] = listening();
+  proxy.goDeaf(LISTENING, { serverNotices: true });
+  await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1);
+  // Until then nobody knows. No new connection comes about until health has been seen to know.
+  expect(await isSubscribed(far)).toBe(true);
+  proxy.refuse();
+  const waiting = far.acquire('a');
+  await untilWaiting('a');
+  await eventually(async () => !(await isSubscribed(far)), { what: 'health that knows' });
+  await proxy.accept();
+  await eventually(() => isSubscribed(far), { within: 5_000 });
+  expect(listening().at(-1)).toBeGreaterThan(before!);
+  expect(reasons()[0]).toBe('the server sees no subscriber on the channel of this client');
+  expect(await lock.release()).toBe(true);
+  expect(await (await waiting).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+/** It asks every 500 ms, so within the first lease of a grant that it does not hear of. */
+const ASKS_OFTEN = { lockWatchdogTimeout: 1_500, grantTimeout: 1_000 };
+
+it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
+  const lock = await near.acquire('a');
+  const waiting = far.acquire('a');
+  await untilWaiting('a');
+  proxy.goDeaf(LISTENING, { serverNotices: false });
+  expect(await lock.release()).toBe(true);
+  const next = await waiting;
+  await eventually(() => reasons().length > 0, { what: 'a doubt' });
+  await eventually(() => isSubscribed(far), { within: 5_000 });
+  expect(reasons()).toEqual(['the message about a granted lock did not arrive']);
+  expect(await next.release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('a message that arrives after the reply is no sign of a dead subscription', async () => {
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
+  const before = listening();
+  const lock = await near.acquire('a');
+  const waiting = far.acquire('a');
+  await untilWaiting('a');
+  proxy.holdReplies(LISTENING);
+  expect(await lock.release()).toBe(true);
+  const next = await waiting;
+  proxy.heal();
+  // For longer than a message is waited for.
+  await sleep(1_000);
+  expect([reasons(), listening()]).toEqual([[], before]);
+  expect(await next.release()).toBe(true);
+});
+
+/** The ids of the connections that listen on a server, as that sees them. */
+const listenersOf = async ({ admin }: RedisServer): Promise<string[]> =>
+  [...String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).matchAll(/^id=(\d+)/gm)].map(([id]) => id);
+
+it('a frozen Redis, a stalled process and a refused PING do not replace subscriptions', async () => {
+  await using frozen = await startRedis();
+  await redis.admin.acl('SETUSER', 'silent', 'on', '>secret', '~*', '&*', '+@all', '-ping');
+  const services = [await locks.start(frozen.url), await locks.start(redis.url.replace('//', '//silent:secret@'))];
+  const listeners = async (): Promise<string[][]> => [await listenersOf(frozen), await listenersOf(redis)];
+  const before = await listeners();
+  expect(before.map(({ length }) => length)).toEqual([1, 1]);
+  // Each for longer than it takes to find out a deaf one; the one is frozen while the other refuses.
+  await frozen.pause();
+  await sleep(LONGEST_SILENCE);
+  await frozen.resume();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LONGEST_SILENCE);
+  await sleep(2_000);
+  expect(await listeners()).toEqual(before);
+  expect(reasons()).toEqual([]);
+  for (const service of services) expect(await isSubscribed(service)).toBe(true);
+  await locks.closeAll();
+});
+
+it('does not subscribe to a replica, and follows its address to the master', async () => {
+  await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
+  await eventually(async () => /master_link_status:up/.test(await replica.admin.info('replication')), {
+    within: 10_000,
+  });
+  const far = await locks.start(proxy.url);
+  proxy.leadTo(replica);
+  proxy.cutAll(LISTENING);
+  await eventually(() => reasons().some((reason) => reason.includes('leads to a replica')), { within: 5_000 });
+  expect(await isSubscribed(far)).toBe(false);
+  expect(await replica.admin.pubsub('CHANNELS', 'lock:client:*')).toEqual([]);
+  proxy.leadTo(redis);
+  await eventually(() => isSubscribed(far), { within: 5_000 });
+  expect(await redis.admin.pubsub('CHANNELS', 'lock:client:*')).toHaveLength(1);
+});
+
+it('notices a subscription at a replica without INFO, and follows its address', async () => {
+  await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
+  for (const server of [redis, replica]) {
+    await server.admin.acl('SETUSER', 'blind', 'on', '>secret', '~*', '&*', '+@all', '-info');
+  }
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url.replace('//', '//blind:secret@'))];
+  const lock = await near.acquire('a');
+  proxy.leadTo(replica);
+  proxy.cutAll(LISTENING);
+  await eventually(async () => (await replica.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1, {
+    within: 5_000,
+  });
+  proxy.leadTo(redis);
+  const waiting = far.acquire('a');
+  await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 2, {
+    within: 5_000,
+  });
+  expect(await lock.release()).toBe(true);
+  expect(await (await waiting).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});

@@ -1,0 +1,55 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, type HolderView } from '../../testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
+
+const HOUR = 3_600_000;
+/** What a holder sees that knows that it has lost its lock. */
+const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(() => locks.closeAll());
+afterAll(() => redis.stop());
+
+/** Resolves when nobody holds a key any more. */
+const isFree = (key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
+
+describe.each([
+  ['watched by the watchdog', 600, undefined],
+  ['of a fixed lease', 600, { expire: 600 }],
+  ['of a short lease, after less than a second', 400, { expire: 400 }],
+])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
+  it('is not held on the first line after the resume, after another client had it', async () => {
+    await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+    const service = await locks.start(redis.url);
+    await worker.acquire('mine', 'a', options);
+    let fencingToken = 0;
+    const view = await worker.viewAfterResume('mine', async () => {
+      const theirs = await service.acquire('a', { waitTimeout: 10_000 });
+      fencingToken = theirs.fencingToken;
+    });
+    expect(view).toEqual(LOST);
+    expect(await worker.release('mine')).toBe(false);
+    const [held] = (await service.inspect('a'))!.holders;
+    expect(held).toMatchObject({ fencingToken });
+  });
+
+  it('is not held on the first line even if the wall clock was set forward or back', async () => {
+    const views = [HOUR, -HOUR].map(async (step) => {
+      const key = `a ${step}`;
+      await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+      await worker.acquire('mine', key, options);
+      const view = await worker.viewAfterResume('mine', () => isFree(key), step);
+      return view;
+    });
+    expect(await Promise.all(views)).toEqual([LOST, LOST]);
+  });
+});
