@@ -1,5 +1,4 @@
-// What a lock that is handed on costs at the least on this machine: threads that do nothing but tell the next one that it
-// is its turn. npm run bench:floor
+// The lowest cost of a handoff on this machine: threads that only notify the next thread. npm run bench:floor
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { ensurePeers } from './harness/install.mjs';
@@ -34,7 +33,7 @@ async function floor() {
   }
 }
 
-/** The threads of a ring tell each other, one after the other, until the time is over. */
+/** The threads of a ring notify each other, one after the other, until the time is over. */
 async function turn(target, { threads: count, sectionMs, commands }) {
   const lastSent = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
   const threads = Array.from({ length: count }, () => new Thread(THREAD));

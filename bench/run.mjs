@@ -1,4 +1,4 @@
-// All libraries side by side, in one run: npm run bench -- --help
+// Compares all libraries in one run: npm run bench -- --help
 import { cpus, loadavg } from 'node:os';
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { build } from '../scripts/build.mjs';
@@ -24,7 +24,7 @@ async function bench() {
 }
 
 async function runAll({ host, port }, options) {
-  // They need what has been installed by now.
+  // Imported after the installation of the libraries.
   const { ServerView } = await import('./harness/server.mjs');
   const { Threads } = await import('./harness/threads.mjs');
   const { interleave } = await import('./harness/interleave.mjs');
@@ -77,7 +77,7 @@ async function runAll({ host, port }, options) {
 
 const isWhole = ({ errors }) => errors.length === 0;
 
-/** One line that is written over, where somebody looks at it. */
+/** A progress line that is overwritten, if the output is a terminal. */
 function say(text = '') {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
   else if (text !== '') process.stderr.write(`${text}\n`);

@@ -7,6 +7,7 @@ export declare class RedisLockModule {
 
 export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
     onContended?: OnContended;
+    onUnavailable?: OnUnavailable;
     onLost?: OnLost;
 }
 
@@ -66,34 +67,31 @@ export type RedisClusterOption = {
 
 export type RedisConnectionOption = string | RedisOptions | Redis;
 
-export type Duration = number | string;
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
-export declare function DistributedLock<Args extends any[] = any[]>(options: DistributedLockOptions<Args> & {
-    onContended: 'skip';
-}): SkippingLockMethodDecorator<Args>;
+export declare const duration: (text: string) => number;
 
-export declare function DistributedLock<Args extends any[] = any[]>(options: DistributedLockOptions<Args>): LockMethodDecorator<Args>;
+export declare function DistributedLock<Args extends any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable>(options: DistributedLockOptions<Args, Contended, Unavailable>): LockMethodDecorator<Args, Contended, Unavailable>;
 
 export declare function DistributedLock<Args extends any[] = any[]>(key: LockKey<Args>, expire?: Duration, maxRenewTimes?: number): LockMethodDecorator<Args>;
 
-export interface DistributedLockOptions<Args extends readonly any[] = any[]> extends LockMethodOptions<Args> {
+export interface DistributedLockOptions<Args extends readonly any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> extends LockMethodOptions<Args, Contended, Unavailable> {
     returns?: 'promise' | 'observable';
 }
 
 export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
+export interface LockMethodOptions<Args extends readonly any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
     key: LockKey<Args>;
-    onContended?: OnContended;
+    onContended?: Contended;
+    onUnavailable?: Unavailable;
     condition?: (...args: Args) => boolean;
     instance?: string;
 }
 
 export type Lockable = PromiseLike<any> | Subscribable;
 
-export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params>) => void;
-
-export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>) => void;
+export type LockMethodDecorator<Args extends readonly any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & Admits<'onContended', Known<Contended, OnContended>, Params, Result> & Admits<'onUnavailable', Known<Unavailable, OnUnavailable>, Params, Result>) => void;
 
 export interface Subscribable {
     subscribe(...args: any[]): unknown;
@@ -189,9 +187,11 @@ export type LockLostListener = (error: LockLostError, handle: LockHandle) => unk
 
 export type LockType = 'exclusive' | 'read' | 'write';
 
-export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => unknown);
+export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
 
 export type OnLost = 'throw' | 'ignore' | LockLostListener;
+
+export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
 
 export interface ReplicaOptions {
     min: number;

@@ -9,15 +9,11 @@ export type {
   RedisConnectionOption,
 } from './module/redis-lock.connection.js';
 export type { Duration } from './common/duration.js';
+export { duration } from './options/duration-text.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';
 export type { DistributedLockOptions, LockKey, LockMethodOptions } from './decorators/lock-method.options.js';
-export type {
-  Lockable,
-  LockMethodDecorator,
-  SkippingLockMethodDecorator,
-  Subscribable,
-} from './decorators/lock-method.types.js';
+export type { Lockable, LockMethodDecorator, Subscribable } from './decorators/lock-method.types.js';
 export { currentLock } from './decorators/current-lock.js';
 export { lockKey, type KeyPart } from './keys/index.js';
 
@@ -35,6 +31,7 @@ export type {
   LockType,
   OnContended,
   OnLost,
+  OnUnavailable,
   ReplicaOptions,
   RunOptions,
 } from './options/acquire-options.js';

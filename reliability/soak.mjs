@@ -1,4 +1,4 @@
-// `npm run soak`: takes and gives back a million locks in one process, and looks what grows by that. `--cycles n` for fewer.
+// `npm run soak`: acquires and releases a million locks in one process, and checks what grows. `--cycles n` for fewer.
 import { parseArgs } from 'node:util';
 import { tell } from '../scripts/lib/counts.mjs';
 import { findRedis } from '../scripts/lib/redis-installation.mjs';
@@ -41,7 +41,7 @@ async function cycle(service, count) {
   await Promise.all(Array.from({ length: AT_A_TIME }, caller));
 }
 
-/** What there is in the process and in Redis when nobody holds anything. */
+/** The resources of the process and of Redis while no lock is held. */
 async function look({ admin }) {
   globalThis.gc();
   const clients = await admin.client('LIST');
@@ -55,7 +55,10 @@ async function look({ admin }) {
   };
 }
 
-/** What comes and goes is not what grows: the least of the last samples has to be no more than the most of the first ones. */
+/**
+ * Resources that come and go do not grow: the smallest of the last samples must not exceed the largest of the first
+ * ones.
+ */
 function report(samples, warnings) {
   const [first, last] = [samples.slice(0, COMPARED), samples.slice(-COMPARED)];
   const problems = warnings.map((warning) => `a warning: ${warning}`);

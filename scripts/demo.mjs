@@ -11,11 +11,13 @@ import { runAsScript, runOrFail, StepFailed } from './lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules } from './setup.mjs';
 
 const PROCESSES = 3;
-/** Short, so that renewals and takeovers are seen within seconds; in production it is 30 s. */
+/** Short, so that renewals and takeovers happen within seconds. In production it is 30 s. */
 const LEASE = 1_000;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
-/** A shop on three processes that oversells without the lock and never with it. Ends with 0 when every promise was kept. */
+/**
+ * A shop on three processes that oversells without the lock, and never with it. Exits with 0 if every promise was kept.
+ */
 async function demo() {
   const interruption = new AbortController();
   for (const signal of Object.keys(SIGNALS)) process.on(signal, () => interruption.abort(signal));
@@ -68,7 +70,7 @@ function openShops({ url, keyPrefix }) {
   return Array.from({ length: PROCESSES }, (_, i) => new ShopProcess(`process ${i + 1}`, env));
 }
 
-/** What keeps the play from its end is a broken promise, too. */
+/** An error that stops the demo early is a broken promise, too. */
 async function perform(shops, redis, results, signal) {
   try {
     await Promise.race([play(shops, redis, results), ...shops.map((shop) => shop.crash())]);
@@ -108,7 +110,7 @@ function aborted(signal) {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 }
 
-/** The last thing begun is the first to end. One that fails does not keep the others from ending. */
+/** Ends resources in reverse order. A failure does not keep the others from ending. */
 async function endAll(endings) {
   let failure;
   for (let end; (end = endings.pop());) await end().catch((error) => (failure ??= error));

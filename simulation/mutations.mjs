@@ -321,7 +321,7 @@ export const MUTATIONS = [
   {
     name: 'no-precedence',
     what: 'Redlock: no caller gives way if several try a free key at the same time',
-    file: `${QUORUM}/contest.ts`,
+    file: `${QUORUM}/tie-break.ts`,
     from: 'const first = this.firstAmong(states, now);',
     to: 'const first = states.length === 0 ? this.firstAmong(states, now) : undefined;',
   },

@@ -1,10 +1,13 @@
 import { measure } from './measurement.mjs';
 import { Histogram } from './statistics.mjs';
 
-/** Into so many short turns the time of each round is cut: these differ by less than a machine does from second to second. */
+/**
+ * The time of each round is cut into this many short turns: neighbouring turns differ by less than a machine does from
+ * second to second.
+ */
 const TURNS = 5;
 
-/** A scenario in which one process takes and gives back keys that nobody else wants, `callers` at a time. */
+/** A scenario in which one process acquires and releases uncontended keys, `callers` at a time. */
 export function freshKeys({ name, title, callers, ...rest }) {
   return {
     name,
@@ -18,7 +21,7 @@ export function freshKeys({ name, title, callers, ...rest }) {
       { key: 'serverCpu', title: 'Redis CPU µs per cycle', digits: 0 },
     ],
     charts: ['throughput'],
-    // How a library waits does not matter here, and settings for that are not measured again.
+    // How a library waits does not matter here, so settings for waiting are not measured again.
     includes: ({ isForWaiting }) => !isForWaiting,
     rounds: ({ rounds, isQuick }) => (isQuick ? rounds : TURNS * rounds),
     async measure(context, { library, variant }, { isQuick, ...whole }) {

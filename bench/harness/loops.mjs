@@ -2,13 +2,16 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Histogram } from './statistics.mjs';
 import { now } from './shared-state.mjs';
 
-/** One section in so many lasts for a turn of the event loop, so that others could come in if the lock let them. */
+/**
+ * One section in this many lasts for a turn of the event loop, so that other callers could overlap if the lock were
+ * broken.
+ */
 const LONGER = 8;
 
-/** What the threads do until the measurement is over. All that is recorded ended between its start and its stop. */
+/** The work of a thread until the measurement ends. Every recorded section ended between the start and the stop. */
 export const LOOPS = { contend, cycle };
 
-/** `waiters` callers of this thread take turns with all others on one key. */
+/** `waiters` callers of this thread compete with all others for one key. */
 async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0 }) {
   const sections = new Float64Array(waiters);
   const waits = new Histogram();
@@ -19,7 +22,7 @@ async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0
     const asked = now();
     state.beginWaiting();
     let handle;
-    // Who gave up asks again, and has been waiting all the while.
+    // A caller that timed out requests the lock again. Its wait counts from the first request.
     while ((handle = await client.acquire(key)) === undefined && !state.isOver) if (state.isMeasuring) gaveUp++;
     const gap = state.sinceRelease;
     state.endWaiting();
@@ -32,7 +35,7 @@ async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0
       sections[i]++;
       if (gap >= 0) gaps.add(gap);
     } else if (state.isOver && asked < state.stopped) {
-      // It got its turn only because the others have stopped.
+      // It was served only because the others have stopped.
       waits.add(state.stopped - asked);
       unserved++;
     }
@@ -57,7 +60,7 @@ async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0
   return { sections, waits, gaps, gaveUp, unserved };
 }
 
-/** `callers` at a time take and give back keys that nobody else wants. */
+/** `callers` at a time acquire and release uncontended keys. */
 async function cycle({ client, state, slot, callers }) {
   const cycles = new Histogram();
   let count = 0;

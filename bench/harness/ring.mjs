@@ -1,10 +1,10 @@
-// A thread that has its turn when it is told, and then tells the next one.
+// A thread that waits for its notification, and then notifies the next thread.
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { now } from './shared-state.mjs';
 
-/** One section in so many lasts for a turn of the event loop, as in the scenarios. */
+/** One section in this many lasts for a turn of the event loop, as in the scenarios. */
 const LONGER = 8;
 
 const gaps = [];

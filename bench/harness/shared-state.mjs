@@ -1,10 +1,13 @@
-/** What all threads of a measurement share: its phase, whether two are inside at once, and when the last one let go. */
+/**
+ * The shared state of all threads of a measurement: its phase, whether two sections overlap, and when the last release
+ * was sent.
+ */
 export const PHASE = { WARM_UP: 0, MEASURE: 1, STOP: 2 };
 
 const INT = { PHASE: 0, INSIDE: 1, VIOLATIONS: 2, WAITING: 3, COUNTER: 4, SECTIONS: 5 };
 const TIME = { STARTED: 0, STOPPED: 1, RELEASED: 2 };
 const TIMES = 8;
-/** Apart from each other, so that the threads do not fight for cache lines. */
+/** Spaced apart, so that the threads do not compete for cache lines. */
 const STRIDE = 16;
 const FIRST_SLOT = 64 / 4;
 const SLOTS = 64;
@@ -56,7 +59,7 @@ export class SharedState {
     return this.stopped - this.started;
   }
 
-  /** Commands that the thread in `slot` has sent; only it adds. */
+  /** The number of commands sent by the thread in `slot`. Only that thread adds to it. */
   countCommands(slot, n) {
     this.ints[FIRST_SLOT + slot * STRIDE] += n;
   }
@@ -75,10 +78,10 @@ export class SharedState {
     Atomics.sub(this.ints, INT.WAITING, 1);
   }
 
-  /** The first line of a section; returns what `leave` wants to have. */
+  /** Called on the first line of a section. Returns the argument of `leave`. */
   enter() {
     if (Atomics.add(this.ints, INT.INSIDE, 1) !== 0) Atomics.add(this.ints, INT.VIOLATIONS, 1);
-    // Read here and written in `leave`, as a program would that trusts its lock: an update in between is lost.
+    // Read here and written in `leave`, like a program that trusts its lock: an update in between is lost.
     return this.ints[INT.COUNTER];
   }
 
@@ -93,12 +96,12 @@ export class SharedState {
     this.times[TIME.RELEASED] = Atomics.load(this.ints, INT.WAITING) > 0 ? now() : NaN;
   }
 
-  /** ms since a release was sent for which somebody waited, else NaN */
+  /** ms since a release was sent while another caller waited, else NaN */
   get sinceRelease() {
     return now() - this.times[TIME.RELEASED];
   }
 
-  /** What is wrong with the exclusion: sections that met, and updates that were lost. */
+  /** Violations of exclusion: sections that overlapped, and updates that were lost. */
   get violations() {
     const lost = Atomics.load(this.ints, INT.SECTIONS) - Atomics.load(this.ints, INT.COUNTER);
     return Atomics.load(this.ints, INT.VIOLATIONS) + Math.abs(lost);

@@ -1,5 +1,5 @@
-// A thread that passes on what it gets, some time later and in order. It is a thread of its own, as one that measures
-// would be late at times.
+// A thread that forwards data with a delay and in order. It is a separate thread, because a thread that measures would
+// sometimes be late.
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 

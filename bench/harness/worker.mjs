@@ -1,4 +1,4 @@
-// A thread that stands for a process: it shares nothing with the others but SharedState, and has connections of its own.
+// A thread that stands for a process: it shares only SharedState with the others, and has its own connections.
 import { Redis } from 'ioredis';
 import { loadLibrary } from '../libraries/index.mjs';
 import { LOOPS } from './loops.mjs';
@@ -11,7 +11,7 @@ let client;
 let loop;
 let sent = 0;
 
-// All that goes through ioredis, whoever sends it, on whatever connection.
+// All commands that go through ioredis, on any connection.
 const send = Redis.prototype.sendCommand;
 Redis.prototype.sendCommand = function (...args) {
   count(1);
@@ -31,13 +31,13 @@ const methods = {
     client = await open({ connection: connectionTo(terms), ...variants[terms.variant] });
   },
 
-  /** Returns once the loop is on its way. */
+  /** Returns once the loop has started. */
   async begin(name, terms) {
     loop = LOOPS[name]({ client, state, slot, ...terms });
     loop.catch(() => undefined);
   },
 
-  /** What the loop has measured, once it is over. */
+  /** The results of the loop, once it is over. */
   async finish() {
     return loop;
   },
@@ -47,7 +47,7 @@ const methods = {
     client = undefined;
   },
 
-  /** Work of a scenario that measures in its own way: its module exports functions for that. */
+  /** The work of a scenario that measures in its own way: its module exports functions for that. */
   async work(module, name, terms) {
     const functions = await import(module);
     return functions[name]({ ...terms, connectionTo, loadLibrary, sent: () => sent });

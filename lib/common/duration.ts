@@ -1,5 +1,8 @@
-/** A duration: a number of milliseconds, or a number with its unit: `'500ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`. */
-export type Duration = number | string;
+/**
+ * A duration: a number of milliseconds, or a number with its unit: `'500ms'`, `'30s'`, `'5m'`, `'1h'`, `'1d'`. For a text
+ * that is only known at run time, such as an environment variable, use `duration(text)`.
+ */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const WRITTEN = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/;

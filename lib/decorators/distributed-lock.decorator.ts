@@ -3,7 +3,8 @@ import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
 import { handOnNames, namesOf } from './method-lock-metadata.js';
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
-import type { LockMethodDecorator, SkippingLockMethodDecorator } from './lock-method.types.js';
+import type { LockMethodDecorator } from './lock-method.types.js';
+import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
 import { lockableMethod, returnKind, type Method, type ReturnKind } from './lockable-method.js';
 import { injectService, serviceOf } from './injected-service.js';
 import { lockObservable, lockPromise } from './locked-call.js';
@@ -24,17 +25,16 @@ import { lockObservable, lockPromise } from './locked-call.js';
  * their metadata and the method's name and length. On request handlers it locks after the pipes, with their results as
  * arguments.
  *
- * The call fails with `LockTimeoutError` (others held the lock for the whole `waitTimeout`), `LockStoreError` (Redis
- * failed: the method did not run), `LockKeyError` (no key can be made from the arguments), `LockLostError` (the lock was
+ * The call fails with `LockTimeoutError` (others held the lock for the whole `waitTimeout`; see `onContended`),
+ * `LockStoreError` (Redis failed: the method did not run; see `onUnavailable`), `LockKeyError` (no key can be made from the arguments), `LockLostError` (the lock was
  * lost before the method ended; see `onLost`), or with the error of the method, which takes precedence over all others.
  * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
  */
-export function DistributedLock<Args extends any[] = any[]>(
-  options: DistributedLockOptions<Args> & { onContended: 'skip' },
-): SkippingLockMethodDecorator<Args>;
-export function DistributedLock<Args extends any[] = any[]>(
-  options: DistributedLockOptions<Args>,
-): LockMethodDecorator<Args>;
+export function DistributedLock<
+  Args extends any[] = any[],
+  Contended extends OnContended = OnContended,
+  Unavailable extends OnUnavailable = OnUnavailable,
+>(options: DistributedLockOptions<Args, Contended, Unavailable>): LockMethodDecorator<Args, Contended, Unavailable>;
 export function DistributedLock<Args extends any[] = any[]>(
   key: LockKey<Args>,
   expire?: Duration,

@@ -1,5 +1,5 @@
 import { refuseHoles } from '../options/plain-options.js';
-import type { OnContended, RunOptions } from '../options/acquire-options.js';
+import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
@@ -31,6 +31,7 @@ export interface LockDeclaration {
   readonly site: string;
   readonly instance: string;
   readonly onContended: OnContended | undefined;
+  readonly onUnavailable: OnUnavailable | undefined;
   readonly options: RunOptions;
   /** @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose */
   keyOf(call: LockedCall): string | readonly string[];
@@ -52,13 +53,14 @@ export function declareLock(
   refuseUnknownOptions(label, written, [...optionNames('decorator'), ...moreOptions]);
   const read = readOptions('decorator', written, `${label}: `);
   refuseContradictions(read, read.expire ?? 0, `${label}: `);
-  const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, ...options } = read;
+  const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, onUnavailable, ...options } = read;
   const keyOf = compileKey(label, site, written.key);
   const { key, waitTimeout, pattern = patternOf(key) } = written;
   return {
     site: label,
     instance,
     onContended,
+    onUnavailable,
     options: Object.freeze({
       __proto__: null,
       ...options,

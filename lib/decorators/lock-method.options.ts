@@ -1,4 +1,4 @@
-import type { OnContended, RunOptions } from '../options/acquire-options.js';
+import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import type { OptionIn } from '../options/option-table.js';
 
 /**
@@ -9,10 +9,11 @@ export type LockKey<Args extends readonly any[] = any[]> =
   string | readonly string[] | ((...args: Args) => string | readonly string[]);
 
 /** The options that `@DistributedLock` and `@UseLock` have in common. */
-export interface LockMethodOptions<Args extends readonly any[] = any[]> extends Pick<
-  RunOptions,
-  OptionIn<'decorator'> & keyof RunOptions
-> {
+export interface LockMethodOptions<
+  Args extends readonly any[] = any[],
+  Contended extends OnContended = OnContended,
+  Unavailable extends OnUnavailable = OnUnavailable,
+> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
   /**
    * What to lock. A template over the arguments (in `@UseLock`: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`),
    * several templates (all are locked, or none), or a function that returns the key or keys. The function takes the
@@ -25,7 +26,15 @@ export interface LockMethodOptions<Args extends readonly any[] = any[]> extends 
    * does not wait, unless `waitTimeout` is written beside it.
    * @defaultValue 'throw'
    */
-  onContended?: OnContended;
+  onContended?: Contended;
+  /**
+   * What happens if Redis cannot grant the lock: it fails, does not answer, or the application shuts down. `'throw'`:
+   * `LockStoreError`. `'skip'`: the call returns `undefined`. A function of the error and the arguments: the call returns its
+   * value. The method never runs without its lock, unless your function does that work itself: then two callers can do it at
+   * the same time.
+   * @defaultValue 'throw'
+   */
+  onUnavailable?: Unavailable;
   /**
    * Whether to lock at all: a function of the arguments. `false` runs the method without a lock. If it throws, the call fails,
    * so that nothing runs unlocked by accident.
@@ -36,7 +45,11 @@ export interface LockMethodOptions<Args extends readonly any[] = any[]> extends 
 }
 
 /** The options of `@DistributedLock`. */
-export interface DistributedLockOptions<Args extends readonly any[] = any[]> extends LockMethodOptions<Args> {
+export interface DistributedLockOptions<
+  Args extends readonly any[] = any[],
+  Contended extends OnContended = OnContended,
+  Unavailable extends OnUnavailable = OnUnavailable,
+> extends LockMethodOptions<Args, Contended, Unavailable> {
   /**
    * `'promise'` or `'observable'`: what the method returns, if neither `async` nor the declared return type says it.
    * `@DistributedLock` only.

@@ -1,3 +1,6 @@
+import type { Observable } from 'rxjs';
+import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
+
 /** The result of a locked method: the lock is held until the promise settles, or while the Observable is subscribed to. */
 export type Lockable = PromiseLike<any> | Subscribable;
 
@@ -8,20 +11,22 @@ export interface Subscribable {
 }
 
 /**
- * A decorator for methods that return a promise or an Observable, and whose parameters fit the functions among the options.
- * The descriptor is optional, so that `applyDecorators` takes it, too.
+ * A decorator for methods that return a promise or an Observable, whose parameters fit the functions among the options, and
+ * whose result admits what the caller gets instead (`onContended`, `onUnavailable`). The descriptor is optional, so that
+ * `applyDecorators` takes it, too.
  */
-export type LockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(
+export type LockMethodDecorator<
+  Args extends readonly any[],
+  Contended extends OnContended = OnContended,
+  Unavailable extends OnUnavailable = OnUnavailable,
+> = <Params extends any[], Result>(
   target: object,
   name: string | symbol,
-  descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params>,
-) => void;
-
-/** The same for a method that may be skipped: its promise must admit `undefined`. */
-export type SkippingLockMethodDecorator<Args extends readonly any[]> = <Params extends any[], Result>(
-  target: object,
-  name: string | symbol,
-  descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & AdmitsSkip<Result>,
+  descriptor?: DescriptorOf<Params, Result> &
+    IsLockable<Result> &
+    SuitsFunctions<Args, Params> &
+    Admits<'onContended', Known<Contended, OnContended>, Params, Result> &
+    Admits<'onUnavailable', Known<Unavailable, OnUnavailable>, Params, Result>,
 ) => void;
 
 interface DescriptorOf<Params extends any[], Result> extends PropertyDescriptor {
@@ -40,10 +45,34 @@ type SuitsFunctions<Args extends readonly any[], Params extends any[]> = ((...ar
   ? unknown
   : { value: 'the functions among the options take other arguments than the method' };
 
-type AdmitsSkip<Result> = Result extends Subscribable
+/** An option in a variable of the wide type may be anything, so nothing is known of it. */
+type Known<Option, Wide> = [Wide] extends [Option] ? 'throw' : Option;
+
+type Admits<Name extends string, Option, Params extends any[], Result> = ('skip' extends Option
+  ? AdmitsSkip<Name, Result>
+  : unknown) &
+  ([Extract<Option, Fallback>] extends [never]
+    ? unknown
+    : AdmitsFallback<Name, Extract<Option, Fallback>, Params, Result>);
+
+type Fallback = (this: any, ...args: any[]) => any;
+
+type AdmitsSkip<Name extends string, Result> = Result extends Subscribable
   ? unknown
   : Result extends PromiseLike<infer Value>
     ? undefined extends Value
       ? unknown
-      : { value: "onContended: 'skip' lets the method return undefined: add it to the return type" }
+      : { value: `${Name}: 'skip' lets the method return undefined: add it to the return type` }
     : unknown;
+
+type AdmitsFallback<Name extends string, Option extends Fallback, Params extends any[], Result> = [
+  ValueIn<ReturnType<Option>>,
+] extends [ValueIn<Result>]
+  ? Option extends (this: any, error: any, ...args: Params) => unknown
+    ? unknown
+    : { value: `the function of ${Name} takes other arguments than the method` }
+  : { value: `the function of ${Name} returns another type than the method` };
+
+/** What a promise resolves to, or an Observable emits. */
+type ValueIn<Result> =
+  Result extends Observable<infer Value> ? Value : Result extends Subscribable ? any : Awaited<Result>;

@@ -1,5 +1,5 @@
 import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
-import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
+import { isLockStoreError, isLockTimeoutError, LockConfigError, LockStoreError } from '../errors/index.js';
 import type { LockService, LockServiceDefaults } from '../service/lock.service.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import { isOptional, markOptional } from '../options/optional-calls.js';
@@ -19,19 +19,21 @@ export async function lockPromise(
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (!declaration.applies(call)) return body();
 
+  const key = declaration.keyOf(call);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
     return body();
   };
   try {
-    return await service.run(declaration.keyOf(call), enter, runOptions(declaration, service));
-  } catch (error) {
-    // A timeout from within the method belongs to another lock, and is an error of the method like any other.
-    if (entered || !isLockTimeoutError(error)) throw error;
-    const onContended = reaction(declaration, service);
-    if (onContended === 'throw') throw error;
-    return onContended === 'skip' ? undefined : onContended.call(call.self, error, ...call.args);
+    return await service.run(key, enter, runOptions(declaration, service));
+  } catch (thrown) {
+    // An error from within the method belongs to another lock, and is an error of the method like any other.
+    if (entered) throw thrown;
+    const error = withSite(thrown, declaration, key);
+    const reaction = reactionTo(error, declaration, service);
+    if (reaction === 'throw') throw error;
+    return reaction === 'skip' ? undefined : reaction.call(call.self, error, ...call.args);
   }
 }
 
@@ -65,6 +67,7 @@ export function lockObservable(
         stop.next();
       });
 
+      const key = declaration.keyOf(call);
       let entered = false;
       const enter = (): Promise<void> => {
         entered = true;
@@ -72,14 +75,16 @@ export function lockObservable(
       };
       const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
       const options = withSignal(runOptions(declaration, service), ended);
-      const contended = (error: unknown): void => {
-        const onContended = reaction(declaration, service);
-        if (entered || !isLockTimeoutError(error) || onContended === 'throw') return subscriber.error(error);
+      const failed = (thrown: unknown): void => {
+        if (entered) return subscriber.error(thrown);
+        const error = withSite(thrown, declaration, key);
+        const reaction = reactionTo(error, declaration, service);
+        if (reaction === 'throw') return subscriber.error(error);
         const instead =
-          onContended === 'skip' ? skipped : defer(() => emitted(onContended.call(call.self, error, ...call.args)));
+          reaction === 'skip' ? skipped : defer(() => emitted(reaction.call(call.self, error, ...call.args)));
         instead.subscribe(subscriber);
       };
-      service.run(declaration.keyOf(call), enter, options).then(() => subscriber.complete(), contended);
+      service.run(key, enter, options).then(() => subscriber.complete(), failed);
     });
   });
 }
@@ -97,7 +102,29 @@ function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, sto
   });
 }
 
-const reaction = (declaration: LockDeclaration, service: LockService): OnContended =>
+/** Redis does not say for whom it failed, so the error of a method names the method and its key. */
+function withSite(error: unknown, { site }: LockDeclaration, keys: string | readonly string[]): unknown {
+  if (!isLockStoreError(error)) return error;
+  const { message, transient } = error;
+  const names = [keys].flat();
+  return new LockStoreError(`${site} could not lock ${names.map((name) => `'${name}'`).join(', ')}: ${message}`, {
+    key: error.key ?? names[0],
+    transient,
+    cause: error,
+  });
+}
+
+/** What a caller gets in place of an error. */
+type Reaction = 'throw' | 'skip' | ((error: any, ...args: any[]) => unknown);
+
+/** What the caller of a method that did not run gets. */
+function reactionTo(error: unknown, declaration: LockDeclaration, service: LockService): Reaction {
+  if (isLockTimeoutError(error)) return onContendedOf(declaration, service);
+  if (!isLockStoreError(error)) return 'throw';
+  return declaration.onUnavailable ?? defaultsOf(service).onUnavailable ?? 'throw';
+}
+
+const onContendedOf = (declaration: LockDeclaration, service: LockService): OnContended =>
   declaration.onContended ?? defaultsOf(service).onContended ?? 'throw';
 
 /** The module's defaults for methods; a stand-in in a test may have none. */
@@ -107,7 +134,7 @@ const defaultsOf = (service: LockService): Partial<LockServiceDefaults> => servi
 const OPTIONAL_CALLS = new WeakMap<LockDeclaration, WeakMap<LockService, RunOptions>>();
 
 function runOptions(declaration: LockDeclaration, service: LockService): RunOptions {
-  if (reaction(declaration, service) === 'throw') return declaration.options;
+  if (onContendedOf(declaration, service) === 'throw') return declaration.options;
   const ofDeclaration = OPTIONAL_CALLS.get(declaration) ?? new WeakMap<LockService, RunOptions>();
   OPTIONAL_CALLS.set(declaration, ofDeclaration);
   const known = ofDeclaration.get(service);

@@ -60,6 +60,7 @@ export class AcquireSet {
         const left = waitTimeout === 0 ? 0 : deadline - clock.now();
         // Once a key is held, replicas may have taken the time that is left: the next key may be free, so one try.
         if (left < 0 && held.size === 0) {
+          parts.context.events.timeout({ terms, since: deadline - waitTimeout });
           const message = `${named(set)} were not all free within the waitTimeout of ${waitTimeout} ms`;
           throw new LockTimeoutError(message, { key: terms.key });
         }

@@ -40,6 +40,7 @@ export const LOCK_DEFAULTS = Object.freeze({
   waitTimeout: 10_000,
   replicas: undefined,
   onContended: 'throw',
+  onUnavailable: 'throw',
   onLost: 'throw',
 } as const);
 

@@ -3,7 +3,7 @@ import { Concealed } from '../common/concealed.js';
 import type { Duration } from '../common/duration.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
-import type { OnContended, OnLost, RunOptions } from '../options/acquire-options.js';
+import type { OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
@@ -87,6 +87,11 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
    */
   onContended?: OnContended;
   /**
+   * What decorated methods and handlers do if Redis cannot grant the lock.
+   * @defaultValue 'throw'
+   */
+  onUnavailable?: OnUnavailable;
+  /**
    * What decorated methods, handlers and `run` do if the lock is lost before the work ends.
    * @defaultValue 'throw'
    */
@@ -127,6 +132,7 @@ export interface ResolvedLockDefaults {
   readonly waitTimeout: number;
   readonly replicas: ReplicaTerms | undefined;
   readonly onContended: OnContended;
+  readonly onUnavailable: OnUnavailable;
   readonly onLost: OnLost;
   /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
   readonly methodWaitTimeout: number;

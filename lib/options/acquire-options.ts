@@ -1,5 +1,5 @@
 import type { Duration } from '../common/duration.js';
-import type { LockLostError, LockTimeoutError } from '../errors/index.js';
+import type { LockLostError, LockStoreError, LockTimeoutError } from '../errors/index.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
 
 /*
@@ -25,7 +25,15 @@ export type OnLost = 'throw' | 'ignore' | LockLostListener;
  * not run and its caller gets `undefined` (an Observable completes without a value). A function: the caller gets its value.
  * With `'skip'` and a function the call does not wait, unless `waitTimeout` is written beside it.
  */
-export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => unknown);
+export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
+
+/**
+ * What happens if Redis cannot grant the lock, because it fails, does not answer, or the application shuts down. `'throw'`
+ * (default): `LockStoreError`. `'skip'`: the method does not run and its caller gets `undefined` (an Observable completes
+ * without a value). A function of the error and the arguments: the caller gets its value. Nothing runs without its lock unless
+ * this function does it: then two callers can work at the same time.
+ */
+export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
 
 /** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
 export interface AcquireOptions {

@@ -2,7 +2,14 @@ import type { ReplicaTerms } from '../engine/hold.js';
 import { quote } from '../common/describe.js';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
-import type { LockLostListener, LockType, OnContended, OnLost, ReplicaOptions } from './acquire-options.js';
+import type {
+  LockLostListener,
+  LockType,
+  OnContended,
+  OnLost,
+  OnUnavailable,
+  ReplicaOptions,
+} from './acquire-options.js';
 import { readChoice, readCount, readDuration, refuseUnknownOptions } from './option-readers.js';
 
 /*
@@ -55,6 +62,11 @@ export function readReplicas(label: string, written: unknown): ReplicaTerms {
 export function readOnContended(label: string, written: unknown): OnContended {
   readChoice(label, written, ['throw', 'skip']);
   return written as OnContended;
+}
+
+export function readOnUnavailable(label: string, written: unknown): OnUnavailable {
+  readChoice(label, written, ['throw', 'skip']);
+  return written as OnUnavailable;
 }
 
 export function readOnLost(label: string, written: unknown): OnLost {

@@ -5,6 +5,7 @@ import {
   readLossListener,
   readOnContended,
   readOnLost,
+  readOnUnavailable,
   readOwner,
   readPattern,
   readPermits,
@@ -47,6 +48,7 @@ export const OPTIONS = {
     countDown: readReplicas,
   },
   onContended: { defaults: readOnContended, decorator: readOnContended },
+  onUnavailable: { defaults: readOnUnavailable, decorator: readOnUnavailable },
   onLost: {
     defaults: readOnLost,
     decorator: readOnLost,

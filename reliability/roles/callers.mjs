@@ -4,7 +4,7 @@ import { Pulse } from './pulse.mjs';
 
 const PATIENT = { waitTimeout: '60s' };
 
-/** Holds one lock all the time and has Redis confirm it; takes it anew when it is lost. */
+/** Holds one lock all the time and verifies it. Acquires it again after a loss. */
 export class Holder {
   /** When a hold was lost, by `performance.now()`. */
   losses = [];
@@ -25,9 +25,9 @@ export class Holder {
   }
 }
 
-/** Two clients who want the same key all the time: one waits while the other one has it. */
+/** Two clients that request the same key all the time: one waits while the other one holds it. */
 export class Waiters {
-  /** What must not be: both believe in their hold, or a token that does not grow. */
+  /** Violations: two valid holds at once, or a token that does not grow. */
   violations = [];
   #holding = new Set();
   #lastToken = 0;
@@ -51,7 +51,7 @@ export class Waiters {
   }
 }
 
-/** Takes a lock that nobody else wants, and gives it back. */
+/** Acquires and releases a lock without contention. */
 export class NewCaller {
   #count = 0;
 

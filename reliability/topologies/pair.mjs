@@ -2,10 +2,10 @@ import { eventually } from '../../testbed/wait/eventually.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { startServer } from './server.mjs';
 
-/** Replicas need not wait for others that want the same. */
+/** Replicas need not wait for others to synchronize. */
 const PROMPT = ['--repl-diskless-sync-delay', '0'];
 
-/** A master and a replica, without Sentinels: an address leads to whoever is master, and is told when that changes. */
+/** A master and a replica, without Sentinels: one address leads to the current master. */
 export async function start(installation) {
   const master = await startServer(installation, { args: PROMPT });
   const replica = await startServer(installation, {
@@ -20,7 +20,7 @@ export async function start(installation) {
     servers,
     serving: async () => current,
     other: async () => other(),
-    /** As when a name in the DNS is changed: clients that connect from now on get there. */
+    /** Like a change of a DNS name: new connections lead to the new server. */
     moveAddress(server) {
       current = server;
       address.leadTo(server);

@@ -7,7 +7,7 @@ import { eventually } from '../../testbed/wait/eventually.mjs';
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
-const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' };
+const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' } as const;
 /** With leases of 20 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_500;
 

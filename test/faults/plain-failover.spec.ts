@@ -87,7 +87,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
 
   it('replicas are those of the new master, from the first request on', async () => {
     const service = await locks.start(address.url);
-    const replicas = { min: 1, timeout: '2s' };
+    const replicas = { min: 1, timeout: '2s' } as const;
     const lock = await service.acquire('a', { replicas });
     await failover();
     address.leadTo(master);

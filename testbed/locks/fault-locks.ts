@@ -2,42 +2,36 @@ import { expect } from '@jest/globals';
 import type { LockEvent } from '../../lib/engine/lock-event.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
-import { createLockService } from '../../lib/module/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { eventuallyPasses } from '../wait/eventually.mjs';
 import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
-import { RunningTime } from '../wait/running-time.mjs';
+import { timed } from '../wait/timed.mjs';
+import { LockServices, type LogLine } from './lock-services.js';
 import { redisKey } from './redis-key.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
-import { started } from '../workers/started.js';
+import { started } from '../wait/started.mjs';
 
-export { redisKey };
+export { redisKey, timed, type LogLine };
 
-export interface LogLine {
-  readonly level: 'debug' | 'log' | 'warn' | 'error';
-  readonly text: string;
-}
+type ServiceOptions = Omit<RedisLockModuleOptions, 'connection'>;
 
-/** The services of a test, what they logged and what they told. They end with `closeAll()`. */
+/** The services of a test on any servers, what they logged and what they told. They end with `closeAll()`. */
 export class FaultLocks {
-  readonly lines: LogLine[] = [];
   readonly events: LockEvent[] = [];
-  private readonly services: LockService[] = [];
+  private readonly services = new LockServices();
+
+  get lines(): readonly LogLine[] {
+    return this.services.lines;
+  }
 
   /** A service that has not been started. It does not wait for holders when it is closed, unless the test says so. */
-  make(connection: LockConnectionOption, options: Omit<RedisLockModuleOptions, 'connection'> = {}): LockService {
-    const say = (level: LogLine['level']) => (text: string) => void this.lines.push({ level, text });
-    const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
-    const service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options, connection }), logger);
+  make(connection: LockConnectionOption, options: ServiceOptions = {}): LockService {
+    const service = this.services.make({ ...options, connection });
     service.events.subscribe((event) => this.events.push(event));
-    this.services.push(service);
     return service;
   }
 
-  async start(
-    connection: LockConnectionOption,
-    options: Omit<RedisLockModuleOptions, 'connection'> = {},
-  ): Promise<LockService> {
+  async start(connection: LockConnectionOption, options: ServiceOptions = {}): Promise<LockService> {
     return started(this.make(connection, options));
   }
 
@@ -47,27 +41,8 @@ export class FaultLocks {
   }
 
   async closeAll(): Promise<void> {
-    await Promise.all(this.services.splice(0).map((service) => service.close()));
-    this.lines.length = 0;
+    await this.services.closeAll();
     this.events.length = 0;
-  }
-}
-
-/**
- * How something ended, how many ms it took, and for how many of them the machine let this process run. Never rejects, so
- * that it may be looked at late.
- */
-export async function timed<T>(
-  work: Promise<T>,
-): Promise<{ readonly value?: T; readonly error?: any; readonly took: number; readonly ran: number }> {
-  const time = new RunningTime();
-  try {
-    const value = await work;
-    const { took, ran } = time.stop();
-    return { value, took, ran };
-  } catch (error) {
-    const { took, ran } = time.stop();
-    return { error, took, ran };
   }
 }
 

@@ -1,8 +1,7 @@
 import type { LockEvent } from '../../lib/engine/lock-event.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
-import { createLockService } from '../../lib/module/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { now, type BelievedHold } from '../history/history.js';
@@ -10,8 +9,11 @@ import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
 import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
-import { RunningTime } from '../wait/running-time.mjs';
-import { started } from '../workers/started.js';
+import { timed } from '../wait/timed.mjs';
+import { redisKey } from './redis-key.mjs';
+import { LockServices, several } from './lock-services.js';
+
+export { timed };
 
 const WORKER = new URL('../workers/lock-worker.mjs', import.meta.url);
 
@@ -24,9 +26,7 @@ export const AT_ONCE = 1_500;
 /** A Redis for the tests of a file; services, proxies and processes on it end after each test. */
 export class LockBench {
   redis!: RedisServer;
-  /** What the services have warned of. */
-  readonly warnings: string[] = [];
-  private readonly services: LockService[] = [];
+  private readonly services = new LockServices();
   private readonly disposables: AsyncDisposable[] = [];
 
   constructor() {
@@ -34,31 +34,31 @@ export class LockBench {
       this.redis = await startRedis();
     });
     afterEach(async () => {
-      await this.close();
+      await this.services.closeAll();
       await Promise.all(this.disposables.splice(0).map((disposable) => disposable[Symbol.asyncDispose]()));
-      this.warnings.length = 0;
       await expectAllKeysHaveTtl(this.redis.admin);
       await this.redis.admin.flushall();
     });
     afterAll(() => this.redis.stop());
   }
 
+  /** What the services have warned of. */
+  get warnings(): string[] {
+    return this.services.lines.filter(({ level }) => level === 'warn').map(({ text }) => text);
+  }
+
   /** A started service. At the end of the test it waits for nobody who holds a lock. */
-  async service(options: RedisLockModuleOptions = {}): Promise<LockService> {
-    const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void this.warnings.push(text) };
-    const resolved = resolveModuleOptions({ connection: this.redis.url, shutdownTimeout: 0, ...options });
-    const service = createLockService(resolved, logger);
-    this.services.push(service);
-    return started(service);
+  service(options: RedisLockModuleOptions = {}): Promise<LockService> {
+    return this.services.start({ connection: this.redis.url, ...options });
   }
 
   /** Closes all services so far. */
-  async close(): Promise<void> {
-    await Promise.all(this.services.splice(0).map((service) => service.close()));
+  close(): Promise<void> {
+    return this.services.close();
   }
 
   serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
-    return Promise.all(Array.from({ length: count }, () => this.service(options)));
+    return several(count, () => this.service(options));
   }
 
   /** A process of its own with so many started services of the built library. */
@@ -69,7 +69,7 @@ export class LockBench {
   }
 
   workers(count: number, options?: RedisLockModuleOptions): Promise<LockWorker[]> {
-    return Promise.all(Array.from({ length: count }, () => this.worker(options)));
+    return several(count, () => this.worker(options));
   }
 
   /** A proxy before the server. */
@@ -79,7 +79,7 @@ export class LockBench {
 
   /** Who waits for a key, as Redis sees it. */
   async waiters(key: string): Promise<string[]> {
-    return this.redis.admin.zrange(`lock:queue:{${key}}`, 0, '-1');
+    return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');
   }
 
   /** Resolves when so many wait for a key in Redis. */
@@ -175,19 +175,6 @@ export async function startLockWorker(options: RedisLockModuleOptions, services 
     throw error;
   }
   return worker;
-}
-
-/** The outcome of something that may fail, how many ms it took, and for how many of them the machine let this process run. */
-export async function timed<T>(work: () => Promise<T>): Promise<{ value?: T; error?: any; took: number; ran: number }> {
-  const time = new RunningTime();
-  try {
-    const value = await work();
-    const { took, ran } = time.stop();
-    return { value, took, ran };
-  } catch (error) {
-    const { took, ran } = time.stop();
-    return { error, took, ran };
-  }
 }
 
 /** Milliseconds from one moment to another one, by `now()`. */

@@ -2,7 +2,9 @@
 // end any other process, is told with `escaped`.
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
-import { serve, started, tell } from './worker-kit.mjs';
+import { started } from '../wait/started.mjs';
+import { viewOf } from './holder-view.mjs';
+import { serve, tell } from './worker-kit.mjs';
 
 const escaped = [];
 process.on('unhandledRejection', (reason) => escaped.push(`unhandled rejection: ${String(reason)}`));
@@ -38,23 +40,6 @@ function spinUntilStopped(start, lease, limit) {
   return false;
 }
 
-function thrownBy(work) {
-  try {
-    work();
-    return undefined;
-  } catch (error) {
-    return error.code ?? String(error);
-  }
-}
-
-/** What a holder sees on the very next line. */
-const view = (handle) => ({
-  isHeld: handle.isHeld,
-  assertHeld: thrownBy(() => handle.assertHeld()),
-  aborted: handle.signal.aborted,
-  remaining: handle.remainingTime(),
-});
-
 serve({
   async start(options) {
     service = createLockService(resolveModuleOptions(options), logger);
@@ -69,18 +54,18 @@ serve({
     return handles.get(name).release();
   },
   async view(name) {
-    return view(handles.get(name));
+    return viewOf(handles.get(name));
   },
   async stallInHand(lease, limit, name) {
     const handle = handles.get(name);
     const stopped = spinUntilStopped(await announceSpinning(), lease, limit);
-    return { stopped, ...view(handle) };
+    return { stopped, ...viewOf(handle) };
   },
   async stallInRun(lease, limit, key, options) {
     let seen;
     const task = async (lock) => {
       const stopped = spinUntilStopped(await announceSpinning(), lease, limit);
-      seen = { stopped, ...view(lock) };
+      seen = { stopped, ...viewOf(lock) };
       return 'value of the task';
     };
     try {

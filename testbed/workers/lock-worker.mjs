@@ -1,7 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Cluster, Redis } from 'ioredis';
-import { serve, started, tell } from './worker-kit.mjs';
+import { started } from '../wait/started.mjs';
+import { serve, tell } from './worker-kit.mjs';
 
 const now = () => process.hrtime.bigint();
 /** What the services have warned of. */

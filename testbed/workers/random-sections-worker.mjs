@@ -3,7 +3,8 @@
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { startRandomSections } from './random-sections.mjs';
-import { serve, started } from './worker-kit.mjs';
+import { started } from '../wait/started.mjs';
+import { serve } from './worker-kit.mjs';
 
 const escaped = [];
 process.on('unhandledRejection', (reason) => escaped.push(`unhandled rejection: ${reason?.stack ?? reason}`));

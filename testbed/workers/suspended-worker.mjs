@@ -2,30 +2,14 @@
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { nextResume } from '../clocks/suspended-clock.mjs';
-import { serve, tell, started } from './worker-kit.mjs';
+import { started } from '../wait/started.mjs';
+import { viewOf } from './holder-view.mjs';
+import { serve, tell } from './worker-kit.mjs';
 
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 const handles = new Map();
 let service;
 let election;
-
-/** The code of what `work` throws. */
-function thrownBy(work) {
-  try {
-    work();
-    return undefined;
-  } catch (error) {
-    return error.code ?? String(error);
-  }
-}
-
-/** What a holder sees of its lock, on one line. */
-const view = (handle) => ({
-  isHeld: handle.isHeld,
-  assertHeld: thrownBy(() => handle.assertHeld()),
-  aborted: handle.signal.aborted,
-  remaining: handle.remainingTime(),
-});
 
 /** Looks on the first line after the next resume, before the event loop has done anything. */
 async function onFirstLine(look) {
@@ -46,10 +30,10 @@ serve({
     handles.set(name, handle);
     handle.onLost(() => tell('lost', { name }));
     tell('acquired', { name });
-    return { token: handle.fencingToken, ...view(handle) };
+    return { token: handle.fencingToken, ...viewOf(handle) };
   },
-  view: async (name) => view(handles.get(name)),
-  viewAfterResume: (name) => onFirstLine(() => view(handles.get(name))),
+  view: async (name) => viewOf(handles.get(name)),
+  viewAfterResume: (name) => onFirstLine(() => viewOf(handles.get(name))),
   verify: (name) => handles.get(name).verify(),
   release: (name) => handles.get(name).release(),
   async stand(key) {

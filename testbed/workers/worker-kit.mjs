@@ -52,17 +52,3 @@ function plain(error) {
   const { name, message, code, key, stack } = Object(error);
   return { name, message, code, key, stack };
 }
-
-/**
- * Starts a service whose `commandTimeout` may be too short to connect on a busy machine: connecting goes on after that.
- * @param {{ start(): Promise<void> }} service
- */
-export async function started(service) {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await service.start();
-    } catch (error) {
-      if (tries === 20 || !/could not be reached within/.test(Object(error).message)) throw error;
-    }
-  }
-}

@@ -2,7 +2,7 @@ import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest } from '../lock-store.js';
 import { contendedReply } from './contended-reply.js';
 import { hasRival, heldAt, minorityOf, refusalOf } from './quorum-decision.js';
-import { Contest, type Move } from './contest.js';
+import { TieBreak, type TieBreakStep } from './tie-break.js';
 import { memberRequest } from './member-request.js';
 import type { Member } from './member.js';
 import type { QuorumContext } from './quorum-context.js';
@@ -27,7 +27,7 @@ export class Acquisition {
   private readonly since: number;
   private readonly splits: SplitVotes;
   readonly reinstatement: Reinstatement;
-  private readonly contest: Contest;
+  private readonly tieBreak: TieBreak;
   private readonly votes: Votes;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
@@ -43,7 +43,7 @@ export class Acquisition {
   ) {
     this.since = context.clock.now();
     this.splits = new SplitVotes(context.random);
-    this.contest = new Contest(request.id, this.since);
+    this.tieBreak = new TieBreak(request.id, this.since);
     this.votes = new Votes(request.key, request.id, context.clock);
     this.reinstatement = new Reinstatement(context.clock, () =>
       this.majority === undefined || this.ended !== undefined
@@ -182,9 +182,9 @@ export class Acquisition {
   }
 
   /** What to do about a split vote; `undefined`: release all votes. */
-  private nextMove(): Move | undefined {
+  private nextMove(): TieBreakStep | undefined {
     const { clock, quorum } = this.context;
-    if (!this.request.waits) return this.contest.move(this.states, quorum, clock.now());
+    if (!this.request.waits) return this.tieBreak.move(this.states, quorum, clock.now());
     const pause = this.splits.pause(this.states);
     return pause === undefined ? undefined : { keeps: true, pause };
   }

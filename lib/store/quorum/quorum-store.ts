@@ -18,7 +18,7 @@ import type {
 import type { QuorumMember } from '../quorum-member.js';
 import { AcquisitionRegistry } from './acquisition-registry.js';
 import { Acquisition, type Outcome } from './acquisition.js';
-import { longestTry } from './contest.js';
+import { longestTry } from './tie-break.js';
 import { forceReleaseEverywhere } from './force-release.js';
 import { gather, minorityError, refuseMinority, valuesOf } from './gather.js';
 import { listKeys } from './list-keys.js';

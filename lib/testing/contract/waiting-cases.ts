@@ -44,7 +44,7 @@ export const WAITING_CASES: CaseList = {
     const served: number[] = [];
     const waiting: Array<Promise<void>> = [];
     for (let i = 0; i < 18; i++) {
-      const options = { fair: true, waitTimeout: '25s' };
+      const options = { fair: true, waitTimeout: '25s' } as const;
       waiting.push(clients[(i * 2) % 3]!.run(key, () => void served.push(i), options));
       await stage.untilWaiting(key, i + 1);
     }

@@ -1,3 +1,5 @@
+import { duration } from 'nestjs-redis-locks';
+
 /** What the environment decides. */
 export class AppConfig {
   readonly host: string;
@@ -6,14 +8,14 @@ export class AppConfig {
   readonly redisUrl: string;
   /** Stands before all keys of the shop and of its locks. */
   readonly keyPrefix: string;
-  /** For how long Redis keeps a lock without hearing of its holder: `'30s'`. */
-  readonly lockLease: string;
+  /** For how long Redis keeps a lock without hearing of its holder, in ms; `LOCK_LEASE=30s`. */
+  readonly lockLease: number;
 
   constructor(env: NodeJS.ProcessEnv) {
     this.host = env['HOST'] ?? '127.0.0.1';
     this.port = Number(env['PORT'] ?? 3000);
     this.redisUrl = env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
     this.keyPrefix = env['KEY_PREFIX'] ?? 'shop';
-    this.lockLease = env['LOCK_LEASE'] ?? '30s';
+    this.lockLease = duration(env['LOCK_LEASE'] ?? '30s');
   }
 }

@@ -164,7 +164,7 @@ describe('a candidate whose Redis fails', () => {
     await election.stop();
   });
 
-  it.each([[-1], ['soon'], [Number.NaN]])('refuses a finishTimeout of %s', async (finishTimeout) => {
+  it.each<[any]>([[-1], ['soon'], [Number.NaN]])('refuses a finishTimeout of %s', async (finishTimeout) => {
     const service = await locks.start(redis.url, OPTIONS);
     expect(() => service.getLeaderElection('a', { finishTimeout })).toThrow(/finishTimeout is/);
   });

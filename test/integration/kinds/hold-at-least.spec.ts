@@ -85,7 +85,7 @@ describe('holdAtLeast', () => {
 
   it.each(KINDS)('does not admit its owner again before that: $kind', async ({ options }) => {
     const service = await bench.service();
-    const mine = { ...options, owner: 'me', holdAtLeast: '5s' };
+    const mine = { ...options, owner: 'me', holdAtLeast: '5s' } as const;
     await (await service.acquire('a', mine)).release();
     expect(await service.tryAcquire('a', { type: 'write', owner: 'me' })).toBeNull();
     expect(await service.getLock('a').isHeldBy('me')).toBe(false);

@@ -8,7 +8,7 @@ import { unawaited } from './support.js';
 
 const bench = new LockBench();
 /** Nothing falls due by itself while a test counts. */
-const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' };
+const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' } as const;
 
 /** Which of the keys are held, as Redis sees it. */
 async function held(...keys: string[]): Promise<string[]> {

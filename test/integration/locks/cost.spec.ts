@@ -6,7 +6,7 @@ import { LockBench, type LockWorker, type RemoteHandle } from '../../../testbed/
 const bench = new LockBench();
 
 /** Nothing falls due by itself while a test counts. */
-const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' };
+const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' } as const;
 /** What the test itself sends, and what connecting costs. */
 const NOT_OURS = /^(config\|resetstat|info|keys|scan|zrange|pttl|client\|setinfo|hello|subscribe)$/;
 /** What scripts call. `PUBLISH` is one of them, and counted. */

@@ -94,6 +94,19 @@ describe('events', () => {
     expect(told.map(({ optional }) => optional)).toEqual([true]);
   });
 
+  it('report the timeout of several keys whose first answer comes after the wait', async () => {
+    const holder = await bench.service();
+    await holder.acquire('a');
+    const proxy = await bench.proxy();
+    const caller = await bench.service({ connection: proxy.url });
+    const events = record(caller);
+    proxy.delay({ reply: 150 });
+    await expect(caller.acquire(['a', 'b'], { waitTimeout: 60 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(events).toEqual([expect.objectContaining({ type: 'timeout', key: 'a' })]);
+    expect((events[0] as { waited: number }).waited).toBeGreaterThanOrEqual(150);
+    proxy.delay({});
+  });
+
   it('report renewals with their count', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 900 });
     const events = record(service);

@@ -54,7 +54,7 @@ describe('a handoff', () => {
   });
 
   it('takes at most grantTimeout if the next waiter crashes at the moment of the grant', async () => {
-    const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 };
+    const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 } as const;
     const [holder, doomed, last] = [
       await bench.service(options),
       await bench.worker(options),

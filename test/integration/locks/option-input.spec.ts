@@ -26,7 +26,19 @@ const NAMES = [
     'holdAtLeast',
     'fair',
   ],
-  ...['replicas', 'onLost', 'onContended', 'pattern', 'key', 'condition', 'instance', 'units', 'min', 'timeout'],
+  ...[
+    'replicas',
+    'onLost',
+    'onContended',
+    'onUnavailable',
+    'pattern',
+    'key',
+    'condition',
+    'instance',
+    'units',
+    'min',
+    'timeout',
+  ],
 ];
 
 /** The error of something that throws or rejects. */
@@ -465,11 +477,14 @@ describe('options that are permitted but suspicious', () => {
     expect(about('waitTimeout')).toHaveLength(4);
   });
 
-  it.each([0, 50, 1_000, '5ms', '5s', Infinity])('cause no warning: a waitTimeout of %s', async (waitTimeout) => {
-    const service = await bench.service({ defaults: { waitTimeout } });
-    await service.acquire('a', { waitTimeout }).catch(() => undefined);
-    expect(about('waitTimeout')).toEqual([]);
-  });
+  it.each([0, 50, 1_000, '5ms', '5s', Infinity] as const)(
+    'cause no warning: a waitTimeout of %s',
+    async (waitTimeout) => {
+      const service = await bench.service({ defaults: { waitTimeout } });
+      await service.acquire('a', { waitTimeout }).catch(() => undefined);
+      expect(about('waitTimeout')).toEqual([]);
+    },
+  );
 
   it('cause one warning per decorated method, and none for a text with a unit', async () => {
     class Jobs {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockService } from 'nestjs-redis-locks';
+import type { AcquireOptions, LockService } from 'nestjs-redis-locks';
 import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { LockBench } from '../../../testbed/locks/locks.js';
 
@@ -91,7 +91,7 @@ describe('options that cannot be used', () => {
     expect(await bench.redis.admin.keys('*')).toEqual([]);
   });
 
-  it.each([[-1], ['soon'], [NaN]])('tryLock(%p) is refused', async (time) => {
+  it.each<[any]>([[-1], ['soon'], [NaN]])('tryLock(%p) is refused', async (time) => {
     const lock = (await bench.service()).getLock('a');
     await expect(lock.tryLock(time)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     await expect(lock.tryLock(0, time)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -135,7 +135,7 @@ describe('options that cannot be used', () => {
 });
 
 describe('options that can be used', () => {
-  it.each([
+  it.each<AcquireOptions>([
     { expire: 50 },
     { expire: '50ms' },
     { expire: '1.5s' },

@@ -131,7 +131,7 @@ describe('lockWatchdogTimeout of one call', () => {
 });
 
 describe('lockWatchdogTimeout that cannot be used', () => {
-  const both = { expire: '2s', lockWatchdogTimeout: '5s' };
+  const both = { expire: '2s', lockWatchdogTimeout: '5s' } as const;
   const explained =
     'expire (2000 ms) and lockWatchdogTimeout (5000 ms) exclude each other: expire above 0 is a fixed lease, which ends ' +
     'even if the holder still works; lockWatchdogTimeout is a lease that is renewed until the lock is released. Leave one ' +

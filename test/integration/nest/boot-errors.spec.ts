@@ -70,6 +70,11 @@ describe('a lock that cannot be used stops the application when its class is def
       { key: 'a', onContended: 'wait' },
       ["onContended is \"wait\"; write 'throw', 'skip' or a function"],
     ],
+    [
+      'onUnavailable',
+      { key: 'a', onUnavailable: 'ignore' },
+      ["onUnavailable is \"ignore\"; write 'throw', 'skip' or a function"],
+    ],
     ['onLost', { key: 'a', onLost: 'skip' }, ["onLost is \"skip\"; write 'throw', 'ignore' or a function"]],
     ['condition', { key: 'a', condition: true }, ['condition must be a function']],
     ['instance', { key: 'a', instance: 5 }, ['instance must be the name']],

@@ -1,17 +1,15 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { createLockService } from '../../../lib/module/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventuallyPasses, eventually } from '../../../testbed/wait/eventually.mjs';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../testbed/history/leaks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { started } from '../../../testbed/workers/started.js';
+import { LockServices, several } from '../../../testbed/locks/lock-services.js';
 
 /** Independent masters for the tests of a file; all run again after each test, and services on them end. */
 export class RedlockBench {
   masters: RedisServer[] = [];
-  readonly lines: string[] = [];
-  private readonly services: LockService[] = [];
+  private readonly services = new LockServices();
   private readonly disposables: AsyncDisposable[] = [];
 
   constructor(count: number) {
@@ -20,9 +18,8 @@ export class RedlockBench {
     });
     afterEach(async () => {
       await Promise.all(this.masters.map((master) => (master.isRunning ? master.resume() : master.start())));
-      await this.close();
+      await this.services.closeAll();
       await Promise.all(this.disposables.splice(0).map((disposable) => disposable[Symbol.asyncDispose]()));
-      this.lines.length = 0;
       for (const { admin } of this.masters) {
         await expectAllKeysHaveTtl(admin);
         await admin.flushall();
@@ -35,26 +32,26 @@ export class RedlockBench {
     return this.masters.map(({ url }) => url);
   }
 
-  /** A service that has not been started. */
-  make(options: RedisLockModuleOptions = {}): LockService {
-    const say = (level: string) => (text: string) => void this.lines.push(`${level}: ${text}`);
-    const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
-    const resolved = resolveModuleOptions({ connection: this.urls, shutdownTimeout: 0, ...options });
-    const service = createLockService(resolved, logger);
-    this.services.push(service);
-    return service;
+  /** What the services have logged: `level: text`. */
+  get lines(): string[] {
+    return this.services.lines.map(({ level, text }) => `${level}: ${text}`);
   }
 
-  async service(options?: RedisLockModuleOptions): Promise<LockService> {
-    return started(this.make(options));
+  /** A service that has not been started. */
+  make(options: RedisLockModuleOptions = {}): LockService {
+    return this.services.make({ connection: this.urls, ...options });
+  }
+
+  service(options: RedisLockModuleOptions = {}): Promise<LockService> {
+    return this.services.start({ connection: this.urls, ...options });
   }
 
   serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
-    return Promise.all(Array.from({ length: count }, () => this.service(options)));
+    return several(count, () => this.service(options));
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.services.splice(0).map((service) => service.close()));
+  close(): Promise<void> {
+    return this.services.close();
   }
 
   endLater<T extends AsyncDisposable>(disposable: T): T {

@@ -9,7 +9,7 @@ import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
 const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
-const OUTAGE = { commandTimeout: '15s' };
+const OUTAGE = { commandTimeout: '15s' } as const;
 
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();

@@ -1,17 +1,20 @@
-import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually } from '../wait/eventually.mjs';
+// @ts-check
+import { eventually } from './eventually.mjs';
 
 /**
  * Starts a service whose `commandTimeout` may be too short to connect on a busy machine: connecting goes on after that. A
  * test of a start that fails calls `start()` itself.
+ * @template {{ start(): Promise<unknown> }} Service
+ * @param {Service} service
+ * @returns {Promise<Service>}
  */
-export async function started(service: LockService): Promise<LockService> {
-  const attempt = async (): Promise<{ error?: unknown }> => {
+export async function started(service) {
+  const attempt = async () => {
     try {
       await service.start();
       return {};
     } catch (error) {
-      if (/could not be reached within/.test((error as Error).message)) throw error;
+      if (/could not be reached within/.test(/** @type {Error} */ (error).message)) throw error;
       return { error };
     }
   };

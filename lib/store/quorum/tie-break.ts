@@ -17,7 +17,7 @@ const LEAST_PAUSE = 2;
 export const longestTry = (roundTrip: number): number => (TRIPS + 2) * Math.min(roundTrip, LONGEST_TRIP) + 2 * LEAST;
 
 /** What to do about a split vote: whether to keep the votes, and in how many ms to ask again. */
-export interface Move {
+export interface TieBreakStep {
   readonly keeps: boolean;
   readonly pause: number;
 }
@@ -28,7 +28,7 @@ export interface Move {
  * their votes at once and look again later, since the first one may have crashed. All times depend on the measured
  * round trips.
  */
-export class Contest {
+export class TieBreak {
   /** By rival that comes first: until when it has the chance to get its majority. */
   private readonly chances = new Map<string, number>();
 
@@ -38,7 +38,7 @@ export class Contest {
   ) {}
 
   /** The next step; `undefined`: the try is over, and the lock counts as held by other clients. */
-  move(states: readonly MemberState[], quorum: number, now: number): Move | undefined {
+  move(states: readonly MemberState[], quorum: number, now: number): TieBreakStep | undefined {
     if (states.filter(isTakenByUnnamed).length > states.length - quorum) return undefined;
     const trip = Math.min(Math.max(...states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
     const first = this.firstAmong(states, now);

@@ -1,0 +1,76 @@
+/*
+ * What the compiler accepts and refuses as a duration: checked by tsc with everything else, and never run.
+ */
+import {
+  DistributedLock,
+  duration,
+  RedisLockModule,
+  UseLock,
+  type Duration,
+  type LockService,
+} from 'nestjs-redis-locks';
+
+declare const configured: string;
+declare const locks: LockService;
+
+export const accepted: Duration[] = [
+  0,
+  1.5,
+  30_000,
+  Infinity,
+  '500ms',
+  '30s',
+  '1.5m',
+  '1h',
+  '1d',
+  duration(configured),
+];
+
+// @ts-expect-error a text needs a unit
+export const unitless: Duration = '30';
+// @ts-expect-error a word is no unit
+export const inWords: Duration = '30 seconds';
+// @ts-expect-error nor is a duration of ISO 8601
+export const iso: Duration = 'PT30S';
+// @ts-expect-error there are no weeks
+export const weeks: Duration = '1w';
+// @ts-expect-error two units do not add up
+export const mixed: Duration = '1h30';
+// @ts-expect-error a configured text goes through duration(text)
+export const unread: Duration = configured;
+// @ts-expect-error a big integer is no duration
+export const big: Duration = 30n;
+// @ts-expect-error nor is a date
+export const date: Duration = new Date();
+
+RedisLockModule.forRoot({ lockWatchdogTimeout: duration(configured), defaults: { waitTimeout: '5s' } });
+// @ts-expect-error a configured text
+RedisLockModule.forRoot({ lockWatchdogTimeout: configured });
+// @ts-expect-error a default without a unit
+RedisLockModule.forRoot({ defaults: { waitTimeout: '5' } });
+// @ts-expect-error a wait without a unit
+void locks.acquire('a', { waitTimeout: '5' });
+// @ts-expect-error a timeout of replicas without a unit
+void locks.run('a', () => 1, { replicas: { min: 1, timeout: '1' } });
+// @ts-expect-error by position, too
+void locks.getLock('a').tryLock('5');
+// @ts-expect-error and in a semaphore
+void locks.getSemaphore('a', { permits: 1 }).tryAcquire(1, 'soon');
+
+export class Stock {
+  @DistributedLock('a', '30s', 3)
+  @DistributedLock({ key: 'b', expire: duration(configured), waitTimeout: Infinity })
+  async accepted(): Promise<void> {}
+
+  // @ts-expect-error no unit by position
+  @DistributedLock('a', '30')
+  async byPosition(): Promise<void> {}
+
+  // @ts-expect-error no unit among the options
+  @DistributedLock({ key: 'a', expire: '30' })
+  async byName(): Promise<void> {}
+
+  // @ts-expect-error no unit for a handler
+  @UseLock({ key: 'a', holdAtLeast: 'PT5S' })
+  handler(): void {}
+}

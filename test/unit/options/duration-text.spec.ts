@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals';
+import { duration } from 'nestjs-redis-locks';
+
+describe('duration(text)', () => {
+  it.each([
+    ['500ms', 500],
+    ['30s', 30_000],
+    ['1.5m', 90_000],
+    ['1h', 3_600_000],
+    ['1d', 86_400_000],
+    ['0s', 0],
+    [' 30s\n', 30_000],
+  ])('%p is %p ms', (text, ms) => {
+    expect(duration(text)).toBe(ms);
+  });
+
+  it.each([
+    ['30', 'duration(text) is "30", without a unit: write the number 30 for milliseconds, or \'30s\'.'],
+    ['soon', "duration(text) is \"soon\"; write milliseconds, or a text such as '500ms', '30s', '5m'."],
+    ['', 'duration(text) is an empty string; write milliseconds, or a text such as'],
+    [undefined, 'duration(text) is undefined; write milliseconds, or a text such as'],
+    [-1, 'duration(text) is -1; write milliseconds'],
+    ['25d', 'duration(text) is "25d"; the longest possible is 2147483647 ms (24 days).'],
+    ['redis://user:s3cret@host', 'duration(text) is "redis://'],
+  ])('refuses %p', (text, message) => {
+    const refused = () => duration(text as string);
+    expect(refused).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    expect(refused).toThrow(message);
+    expect(refused).not.toThrow('s3cret');
+  });
+});
