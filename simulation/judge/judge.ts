@@ -119,7 +119,10 @@ export class Judge {
       }
       this.tries.had(hold.key);
       if (hold.token !== hold.firstToken && hold.acquiredAt > (process.yielded.get(hold.id) ?? Infinity)) {
-        throw new Violation('yield', `${process.name} serves another batch member of '${hold.key}' after it received yield`);
+        throw new Violation(
+          'yield',
+          `${process.name} serves another batch member of '${hold.key}' after it received yield`,
+        );
       }
       this.timeTurns(hold, process);
       this.tokens.tell(belief, floor);

@@ -31,6 +31,9 @@ export class Revocations {
   /** A process is about to ask for the vote of a hold. */
   wanted({ name, revoked }: Process, id: string): void {
     if (revoked.has(id))
-      throw new Violation('revoked', `${name} requests a vote for ${id} although it knows that the hold was ended by force`);
+      throw new Violation(
+        'revoked',
+        `${name} requests a vote for ${id} although it knows that the hold was ended by force`,
+      );
   }
 }
