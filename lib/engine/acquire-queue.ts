@@ -80,10 +80,11 @@ export class AcquireQueue implements TicketListener {
     this.batch.end();
   }
 
-  /** Hands a hold that is being released to the next waiter, if the batch allows; returns whether it did. */
+  /** Ends a hold and hands it to the next waiter, if the batch allows; returns whether it did. */
   handOff(hold: Hold): boolean {
     const { first } = this.waiters;
     if (this.holder !== hold || first === undefined || !this.batch.allows(hold, first.terms)) return false;
+    if (!hold.end()) return false;
     this.batch.count();
     const next = this.parts.holds.replace(hold, first.terms, this);
     this.serve(first, next);

@@ -1,9 +1,13 @@
+import { outside } from '../common/outside.js';
 import type { ReleaseReply } from '../store/lock-store.js';
 import type { AcquireQueue } from './acquire-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
 import type { Releases } from './releases.js';
+
+/** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
+const HANDED_OFF = outside(() => Promise.resolve(true));
 
 /** Releases holds: hands them to the next local waiter, or releases them in the store. */
 export class HoldReleases {
@@ -21,6 +25,14 @@ export class HoldReleases {
     return hold.releaseWith(() => this.end(hold));
   }
 
+  /** Hands a hold to the next local waiter in this step; `false`: that is not possible, and nothing has changed. */
+  handOff(hold: Hold): boolean {
+    if (!hold.isHeld || this.holds.queueOf(hold.id)?.handOff(hold) !== true) return false;
+    // A later release of this hold must not release the next one, which has the same id.
+    void hold.releaseWith(() => HANDED_OFF);
+    return true;
+  }
+
   /** Ends all holds under their holders, and releases them in the background. */
   endAll(reason: string): void {
     for (const hold of this.holds.all()) {
@@ -33,6 +45,7 @@ export class HoldReleases {
   private async end(hold: Hold): Promise<boolean> {
     const { store, clock, events } = this.context;
     const { key, id } = hold;
+    if (this.handOff(hold)) return true;
     const tombstoneFor = this.releases.tombstoneFor(hold.epoch);
     if (!hold.end()) {
       // The store may still have it. Its answer changes nothing for the caller, which does not wait for it.
@@ -40,7 +53,6 @@ export class HoldReleases {
       return false;
     }
     const queue = this.holds.queueOf(id);
-    if (queue?.handOff(hold) === true) return true;
     // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
     this.holds.remove(hold);
     const next = queue?.releasing(hold);

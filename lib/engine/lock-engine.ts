@@ -87,6 +87,11 @@ export class LockEngine {
     return this.holdReleases.release(hold);
   }
 
+  /** Hands a hold to the next local waiter without a command; `false`: it is still held. */
+  handOff(hold: Hold): boolean {
+    return this.holdReleases.handOff(hold);
+  }
+
   /**
    * Asks the store whether a hold still stands.
    * @throws LockLostError, LockStoreError

@@ -32,11 +32,11 @@ export class LockRunner {
       result = await scope.run(() => task(lock));
     } catch (error) {
       scope.end();
-      if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
+      if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
       throw error;
     }
     scope.end();
-    if (!lock.releaseShare()) await lock[Symbol.asyncDispose]();
+    if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
     if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
     return result;
   }

@@ -11,7 +11,7 @@ import type { LockHandle } from './lock-handle.js';
 import { readLease } from '../../options/option-readers.js';
 import type { KeyHandle } from './own-handle.js';
 
-/** The results of releasing a share. Made outside of all scopes, so that they keep no async context. */
+/** The results of releasing at once. Made outside of all scopes, so that they keep no async context. */
 const HELD = outside(() => Promise.resolve(true));
 const NOT_HELD = outside(() => Promise.resolve(false));
 
@@ -103,12 +103,18 @@ export class HeldLock implements KeyHandle {
   release(): Promise<boolean> {
     if (this.abandoned) this.reclaim();
     // A promise keeps the async context in which it was made, and the handle keeps the promise.
-    if (!this.releaseShare()) this.released ??= outside(() => this.releaseHold());
+    if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseHold());
     return this.released as Promise<boolean>;
   }
 
-  releaseShare(): boolean {
-    if (this.released !== undefined || this.hold.handles.isLast) return false;
+  releaseAtOnce(): boolean {
+    if (this.released !== undefined || this.abandoned) return false;
+    if (this.hold.handles.isLast) {
+      if (!outside(() => this.engine.handOff(this.hold))) return false;
+      this.end();
+      this.released = HELD;
+      return true;
+    }
     this.end();
     // The hold lives on with its other handles. This handle does not react to its loss any more.
     for (const listener of this.listeners ?? []) this.hold.offLost(listener);

@@ -85,7 +85,7 @@ export class HeldLocks implements OwnHandle {
     return this.released;
   }
 
-  releaseShare(): boolean {
+  releaseAtOnce(): boolean {
     return false;
   }
 

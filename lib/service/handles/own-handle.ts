@@ -13,8 +13,11 @@ export interface OwnHandle extends LockHandle {
   readonly isAbandoned: boolean;
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
-  /** Releases the handle if other handles share the hold, which needs no command; `false`: it is not released yet. */
-  releaseShare(): boolean;
+  /**
+   * Releases the handle if that needs no command: other handles share the hold, or a waiter of this process gets the lock.
+   * `false`: it is not released yet.
+   */
+  releaseAtOnce(): boolean;
   /** The handle of one of its keys. */
   part(key: string): KeyHandle | undefined;
   /** Calls `listener` when the lock is lost. */
