@@ -3,7 +3,7 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address (shared/messages.lua), 2-7 request (shared/request.lua)
 -- Output  { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }
---         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, place to go on from or -1,
+--         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1,
 --           ids of up to four holds ... }
 --         { LEFT or UPGRADE, now }
 --         { TOO_MANY, now, number of permits }

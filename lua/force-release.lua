@@ -3,7 +3,7 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 least lifetime in ms of a tombstone that stops `reinstate` (0: no tombstone),
 --         then for each hold: id, time of its grant
--- Output  { number of holds ended, number of their clients that were subscribed, place to go on from or -1 }
+-- Output  { number of holds ended, number of their clients that were subscribed, rank to go on from or -1 }
 --
 -- May arrive twice or late: a hold that was granted after the caller looked is not named, so it stays. The name of a hold
 -- includes the time of its grant, because an acquisition that was ended by force may be granted again under its id.

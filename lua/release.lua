@@ -4,10 +4,10 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address (shared/messages.lua), 2 acquisition id,
 --         3 in one text: ms to keep a tombstone in case the acquire command is still on its way (0: no tombstone),
---           ms to keep the lock taken (0: none), place in the queue to go on from (0 at first),
+--           ms to keep the lock taken (0: none), rank in the queue to go on from (0 at first),
 --         4-9 request of the next waiter, if there is one (shared/request.lua)
 -- Output  1: it was held, no request came with the command, and no client waits; or else
---         { 1: it was held, or 0, place to go on from or -1, then the reply to the request, if there was one }
+--         { 1: it was held, or 0, rank to go on from or -1, then the reply to the request, if there was one }
 --
 -- Redis accepts the first write even if its memory is full, and then also the others.
 --- @include "shared/keys"

@@ -2,7 +2,7 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 number of permits, 3 version that the caller has seen (limit.lua)
--- Output  place to go on from or -1
+-- Output  rank to go on from or -1
 --
 -- May arrive twice or late. If the present number has a larger version, a call has set it after the caller looked. That
 -- number stays: of two calls that overlap, either may count as the earlier one.

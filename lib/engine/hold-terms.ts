@@ -17,7 +17,7 @@ export interface HoldTerms {
   readonly mode: LockMode;
   readonly owner: string | undefined;
   /** The template of the key, for observers. */
-  readonly pattern?: string | undefined;
+  readonly pattern: string | undefined;
   /** Whether the request is served in the order of arrival at all clients, not behind others of its own client. */
   readonly fair: boolean;
   /** Full lease in ms. */

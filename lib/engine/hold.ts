@@ -97,11 +97,11 @@ export class Hold {
     return this.lease.until;
   }
 
-  /** Compares clocks instead of waiting for a timer: right on the first line after a stall or a suspension, too. */
+  /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */
   get isHeld(): boolean {
     if (this.currentState !== 'held') return false;
     if (this.context.clock.now() < this.lease.until) return true;
-    this.lose('its lease ended before it was renewed or released');
+    this.lose('its lease ended before it was renewed or released', this.renewalError);
     return false;
   }
 
@@ -209,7 +209,7 @@ export class Hold {
     this.lease.renewed(question);
   }
 
-  /** A renewal has failed; if the hold is lost before an answer, this is the cause. */
+  /** A renewal has failed. If the lease ends before an answer, this is the cause of the loss. */
   renewalFailed(error: Error): void {
     this.renewalError = error;
   }
@@ -256,10 +256,10 @@ export class Hold {
    * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the
    * engine follow in a microtask, since a property such as `isHeld` must not send commands.
    */
-  lose(reason: string): void {
+  lose(reason: string, cause?: Error): void {
     if (this.currentState === 'lost') return;
     this.currentState = 'lost';
-    const loss = (this.lossError = this.lostError(reason, this.renewalError));
+    const loss = (this.lossError = this.lostError(reason, cause));
     outside(() => {
       this.controller?.abort(loss);
       for (const listener of this.listeners ?? []) void this.call(listener, loss);

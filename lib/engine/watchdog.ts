@@ -107,6 +107,7 @@ export class Watchdog {
   }
 
   private look(hold: Hold): void {
+    // Ends a hold whose lease is over.
     if (!hold.isHeld) return;
     if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);
     // The watchdog looks again when the lease ends, whatever the result of the renewal.

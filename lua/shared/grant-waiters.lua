@@ -19,7 +19,7 @@ local PARKED_READ = 3
 --- @export
 local HEAD_RETRY_SLACK = 1000
 
--- `asker` is known to be present, and gets its grant as the reply instead of a message. Returns the place to go on from
+-- `asker` is known to be present, and gets its grant as the reply instead of a message. Returns the rank to go on from
 -- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant.
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
@@ -43,13 +43,13 @@ local function grant_waiters(holds, ended, asker, from)
     granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
   end
   local owners_may_follow = false
-  local place, looked, more = from, 0, nil -- place: of the next ticket, not counting dropped ones
+  local rank, looked, more = from, 0, nil -- rank: of the next ticket, not counting dropped ones
   local tickets = {}
 
   while true do
     if #tickets == 0 then
       local noted
-      tickets, noted = read_tickets(place, TICKETS_PER_READ)
+      tickets, noted = read_tickets(rank, TICKETS_PER_READ)
       if looked == 0 and #tickets > 0 then
         if passed ~= '' then pass_over(passed) end
         passed = noted .. passed
@@ -59,7 +59,7 @@ local function grant_waiters(holds, ended, asker, from)
     if not ticket then break end
     if looked == MAX_TICKETS then
       -- The next script would not know the head, which blocks the queue. Owners that may follow retry by themselves.
-      if not head then more = place end
+      if not head then more = rank end
       break
     end
     looked = looked + 1
@@ -71,7 +71,7 @@ local function grant_waiters(holds, ended, asker, from)
       drop_ticket(id, ticket.batch_size)
       refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
-      place = place + 1 -- behind the head
+      rank = rank + 1 -- behind the head
     elseif not admits(holds, ticket) then
       -- It blocks the tickets behind it, unless they could be granted and its client is absent.
       if is_closed(holds) or can_take_grant(id) then
@@ -79,7 +79,7 @@ local function grant_waiters(holds, ended, asker, from)
         -- Another request of an owner that was just granted passes the queue: the first hold may wait for it.
         if not owners_may_follow then break end
       end
-      place = place + 1
+      rank = rank + 1
     elseif not can_take_grant(id) then
       park(id) -- the ticket keeps its place until it is stale: after a failover every client is absent for a moment
     else

@@ -1,4 +1,5 @@
--- The queue: tickets in the order of their arrival.
+-- The queue: tickets in the order of their places. A place is a number that only orders: the last place + 1, or, on several
+-- masters (Redlock), the microsecond in which the request was made.
 --- @include "shared/keys"
 --- @include "shared/layout"
 --- @include "shared/clock"
@@ -72,9 +73,9 @@ local function tickets_of(ids)
   return tickets, texts[#fields - 1] or ''
 end
 
--- Returns `count` tickets in order from a place on, without parked ones; fewer at the end of the queue.
-local function read_tickets(place, count)
-  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+-- Returns `count` tickets in order from a rank on, without parked ones; fewer at the end of the queue.
+local function read_tickets(rank, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', rank, count))
 end
 
 -- Returns the first `count` tickets, parked ones last.
@@ -87,13 +88,18 @@ local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
 end
 
+-- A fair request is served alone, so it has no batch.
+local function is_fair(batch_size)
+  return batch_size == 0
+end
+
 -- Counts fair tickets. A client writes its ticket anew with each retry, so only a new ticket adds to the count.
 local function count_fair(change)
   local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
   if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
 end
 
--- Removes a ticket. `batch_size`: that of the ticket, if it is known; 0: the ticket is fair.
+-- Removes a ticket. `batch_size`: that of the ticket, if it is known.
 local function drop_ticket(id, batch_size)
   local passed
   if not batch_size then
@@ -102,7 +108,7 @@ local function drop_ticket(id, batch_size)
     assert_layout(layout)
     batch_size = text and read_ticket(id, text).batch_size
   end
-  if redis.call('HDEL', WAITERS, id) == 1 and batch_size == 0 then count_fair(-1) end
+  if redis.call('HDEL', WAITERS, id) == 1 and is_fair(batch_size) then count_fair(-1) end
   local had_place = redis.call('ZREM', QUEUE, id)
   if passed then forget_passed() end
   return had_place
@@ -161,7 +167,7 @@ local function take_place(request)
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
     if place >= PARKED then unpark(client_of(id)) end
   end
-  if request.batch_size == 0 and not had_ticket then count_fair(1) end
+  if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
@@ -185,8 +191,8 @@ local function keep_queue_for(patience, was_empty)
 end
 
 -- When a waiter retries: after its period, or when the leases that block it have ended.
-local function retry_time(holds, place, request)
+local function retry_time(holds, rank, request)
   local free = free_at(holds, request)
   if not free then return now + request.period end
-  return math.min(now + request.period, free + RETRY_AFTER_EXPIRY + math.min(place, MAX_RETRY_PLACES) * RETRY_PER_PLACE)
+  return math.min(now + request.period, free + RETRY_AFTER_EXPIRY + math.min(rank, MAX_RETRY_PLACES) * RETRY_PER_PLACE)
 end

@@ -6,9 +6,9 @@
 --   lease
 --   uncontended batch size  how many waiters of the client one grant serves while no other client waits, each with a token
 --                           of its own; 0: a fair request, which is served alone and ends the batches of others
---   the rest, in one text:  place in the queue to go on from (0 at first), whether it waits (1 or 0), retry period,
+--   the rest, in one text:  rank in the queue to go on from (0 at first), whether it waits (1 or 0), retry period,
 --                           patience, grant timeout, batch size while other clients wait, age (ms since the request was
---                           made; left out: the ticket goes to the end), 'backed-off' if the age was reduced
+--                           made, for several masters; left out: the ticket goes to the end), 'backed-off' if the age was reduced
 --- @include "shared/clock"
 --- @include "shared/reply-codes"
 --- @include "shared/modes"

@@ -31,7 +31,7 @@ end
 --- @export
 local MAX_HOLDERS = 4
 
--- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, place to go on from or -1, ids of holds ... }
+-- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1, ids of holds ... }
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
   for i = 1, math.min(#holds, MAX_HOLDERS) do
@@ -83,8 +83,8 @@ local function try_acquire(request, after_release)
   end
 
   local is_new, was_empty = take_place(request)
-  local place = redis.call('ZRANK', QUEUE, request.id)
-  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, place, request),
+  local rank = redis.call('ZRANK', QUEUE, request.id)
+  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, rank, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
     batch_size = request.batch_size, owner = request.owner }
   write_ticket(ticket)
@@ -93,12 +93,12 @@ local function try_acquire(request, after_release)
   -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
   -- are a lock that this script has released, and a place that an age has changed.
   local changed = after_release or request.age or #ended > 0
-  if changed or place == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
+  if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
-  if request.batch_size == 0 then
+  if is_fair(request.batch_size) then
     for i = 1, math.min(#holds, MAX_HOLDERS) do publish_yield(holds[i]) end
-  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
+  elseif is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
     publish_yield(holds[1]) -- the holder has an uncontended batch, since no other client waited
   end
   return not_held(is_present(request.id) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)

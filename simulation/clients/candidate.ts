@@ -12,7 +12,7 @@ const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const KEY = KEYS[ELECTION];
 const TERMS: Omit<HoldTerms, 'key'> = {
   ...{ mode: { kind: 'exclusive' }, lease: TIMES.lease, renews: true, maxRenewTimes: 0 },
-  ...{ fair: false, owner: undefined, holdAtLeast: 0, replicas: undefined },
+  ...{ pattern: undefined, fair: false, owner: undefined, holdAtLeast: 0, replicas: undefined },
 };
 
 /** One caller who stands for election, and does its work for as long as that takes: it does not look whether its term is over. */

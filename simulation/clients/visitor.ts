@@ -131,6 +131,7 @@ export class Visitor {
       },
       ...{ fair: kind === 'fair', owner: kind === 'permits' ? undefined : owner, holdAtLeast },
       replicas: replicas ? { min: 1, timeout: 50 } : undefined,
+      pattern: undefined,
     };
   }
 

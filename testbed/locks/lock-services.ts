@@ -23,7 +23,7 @@ export class LockServices {
   }
 
   /** A started service. */
-  start(options: RedisLockModuleOptions): Promise<LockService> {
+  async start(options: RedisLockModuleOptions): Promise<LockService> {
     return started(this.make(options));
   }
 

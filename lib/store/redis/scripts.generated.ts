@@ -310,14 +310,17 @@ local function tickets_of(ids)
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
   return tickets, texts[#fields - 1] or ''
 end
-local function read_tickets(place, count)
-  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', place, count))
+local function read_tickets(rank, count)
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', rank, count))
 end
 local function read_all_tickets(count)
   return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
 end
 local function fair_waits()
   return redis.call('HEXISTS', WAITERS, 'fair') == 1
+end
+local function is_fair(batch_size)
+  return batch_size == 0
 end
 local function count_fair(change)
   local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
@@ -331,7 +334,7 @@ local function drop_ticket(id, batch_size)
     assert_layout(layout)
     batch_size = text and read_ticket(id, text).batch_size
   end
-  if redis.call('HDEL', WAITERS, id) == 1 and batch_size == 0 then count_fair(-1) end
+  if redis.call('HDEL', WAITERS, id) == 1 and is_fair(batch_size) then count_fair(-1) end
   local had_place = redis.call('ZREM', QUEUE, id)
   if passed then forget_passed() end
   return had_place
@@ -373,7 +376,7 @@ local function take_place(request)
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
     if place >= PARKED then unpark(client_of(id)) end
   end
-  if request.batch_size == 0 and not had_ticket then count_fair(1) end
+  if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
   local added
   if age then
     local place = integer(now_micros - age * 1000)
@@ -391,10 +394,10 @@ local function keep_queue_for(patience, was_empty)
   redis.call('PEXPIRE', QUEUE, left)
   redis.call('PEXPIRE', WAITERS, left)
 end
-local function retry_time(holds, place, request)
+local function retry_time(holds, rank, request)
   local free = free_at(holds, request)
   if not free then return now + request.period end
-  return math.min(now + request.period, free + RETRY_AFTER_EXPIRY + math.min(place, MAX_RETRY_PLACES) * RETRY_PER_PLACE)
+  return math.min(now + request.period, free + RETRY_AFTER_EXPIRY + math.min(rank, MAX_RETRY_PLACES) * RETRY_PER_PLACE)
 end`,
   'shared/grant-waiters': `local MAX_TICKETS = 100
 local TICKETS_PER_READ = 2
@@ -418,12 +421,12 @@ local function grant_waiters(holds, ended, asker, from)
     granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
   end
   local owners_may_follow = false
-  local place, looked, more = from, 0, nil
+  local rank, looked, more = from, 0, nil
   local tickets = {}
   while true do
     if #tickets == 0 then
       local noted
-      tickets, noted = read_tickets(place, TICKETS_PER_READ)
+      tickets, noted = read_tickets(rank, TICKETS_PER_READ)
       if looked == 0 and #tickets > 0 then
         if passed ~= '' then pass_over(passed) end
         passed = noted .. passed
@@ -432,7 +435,7 @@ local function grant_waiters(holds, ended, asker, from)
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
     if looked == MAX_TICKETS then
-      if not head then more = place end
+      if not head then more = rank end
       break
     end
     looked = looked + 1
@@ -443,13 +446,13 @@ local function grant_waiters(holds, ended, asker, from)
       drop_ticket(id, ticket.batch_size)
       refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
-      place = place + 1
+      rank = rank + 1
     elseif not admits(holds, ticket) then
       if is_closed(holds) or can_take_grant(id) then
         head = ticket
         if not owners_may_follow then break end
       end
-      place = place + 1
+      rank = rank + 1
     elseif not can_take_grant(id) then
       park(id)
     else
@@ -531,20 +534,20 @@ local function try_acquire(request, after_release)
     return not_held(BUSY, holds, retry_time(holds, 0, request) - now, more)
   end
   local is_new, was_empty = take_place(request)
-  local place = redis.call('ZRANK', QUEUE, request.id)
-  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, place, request),
+  local rank = redis.call('ZRANK', QUEUE, request.id)
+  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, rank, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
     batch_size = request.batch_size, owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
   local changed = after_release or request.age or #ended > 0
-  if changed or place == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
+  if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
-  if request.batch_size == 0 then
+  if is_fair(request.batch_size) then
     for i = 1, math.min(#holds, MAX_HOLDERS) do publish_yield(holds[i]) end
-  elseif is_new and place == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
+  elseif is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
     publish_yield(holds[1])
   end
   return not_held(is_present(request.id) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
@@ -759,7 +762,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '61203a6dbc052eec35fa239061baac3837fba8ab', [
+  acquire: script('acquire', 'ee49004a02b253c6f93a87527f2f4214c9e2ed43', [
     'shared/keys',
     'shared/fence-retention',
     'shared/reply-codes',
@@ -781,7 +784,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'bc8867548e99b5ad31ac17c6ea7cbfa48c5e145f', [
+  extend: script('extend', 'c36d3dfd892bc405436c3a72cdde1030e4ee1245', [
     'shared/clock',
     'shared/keys',
     'shared/layout',
@@ -806,7 +809,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', 'b127f5e488cbbc2c5c51736c56840a4b26e45d10', [
+  forceRelease: script('force-release', 'a0b2612bfc90565fdccc773cbd07f90072ce2103', [
     'shared/keys',
     'shared/clock',
     'shared/layout',
@@ -821,7 +824,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', '412800bf510978eb9ad5e3d6269105c5f9b71804', [
+  inspect: script('inspect', '2e53c32505c56d8f356b18da303c86e9ff3c0bef', [
     'shared/clock',
     'shared/keys',
     'shared/fence-retention',
@@ -862,7 +865,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/modes',
     'limit',
   ]),
-  reinstate: script('reinstate', '3bb4c6a7cec12fd2e714f2f419136885ada61037', [
+  reinstate: script('reinstate', 'b8e3af2e4baebfad380ada13933a48ceada7d352', [
     'shared/clock',
     'shared/keys',
     'shared/fence-retention',
@@ -875,7 +878,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '1971c0ba7079c998132e4d5ad35999e287b4361f', [
+  release: script('release', '9c6ef8ecc3627ff5148513112406acaa2a0712ce', [
     'shared/keys',
     'release',
     'shared/clock',
@@ -898,7 +901,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', 'c2e4a39123a7c9f3ec4c7c82f3815da015b56dd1', [
+  setLimit: script('set-limit', 'f445f8f778565a2fe47af66c7d34125570bbb7e1', [
     'shared/keys',
     'shared/clock',
     'shared/modes',

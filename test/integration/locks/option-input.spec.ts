@@ -8,38 +8,13 @@ import {
   structuredLogs,
 } from '../../../lib/observation/metrics/index.js';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
+import { OPTIONS } from '../../../lib/options/option-table.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
-/** The names of all options of locks. */
-const NAMES = [
-  ...[
-    'owner',
-    'type',
-    'waitTimeout',
-    'permits',
-    'reentrant',
-    'expire',
-    'maxRenewTimes',
-    'signal',
-    'holdAtLeast',
-    'fair',
-  ],
-  ...[
-    'replicas',
-    'onLost',
-    'onContended',
-    'onUnavailable',
-    'pattern',
-    'key',
-    'condition',
-    'instance',
-    'units',
-    'min',
-    'timeout',
-  ],
-];
+/** The names of all options of locks, and those of `replicas`. */
+const NAMES = [...Object.keys(OPTIONS), 'min', 'timeout'];
 
 /** The error of something that throws or rejects. */
 async function refusal(work: () => unknown): Promise<any> {

@@ -3,6 +3,7 @@ import { redisKey } from '../../../testbed/locks/fault-locks.js';
 import { timed } from '../../../testbed/locks/locks.js';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { RunningTime } from '../../../testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';
 
@@ -70,8 +71,14 @@ describe('a handoff', () => {
       );
       await bench.untilWaiting('a', i + 1);
     }
-    await bench.masters[0]!.restart({ empty: true });
-    await bench.untilWaiting('a', 5);
+    const [emptied] = bench.masters as [RedisServer];
+    const connections = async () =>
+      String(await emptied.admin.client('LIST'))
+        .trim()
+        .split('\n').length;
+    const before = await connections();
+    await emptied.restart({ empty: true });
+    await eventually(async () => (await connections()) >= before, { what: 'clients that are connected again' });
     const time = new RunningTime();
     await lock.release();
     await Promise.all(waiting);

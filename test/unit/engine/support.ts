@@ -130,6 +130,7 @@ export const TERMS: HoldTerms = {
   key: 'a',
   mode: { kind: 'exclusive' },
   owner: undefined,
+  pattern: undefined,
   fair: false,
   replicas: undefined,
   lease: 30_000,

@@ -145,6 +145,16 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(tries);
   });
 
+  it('does not name a failed renewal as the cause of another loss', async () => {
+    const { clock, store, watch } = setUp();
+    const hold = watch();
+    await clock.pass(1_000);
+    store.renewals[0]!.answer.resolve([passing()]);
+    await clock.pass(10);
+    hold.lose('it was released by force');
+    expect(hold.loss!.cause).toBeUndefined();
+  });
+
   it('keeps renewing after a failure', async () => {
     const { clock, store, watch, confirm } = setUp();
     const hold = watch();
