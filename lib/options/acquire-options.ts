@@ -39,7 +39,8 @@ export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args:
 export interface AcquireOptions {
   /**
    * The lease in milliseconds, or `'30s'`. 0: a lease of `lockWatchdogTimeout`, which is renewed at every third of it for as
-   * long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed, and which the work may outlive.
+   * long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed. If the work takes longer, the
+   * lock is lost while the work goes on, and another caller can acquire it.
    * @defaultValue 0
    */
   expire?: Duration;
@@ -57,9 +58,10 @@ export interface AcquireOptions {
   maxRenewTimes?: number;
   /**
    * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. However short it is,
-   * Redis gets 250 ms (or `commandTimeout`, if that is shorter) to answer the first question; without an answer the call
-   * rejects with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`. `tryAcquire` does not
-   * wait unless this option is written in the call.
+   * Redis gets at least 250 ms (or `commandTimeout`, if that is shorter) for its first answer; without one the call rejects
+   * with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`, plus `timeout` of `replicas`.
+   * If Redis does not answer, a longer wait ends within about two `commandTimeout`s. `tryAcquire` does not wait unless this
+   * option is written in the call.
    * @defaultValue 10 s
    */
   waitTimeout?: Duration;
@@ -67,7 +69,7 @@ export interface AcquireOptions {
   signal?: AbortSignal;
   /**
    * An identity of your own: all callers with the same owner hold the key together, in any process, like a thread of
-   * Redisson. A text of 1 to 128 characters without spaces. Without it, calls re-enter by async context, inside `run` and
+   * Redisson. A string of 1 to 128 characters without spaces. Without it, calls re-enter by async context, inside `run` and
    * decorated methods.
    */
   owner?: string;
@@ -77,8 +79,9 @@ export interface AcquireOptions {
    */
   reentrant?: boolean;
   /**
-   * How long the key stays taken at least, counted from the acquisition, even if the holder finishes sooner (ShedLock's
-   * `lockAtLeastFor`): a job of 5 ms then runs once on replicas whose clocks differ. Not longer than a fixed `expire`.
+   * How long the key stays locked at least, counted from the acquisition, even if the holder finishes sooner or fails
+   * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once, although the clocks of the replicas differ. Applied at the
+   * release: after a crash, the key is free when the lease ends. Not longer than a fixed `expire`.
    * @defaultValue 0
    */
   holdAtLeast?: Duration;
