@@ -7,6 +7,9 @@ const INCLUDE = /^\s*--- @include "([\w./-]+)"\s*$/;
 const EXPORT_LINE = /^\s*---?\s*@export\b/;
 const EXPORT = /^--- @export$/;
 const CONSTANTS = /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = (\d+(?:, \d+)*)$/;
+/** Constants that are numbers or plain strings. */
+const LITERALS = /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = ((?:\d+|'[^'\\,]*')(?:, (?:\d+|'[^'\\,]*'))*)$/;
+const STRING_OR_CONSTANT = /"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|(?<![.\w])[A-Z][A-Z\d_]*\b/g;
 const KEY = /^local ([A-Z]+) = KEYS\[(\d+)\]/;
 
 /**
@@ -29,7 +32,28 @@ export function assembleScript(directory, file) {
  * @returns {Array<{ readonly name: string, readonly text: string }>}
  */
 export function scriptParts(directory, file) {
-  return resolveIncludes(directory, file, { done: new Set(), chain: [] });
+  return inlineConstants(resolveIncludes(directory, file, { done: new Set(), chain: [] }));
+}
+
+/**
+ * Writes the values of constants in place of their names. Redis makes all functions of a script anew with each call, and
+ * Lua searches a list for each outer variable that a function uses: the names cost a quarter of a script's time.
+ * @param {Array<{ readonly name: string, readonly text: string }>} parts
+ */
+function inlineConstants(parts) {
+  /** @type {Map<string, string>} */
+  const values = new Map();
+  for (const { text } of parts) {
+    for (const line of text.split('\n')) {
+      const [, names, literals] = LITERALS.exec(line) ?? [];
+      names?.split(', ').forEach((name, i) => values.set(name, literals.split(', ')[i]));
+    }
+  }
+  const inline = (text) => text.replace(STRING_OR_CONSTANT, (found) => values.get(found) ?? found);
+  return parts.flatMap(({ name, text }) => {
+    const lines = text.split('\n').filter((line) => !LITERALS.test(line));
+    return lines.length === 0 ? [] : [{ name, text: inline(lines.join('\n')) }];
+  });
 }
 
 function resolveIncludes(directory, file, { done, chain }) {

@@ -25,9 +25,7 @@ local now, now_micros = server_time()
 local function integer(number)
   return string.format('%.0f', number)
 end`,
-  'shared/fence-retention': `local FENCE_RETENTION = 600000`,
-  'shared/token': `local MAX_RETENTION_AHEAD = 86400000
-local known, known_of
+  'shared/token': `local known, known_of
 local function last_token()
   if known_of == FENCE then return known end
   local last = redis.call('GET', FENCE)
@@ -36,29 +34,26 @@ local function last_token()
   return known
 end
 local function remember_token(token, lease)
-  local ahead = math.min(math.max(0, (token - now_micros) / 1000), MAX_RETENTION_AHEAD)
+  local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
   known, known_of = token, FENCE
-  redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_RETENTION + lease + ahead))
+  redis.call('SET', FENCE, integer(token), 'PX', integer(600000 + lease + ahead))
 end
-local MAX_TOKENS_AHEAD = 50
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
-  if token > now_micros then count = math.min(count, MAX_TOKENS_AHEAD) end
+  if token > now_micros then count = math.min(count, 50) end
   remember_token(token + count - 1, lease)
   return token, count
 end`,
-  'shared/modes': `local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
-local LIMIT_RETENTION = 604800000
-local function with_mode(record, mode)
-  if mode == EXCLUSIVE then
+  'shared/modes': `local function with_mode(record, mode)
+  if mode == 'exclusive' then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
   end
-  if string.sub(mode, 1, #PUSHED) == PUSHED then
-    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
+  if string.sub(mode, 1, #'pushed:') == 'pushed:' then
+    record.pushed, mode = true, string.sub(mode, #'pushed:' + 1)
   end
-  record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
-  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.mode, record.kept = mode, string.sub(mode, 1, #'kept:') == 'kept:'
+  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #'kept:' + 1 or 1)
   record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
   return record
 end
@@ -69,11 +64,11 @@ local function owns(holds, request, kind)
   return false
 end
 local function reenters(holds, request)
-  if request.kind == PERMITS then return false end
-  return owns(holds, request, EXCLUSIVE) or request.kind == READ and owns(holds, request, READ)
+  if request.kind == 'permits' then return false end
+  return owns(holds, request, 'exclusive') or request.kind == 'read' and owns(holds, request, 'read')
 end
 local function upgrades(holds, request)
-  return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
+  return request.kind == 'exclusive' and owns(holds, request, 'read') and not owns(holds, request, 'exclusive')
 end
 local function limit_set()
   local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
@@ -83,29 +78,28 @@ local function limit_for(request)
   return limit_set() or request.limit
 end
 local function exceeds_limit(request)
-  if request.kind ~= PERMITS then return false end
+  if request.kind ~= 'permits' then return false end
   local limit = limit_for(request)
   return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
-  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
-  if request.kind == EXCLUSIVE then return false end
+  if request.kind ~= 'permits' and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind == 'exclusive' then return false end
   local used = 0
   for _, hold in ipairs(holds) do
     if hold.kind ~= request.kind then return false end
     used = used + (hold.units or 0)
   end
-  return request.kind == READ or used + request.units <= limit_for(request)
+  return request.kind == 'read' or used + request.units <= limit_for(request)
 end
 local function is_closed(holds)
   for _, hold in ipairs(holds) do
-    if hold.kind == EXCLUSIVE then return true end
+    if hold.kind == 'exclusive' then return true end
   end
   return false
 end`,
-  'shared/layout': `local LAYOUT = 1
-local function assert_layout(found)
-  if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. LAYOUT) end
+  'shared/layout': `local function assert_layout(found)
+  if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 1) end
 end`,
   'shared/client': `local function client_of(id)
   return string.match(id, '^[^:]+')
@@ -120,7 +114,7 @@ end`,
 end
 local function write_hold(hold)
   redis.call('HSET', STATE, hold.id,
-    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and 'pushed:' or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
@@ -146,16 +140,15 @@ local function find_hold(holds, id)
   end
 end
 local function free_at(holds, request)
-  local pick = request.kind == EXCLUSIVE and math.max or math.min
+  local pick = request.kind == 'exclusive' and math.max or math.min
   local ends
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
-local PUSHED_GRACE = 500
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and hold.ends + PUSHED_GRACE or hold.ends)
+    ends = math.max(ends, hold.pushed and hold.ends + 500 or hold.ends)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end
@@ -167,12 +160,10 @@ local function grant(holds, request, lease, batch_size, pushed)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
-  if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_RETENTION) end
+  if request.kind == 'permits' then redis.call('PEXPIRE', LIMIT, 604800000) end
   return hold
 end`,
-  'shared/reply-codes': `local QUEUED, HELD, BUSY, LEFT, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY = 0, 1, 2, 3, 4, 5, 6, 7`,
-  'shared/request': `local REQUEST_SIZE = 6
-local function request_at(at)
+  'shared/request': `local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
   local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
     string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
@@ -182,7 +173,7 @@ local function request_at(at)
     age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 local function held(hold, code)
-  return { code or HELD, now, hold.token, hold.ends - now, hold.batch_size or 1 }
+  return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1 }
 end`,
   'shared/tombstones': `local function has_tombstone(id)
   local ends = redis.call('ZSCORE', TOMBSTONES, id)
@@ -202,7 +193,7 @@ end
 local locks = {}
 for position = 1, #KEYS / 6 do
   use_lock(position)
-  local request = request_at((position - 1) * REQUEST_SIZE + 1)
+  local request = request_at((position - 1) * 6 + 1)
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   last_token()
@@ -228,10 +219,10 @@ if known == 0 or last then
   if not last or (tonumber(last) or math.huge) < tonumber(token) then
     local id, lease, batch_size, now = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6]), string.sub(token, 1, -4)
     local owner = ARGV[4] == '' and id or ARGV[4]
-    redis.call('SET', FENCE, string.format('%.0f', token + batch_size - 1), 'PX', FENCE_RETENTION + lease)
+    redis.call('SET', FENCE, string.format('%.0f', token + batch_size - 1), 'PX', 600000 + lease)
     redis.call('HSET', STATE, id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
     redis.call('PEXPIRE', STATE, lease)
-    return { HELD, now, token, lease, batch_size }
+    return { 1, now, token, lease, batch_size }
   end
 end`,
   'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
@@ -270,20 +261,13 @@ end
 local function publish_opened(client, latch)
   publish_to_client(client, 'opened', latch, KEY)
 end`,
-  'shared/queue': `local RETRY_AFTER_EXPIRY = 2
-local RETRY_PER_PLACE = 10
-local MAX_RETRY_PLACES = 100
-local function write_ticket(ticket)
+  'shared/queue': `local function write_ticket(ticket)
   redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.retry_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
-local PARKED = 4503599627370496
-local PARKED_SWEPT = 10
-local PARKED_SEARCHED = 1000
-local PASSED_LENGTH = 4000
 local function pass_over(clients)
   local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
-  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -PASSED_LENGTH))
+  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -4000))
 end
 local function forget_passed()
   if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
@@ -311,7 +295,7 @@ local function tickets_of(ids)
   return tickets, texts[#fields - 1] or ''
 end
 local function read_tickets(rank, count)
-  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(PARKED), 'BYSCORE', 'LIMIT', rank, count))
+  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(4503599627370496), 'BYSCORE', 'LIMIT', rank, count))
 end
 local function read_all_tickets(count)
   return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
@@ -341,29 +325,29 @@ local function drop_ticket(id, batch_size)
 end
 local function park(id)
   local place = tonumber(redis.call('ZSCORE', QUEUE, id))
-  redis.call('ZADD', QUEUE, integer(place + PARKED), id)
+  redis.call('ZADD', QUEUE, integer(place + 4503599627370496), id)
 end
 local function read_parked(count)
-  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
 end
 local function sweep_parked()
-  for _, ticket in ipairs(read_parked(PARKED_SWEPT)) do
+  for _, ticket in ipairs(read_parked(10)) do
     if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
   end
 end
 local function unpark(client)
-  local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
+  local parked = redis.call('ZRANGE', QUEUE, integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
   for i = 1, #parked, 2 do
     if client_of(parked[i]) == client then
-      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - PARKED), parked[i])
+      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - 4503599627370496), parked[i])
     end
   end
 end
 local function last_place()
   local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
-  if not last or last < PARKED then return last, false end
-  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-  return math.max(last - PARKED, tonumber(unparked) or 0), true
+  if not last or last < 4503599627370496 then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
 end
 local function take_place(request)
   local id, age = request.id, request.age
@@ -374,7 +358,7 @@ local function take_place(request)
   if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
   if some_parked then
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then unpark(client_of(id)) end
+    if place >= 4503599627370496 then unpark(client_of(id)) end
   end
   if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
   local added
@@ -397,13 +381,9 @@ end
 local function retry_time(holds, rank, request)
   local free = free_at(holds, request)
   if not free then return now + request.period end
-  return math.min(now + request.period, free + RETRY_AFTER_EXPIRY + math.min(rank, MAX_RETRY_PLACES) * RETRY_PER_PLACE)
+  return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
-  'shared/grant-waiters': `local MAX_TICKETS = 100
-local TICKETS_PER_READ = 2
-local PARKED_READ = 3
-local HEAD_RETRY_SLACK = 1000
-local function grant_waiters(holds, ended, asker, from)
+  'shared/grant-waiters': `local function grant_waiters(holds, ended, asker, from)
   local passed = drop_ended(ended, asker)
   local present = {}
   local function can_take_grant(id)
@@ -426,7 +406,7 @@ local function grant_waiters(holds, ended, asker, from)
   while true do
     if #tickets == 0 then
       local noted
-      tickets, noted = read_tickets(rank, TICKETS_PER_READ)
+      tickets, noted = read_tickets(rank, 2)
       if looked == 0 and #tickets > 0 then
         if passed ~= '' then pass_over(passed) end
         passed = noted .. passed
@@ -434,7 +414,7 @@ local function grant_waiters(holds, ended, asker, from)
     end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
-    if looked == MAX_TICKETS then
+    if looked == 100 then
       if not head then more = rank end
       break
     end
@@ -461,7 +441,7 @@ local function grant_waiters(holds, ended, asker, from)
     end
   end
   if #holds == 0 and not head and not more then
-    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+    for _, ticket in ipairs(read_parked(3)) do
       if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end
   end
@@ -473,8 +453,8 @@ local function grant_waiters(holds, ended, asker, from)
   end
   for _, id in ipairs(refused) do publish_retry(id, 0) end
   local free = head and free_at(holds, head)
-  if free and head.id ~= asker and head.retry_at > free + HEAD_RETRY_SLACK then
-    head.retry_at = free + RETRY_AFTER_EXPIRY
+  if free and head.id ~= asker and head.retry_at > free + 1000 then
+    head.retry_at = free + 2
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
@@ -489,17 +469,15 @@ end`,
     set_state_ttl(holds)
     write_hold(hold)
   end
-  return held(hold, was_pushed and HELD_PUSHED)
+  return held(hold, was_pushed and 6)
 end
-local MAX_HOLDERS = 4
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
-  for i = 1, math.min(#holds, MAX_HOLDERS) do
+  for i = 1, math.min(#holds, 4) do
     if not holds[i].kept then reply[#reply + 1] = holds[i].id end
   end
   return reply
 end
-local UNCONTENDED_BATCH_SIZE = 1000
 local function try_acquire(request, after_release)
   local from = request.from
   local holds, ended = read_holds()
@@ -511,15 +489,15 @@ local function try_acquire(request, after_release)
   end
   if has_tombstone(request.id) then
     grant_waiters(holds, ended, nil, from)
-    return { LEFT, now }
+    return { 3, now }
   end
   if exceeds_limit(request) then
     if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
-    return { TOO_MANY, now, limit_for(request) }
+    return { 7, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
-    return { UPGRADE, now }
+    return { 4, now }
   end
   if reenters(holds, request) then
     drop_ticket(request.id)
@@ -531,7 +509,7 @@ local function try_acquire(request, after_release)
       drop_ticket(request.id)
       return held(grant(holds, request, request.lease, request.batch_size))
     end
-    return not_held(BUSY, holds, retry_time(holds, 0, request) - now, more)
+    return not_held(2, holds, retry_time(holds, 0, request) - now, more)
   end
   local is_new, was_empty = take_place(request)
   local rank = redis.call('ZRANK', QUEUE, request.id)
@@ -546,11 +524,11 @@ local function try_acquire(request, after_release)
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
   if is_fair(request.batch_size) then
-    for i = 1, math.min(#holds, MAX_HOLDERS) do publish_yield(holds[i]) end
-  elseif is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
+    for i = 1, math.min(#holds, 4) do publish_yield(holds[i]) end
+  elseif is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= 1000 - 1 then
     publish_yield(holds[1])
   end
-  return not_held(is_present(request.id) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
+  return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 2': `return try_acquire(request_at(2))`,
   'confirm': `local text = redis.call('HGET', KEYS[1], ARGV[1])
@@ -612,7 +590,6 @@ redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
   'shared/latch': `local LATCH = KEYS[1]
 local COUNTED = KEYS[2]
-local OPENED_RETENTION = 600000
 local function count_left()
   local count, layout = unpack(redis.call('HMGET', LATCH, 'count', 'layout'))
   assert_layout(layout)
@@ -647,7 +624,7 @@ end`,
   'latch-count-down 2': `local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')
 redis.call('DEL', LATCH)
-record_call('opened:' .. name, math.max(lifetime_of_record, OPENED_RETENTION))
+record_call('opened:' .. name, math.max(lifetime_of_record, 600000))
 for i = 1, #fields, 2 do
   local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
   if client and waits_until > now then publish_opened(client, name) end
@@ -698,7 +675,7 @@ local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
   'release 2': `if kept and keep > 0 then
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends, hold.pushed = KEPT .. hold.mode, now + keep, nil
+  hold.mode, hold.ends, hold.pushed = 'kept:' .. hold.mode, now + keep, nil
   write_hold(hold)
   set_state_ttl((read_holds()))
 end
@@ -735,7 +712,7 @@ local _, version = limit_set()
 local holds, ended = read_holds()
 version = tonumber(version)
 if version <= seen then
-  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_RETENTION)
+  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 end
 return grant_waiters(holds, ended, nil, 0) or -1`,
 };
@@ -748,24 +725,20 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', 'd02bb81716fbeb42d2e86567fbb9f0e3f7d608e3', [
+  acquireAll: script('acquire-all', 'cd10b0436af6b2fb76a9cb2e0bfb5e493bb14961', [
     'shared/keys',
     'shared/clock',
-    'shared/fence-retention',
     'shared/token',
     'shared/modes',
     'shared/layout',
     'shared/client',
     'shared/holds',
-    'shared/reply-codes',
     'shared/request',
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', 'ee49004a02b253c6f93a87527f2f4214c9e2ed43', [
+  acquire: script('acquire', '771ca53b59966923d1fe2a64cb3b627b3b9eda01', [
     'shared/keys',
-    'shared/fence-retention',
-    'shared/reply-codes',
     'acquire',
     'shared/clock',
     'shared/modes',
@@ -784,12 +757,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'c36d3dfd892bc405436c3a72cdde1030e4ee1245', [
+  extend: script('extend', 'ace48795a5934d5de1b813dbad10d28af24fcd3a', [
     'shared/clock',
     'shared/keys',
     'shared/layout',
     'shared/client',
-    'shared/fence-retention',
     'shared/token',
     'shared/modes',
     'shared/holds',
@@ -798,10 +770,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters',
     'extend',
   ]),
-  fence: script('fence', '260b63440821bc98c7872079f452cae58e38392f', [
+  fence: script('fence', 'a328a3f467c403fce28e9642389095932b5888d0', [
     'shared/clock',
     'shared/keys',
-    'shared/fence-retention',
     'shared/token',
     'shared/layout',
     'shared/client',
@@ -809,12 +780,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', 'a0b2612bfc90565fdccc773cbd07f90072ce2103', [
+  forceRelease: script('force-release', 'e7cc163c30dce67500cf2ebc7fd4660974e405d3', [
     'shared/keys',
     'shared/clock',
     'shared/layout',
     'shared/client',
-    'shared/fence-retention',
     'shared/token',
     'shared/modes',
     'shared/holds',
@@ -824,10 +794,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', '2e53c32505c56d8f356b18da303c86e9ff3c0bef', [
+  inspect: script('inspect', 'da68a74fd2a54d6783005c7dadfb381e4873c9f6', [
     'shared/clock',
     'shared/keys',
-    'shared/fence-retention',
     'shared/token',
     'shared/modes',
     'shared/layout',
@@ -839,7 +808,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   latchConfirm: script('latch-confirm', '2b082f05205d89ed1071d877b4731aa56f7920a8', [
     'latch-confirm',
   ]),
-  latchCountDown: script('latch-count-down', '5fde3561328aba13620d3d8c582dc21e68f30ad6', [
+  latchCountDown: script('latch-count-down', '872220ebadb39e5bf8be2dabfba43ac907f41dbe', [
     'shared/clock',
     'shared/layout',
     'shared/latch',
@@ -848,27 +817,26 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages',
     'latch-count-down 2',
   ]),
-  latchCount: script('latch-count', '133da238d373c28102dd76a64b22b66ef700f06a', [
+  latchCount: script('latch-count', '81f7010ee157d87025297e99fd76a2ffa37e380b', [
     'shared/clock',
     'shared/layout',
     'shared/latch',
     'latch-count',
   ]),
-  latchSet: script('latch-set', 'cb6ee52bd1def281b9c5b0e3666a8ac77e283fde', [
+  latchSet: script('latch-set', '67f1d597499fe8151f4655b49ab69b9f491e9c11', [
     'shared/layout',
     'shared/clock',
     'shared/latch',
     'latch-set',
   ]),
-  limit: script('limit', '50942901e9092fb43fda745ce44d0951808cd5e4', [
+  limit: script('limit', '7d7e8d97d11e2ad9f8a51a2476ac01fa127c7d05', [
     'shared/keys',
     'shared/modes',
     'limit',
   ]),
-  reinstate: script('reinstate', 'b8e3af2e4baebfad380ada13933a48ceada7d352', [
+  reinstate: script('reinstate', '394d0f9bb9424a3abc1ab6bba49220e2b2c3b236', [
     'shared/clock',
     'shared/keys',
-    'shared/fence-retention',
     'shared/token',
     'shared/modes',
     'shared/layout',
@@ -878,17 +846,15 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '9c6ef8ecc3627ff5148513112406acaa2a0712ce', [
+  release: script('release', 'eab68c35e2322d5cd241f7dcfe0b1868eea36f10', [
     'shared/keys',
     'release',
     'shared/clock',
     'shared/modes',
     'shared/layout',
     'shared/client',
-    'shared/fence-retention',
     'shared/token',
     'shared/holds',
-    'shared/reply-codes',
     'shared/request',
     'shared/queue',
     'shared/messages',
@@ -901,13 +867,12 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', 'f445f8f778565a2fe47af66c7d34125570bbb7e1', [
+  setLimit: script('set-limit', '1855e9b8149c2979090a32117a49fc746c6d25c9', [
     'shared/keys',
     'shared/clock',
     'shared/modes',
     'shared/layout',
     'shared/client',
-    'shared/fence-retention',
     'shared/token',
     'shared/holds',
     'shared/messages',
