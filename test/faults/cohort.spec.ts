@@ -39,7 +39,8 @@ describe('a batch of waiters in one process', () => {
     );
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     expect(tokens).toHaveLength(800);
-    // One to acquire, when nobody was behind the first; one after so many as localHandoffs says; one to give it back.
+    // One to acquire, if no caller was behind the first; one after as many holders as localHandoffs says; one to
+    // release it.
     expect(commands).toBe(3);
     await bench.untilNothingIsLeft();
   });

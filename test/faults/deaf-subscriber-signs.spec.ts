@@ -29,7 +29,7 @@ afterAll(() => redis.stop());
 
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
-/** The connections that listen through the proxy and pass on what they hear. */
+/** The connections that listen through the proxy and pass on the messages that they receive. */
 const listening = (): number[] => proxy.openConnections.filter(LISTENING).map(({ id }) => id);
 /** Why subscriptions were left. */
 const reasons = (): string[] =>

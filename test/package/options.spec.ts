@@ -105,7 +105,7 @@ describe('docs/options.md', () => {
   });
 });
 
-/** What a cell of the column of defaults says. */
+/** The text of a cell of the column of defaults. */
 function valueOf(cell: string): unknown {
   const text = cell.replaceAll('`', '');
   if (text === 'true' || text === 'false') return text === 'true';

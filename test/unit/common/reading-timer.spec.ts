@@ -72,7 +72,7 @@ describe('a timer that reads first', () => {
     const early = setReadingTimer(1, () => called.push('early'));
     clearReadingTimer(early);
     const late = setReadingTimer(1, () => called.push('late'));
-    // Node calls a timer of the same length right behind it, before what has arrived is read.
+    // Node calls a timer of the same length right behind it, before arrived data is read.
     setTimeout(() => {
       expect(late.immediate).toBeDefined();
       clearReadingTimer(late);
