@@ -227,10 +227,7 @@ export class RespProxy extends TcpListener {
     for (const connection of this.#connections) if (where(connection)) connection.goMute();
   }
 
-  /**
-   * Leads new connections to another server; existing ones stay where they are. @param {{ readonly port: number }}
-   * target
-   */
+  /** Leads new connections to another server; existing ones stay. @param {{ readonly port: number }} target */
   leadTo({ port }) {
     this.#target = { host: HOST, port };
   }
