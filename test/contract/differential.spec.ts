@@ -216,7 +216,7 @@ class Side {
         const store = this.clients[op.client]!;
         const key = this.key(op.key);
         const { holds } = await store.inspect(key);
-        // One that is there, or an earlier grant of it.
+        // An existing hold, or an earlier grant of it.
         const named = holds.filter(({ id }) => id.endsWith(`:${op.key}${op.number}`));
         return store.endHolds(
           key,

@@ -82,7 +82,8 @@ describe('a batch of waiters in one process', () => {
     });
     await Promise.all(visits);
     await Promise.all(visits);
-    // The one that was under way, and a few more if word came behind its release; 60 without a word.
+    // The section that was under way, and a few more if the message arrived after its release; without a message all
+    // 60.
     expect(came[0]).toBeLessThanOrEqual(35);
     await bench.untilNothingIsLeft();
   });

@@ -102,7 +102,7 @@ describe('a reinstated vote', () => {
     await lock.verify();
     await eventually(async () => (await bench.holding('a')).every(Boolean));
     const [first, again, third] = await Promise.all(bench.masters.map(({ admin }) => endOf(admin)));
-    // Each lease began when its master was asked; the hold has what a majority gives it.
+    // Each lease began when its master was asked; the hold lasts as long as a majority grants it.
     expect(again! - Math.max(first!, third!)).toBeLessThanOrEqual(1);
     await lock.release();
   });

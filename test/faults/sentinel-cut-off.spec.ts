@@ -7,7 +7,7 @@ import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
-/** From the fault until all is normal. Locks keep what they had when nothing answers for that long. */
+/** From the fault until all is normal. Locks keep their state if nothing answers for that long. */
 const NORMAL = 5_000;
 
 const locks = new FaultLocks();

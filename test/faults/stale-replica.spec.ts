@@ -50,8 +50,8 @@ async function leaseOf(server: RedisServer): Promise<number> {
 const beliefOf = (lock: LockHandle): number => performance.now() + lock.remainingTime();
 
 /**
- * The master dies and the address leads to the replica, which has a shorter lease; it comes to have what the master had, and
- * its holder believes in no more.
+ * The master dies and the address leads to the replica, which has a shorter lease; the replica then gets the lease that
+ * the master had, and its holder believes in no longer one.
  */
 async function failover(lock: LockHandle): Promise<void> {
   const promised = await leaseOf(master);

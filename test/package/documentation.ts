@@ -91,7 +91,7 @@ function namesOfWorld(): readonly string[] {
 
 const worldProgram = (): ts.Program => (world ??= ts.createProgram([WORLD], compilerOptions()));
 
-/** Those of the project, with Node's and the DOM's names: examples log and fetch. */
+/** The options of the project, with Node's and the DOM's names: examples log and fetch. */
 function compilerOptions(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => readFileSync(path, 'utf8'));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);

@@ -120,7 +120,7 @@ it('handles that re-entered and were released are not notified of a later loss',
     }),
   );
   expect(error).toMatchObject({ code: 'LOCK_LOST' });
-  // The one that was not released.
+  // The callback of the handle that was not released.
   expect(told).toBe(1);
 });
 

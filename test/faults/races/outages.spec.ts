@@ -50,7 +50,7 @@ it('does not repeat all requests of a long outage once Redis is back', async () 
   const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { what: 'a lock after the outage' });
   expect(await lock.release()).toBe(true);
   const { evalsha = 0, eval: byText = 0 } = await redis.commandStats();
-  // What was asked in the first moments, and that it is not wanted any more; each try is twice as much at least.
+  // The requests of the first moments, and their withdrawals. Each try would be at least two commands.
   expect(evalsha + byText).toBeLessThan(ROUNDS * TRIES);
   await nothingLeftBehind(redis);
 });

@@ -187,7 +187,7 @@ describe('a latch and a failing Redis', () => {
     const told = timed(() => latch.await({ waitTimeout: Infinity }));
     await untilRegistered(1);
     await bench.redis.kill();
-    // Its next question after 3 to 4 s finds nobody.
+    // Its next question after 3 to 4 s finds no server.
     expect((await told).error).toMatchObject({ code: 'LOCK_STORE' });
     const late = await timed(() => latch.await());
     expect(late.error).toMatchObject({ code: 'LOCK_STORE' });

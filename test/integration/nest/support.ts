@@ -59,7 +59,7 @@ export class NestBench {
     return (await this.boot({ providers: [type] }, options)).resolve(type);
   }
 
-  /** Holds a key for somebody else, until the test lets go. */
+  /** Holds a key as another caller, until the test lets go. */
   async occupy(key: string): Promise<{ release(): Promise<unknown> }> {
     // At the end no service waits for this holder, which never releases the key by itself.
     const other = await this.boot({}, { shutdownTimeout: 0 });

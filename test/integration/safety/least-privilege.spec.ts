@@ -69,7 +69,7 @@ it('needs no more than the documented commands, keys and channels, with the pass
   const refused = ((await redis.admin.acl('LOG')) as unknown[][]).map((entry) => entry[entry.indexOf('object') + 1]);
   // A telling name for the connection, which ioredis does without when it may not give one.
   expect(refused.filter((what) => !String(what).startsWith('client|'))).toEqual([]);
-  // What is to be remembered for a while.
+  // Entries that are kept for a limited time.
   await redis.admin.del('lock:limit:{e}', 'lock:counted:{g}');
   await nothingLeftBehind(redis);
 });

@@ -21,7 +21,10 @@ async function connected(): Promise<{ near: Socket; far: Socket }> {
   return { near, far };
 }
 
-/** What comes first: an answer that arrives while the event loop is blocked, or what `begin` calls. */
+/**
+ * Which of them comes first: an answer that arrives while the event loop is blocked, or the callback that `begin`
+ * receives.
+ */
 async function firstOf(begin: (over: () => void) => void): Promise<string> {
   const { near, far } = await connected();
   const first = await new Promise<string>((resolve) => {
