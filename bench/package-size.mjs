@@ -37,7 +37,7 @@ async function measure() {
     const modules = join(directory, 'node_modules');
     cpSync(MODULES, modules, { recursive: true });
     const { path: tarball } = await packTarball(directory);
-    // That of the benchmark is not what is published.
+    // The copy of the benchmark is not the published one.
     rmSync(join(modules, OURS), { recursive: true, force: true });
     mkdirSync(join(modules, OURS));
     await promisify(execFile)('tar', ['xzf', tarball, '-C', join(modules, OURS), '--strip-components=1']);

@@ -249,7 +249,7 @@ end:
         if
         :: kind[i] != nothing && kind[i] != drop && age[i] < LEASE -> age[i]++
 #ifndef RELEASE_ANY
-        :: kind[i] == drop && holder[i % MASTERS] != dropped[i] -> forget(i); dropped[i] = 0    /* nothing to give back */
+        :: kind[i] == drop && holder[i % MASTERS] != dropped[i] -> forget(i); dropped[i] = 0    /* nothing to release */
 #endif
         :: else
         fi

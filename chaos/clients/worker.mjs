@@ -53,7 +53,7 @@ serve({
     });
   },
 
-  /** Does nothing for a while, not even listening: as a long computation, without its heat. */
+  /** Does nothing for `ms`, not even listening: as a long computation, without its heat. */
   async block(ms) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   },

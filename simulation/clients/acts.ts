@@ -1,7 +1,7 @@
 import { TIMES } from '../schedule/schedule.js';
 import type { Held, Visitor } from './visitor.js';
 
-/** What a holder does in the middle of its section; `held` are the locks that it has to release afterwards. */
+/** The action of a holder in the middle of its section; `held` are the locks that it has to release afterwards. */
 export async function act(visitor: Visitor, held: Held): Promise<void> {
   try {
     await perform(visitor, held);

@@ -18,7 +18,7 @@ import { act } from './acts.js';
 import { Candidate } from './candidate.js';
 import type { Outcomes } from './outcomes.js';
 
-/** What a visitor needs from its surroundings. */
+/** The surroundings that a visitor needs. */
 export interface VisitSurroundings {
   readonly world: World;
   readonly judge: Judge;

@@ -145,7 +145,7 @@ export class MachineClock implements Clock {
   }
 }
 
-/** The clock that the library makes of those of a machine. */
+/** The clock that the library makes of the clocks of a machine. */
 export class EngineClock extends ElapsedClock implements Clock {
   private readonly monotonic: MachineClock;
 

@@ -8,7 +8,7 @@ export interface BelievedHold {
   /** When it learned of the loss, or began to release it; `undefined`: it still believes. */
   readonly to: bigint | undefined;
   readonly token?: number;
-  /** Shared holds, those of readers, may overlap with each other. */
+  /** Shared holds, such as the holds of readers, may overlap with each other. */
   readonly isShared?: boolean;
 }
 
