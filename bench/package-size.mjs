@@ -1,4 +1,4 @@
-// How large each package is, what it brings along, and how long it takes to import: npm run bench:package
+// The size of each package, the dependencies that it adds, and how long it takes to import: npm run bench:package
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
@@ -21,7 +21,9 @@ const MODULES = fileURLToPath(new URL('node_modules', import.meta.url));
 const OURS = 'nestjs-redis-locks';
 const PEERS = ['redlock', 'redis-semaphore', '@verrou/core', 'murlock', 'redlock-universal', '@sesamecare-oss/redlock'];
 
-/** What an application with Nest and ioredis has anyway, and who asks for it as a dependency does not bring it along. */
+/**
+ * The packages that an application with Nest and ioredis has anyway; a library that depends on them does not add them.
+ */
 const PRESENT = ['@nestjs/common', '@nestjs/core', 'ioredis', 'reflect-metadata', 'rxjs'];
 const STARTS = 20;
 
@@ -35,7 +37,7 @@ async function measure() {
     const modules = join(directory, 'node_modules');
     cpSync(MODULES, modules, { recursive: true });
     const { path: tarball } = await packTarball(directory);
-    // That of the benchmark is not what is published.
+    // The copy of the benchmark is not the published one.
     rmSync(join(modules, OURS), { recursive: true, force: true });
     mkdirSync(join(modules, OURS));
     await promisify(execFile)('tar', ['xzf', tarball, '-C', join(modules, OURS), '--strip-components=1']);

@@ -13,7 +13,7 @@ const SCRIPTS = 'lib/store/redis/scripts.generated.ts';
 /**
  * Makes a copy of the library that Node can load, with a mutation in it if there is one; answers its URL, and how it is
  * removed. The file that has the mutation says so when it is loaded.
- * @throws Error where what is compiled is the same with the mutation and without
+ * @throws Error where the compiled output is the same with the mutation and without
  * @param {import('./mutations.mjs').Mutation | undefined} mutation
  * @returns {Promise<{ url: string, remove(): void }>}
  */

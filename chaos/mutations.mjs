@@ -1,5 +1,5 @@
 /**
- * A line of the library, and what it is made of.
+ * A line of the library, and its replacement.
  * @typedef {{ readonly name: string, readonly file: string, readonly topology: string, readonly from: string, readonly to: string }} Mutation
  */
 
@@ -11,9 +11,9 @@ const TALLY = 'lib/store/quorum/tally.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
 
 /**
- * Lines of the library, and what each is made of to see whether chaos finds it out: on which topology.
- * `from` stands there once. With `kept` nothing that the docs presume is broken, so that nothing is excused; with
- * `only` there are faults of these kinds alone, those that the line is there for; `holders` and `defaultTimeouts` as for a run.
+ * Lines of the library, and the replacement of each, to see whether chaos detects it: on which topology. `from` occurs
+ * there once. With `kept` no presumption of the docs is broken, so that nothing is excused; with `only` there are
+ * faults of these kinds alone, the ones that the line is there for; `holders` and `defaultTimeouts` as for a run.
  * @type {readonly Mutation[]}
  */
 export const MUTATIONS = [
@@ -89,7 +89,7 @@ export const MUTATIONS = [
   },
 ];
 
-/** The text of a file with a mutation in it. */
+/** The text of a file with one mutation applied. */
 export function mutate(text, { name, from, to }) {
   const parts = text.split(from);
   if (parts.length !== 2) throw new Error(`mutation '${name}': what it changes stands there ${parts.length - 1} times`);

@@ -35,7 +35,7 @@ const OPTIONS = {
   help: flag,
 };
 
-/** @throws StepFailed for what cannot be read */
+/** @throws StepFailed for arguments that cannot be read */
 export function readOptions(args) {
   const { mutations, ...values } = parse(args);
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);

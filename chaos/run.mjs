@@ -1,4 +1,4 @@
-// Clients that lock, faults, and a checker that goes over what happened: npm run chaos -- --help
+// Clients that lock, faults, and a checker that judges the history: npm run chaos -- --help
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { build } from '../scripts/build.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
@@ -35,7 +35,7 @@ async function prepare() {
 
 async function run(options, builds) {
   const installation = await prepare();
-  // They need what has been installed by now.
+  // They need the packages that are installed by now.
   const { loadTopology } = await import('./topologies/index.mjs');
   await loadTopology(options.topology);
   if (builds) await build();

@@ -10,7 +10,8 @@ const ROUND = 20_000;
 
 /**
  * Runs chaos on the library with one line changed at a time, until there is a violation or `length` ms of faults are
- * over; then the same run on the library as it is, which must have no violation. Answers of how many one of the two failed.
+ * over; then the same run on the library as it is, which must have no violation. Returns the number of mutations for
+ * which one of the two failed.
  */
 export async function tryMutations(names, { seed, length, installation, say }) {
   const unknown = names.find((name) => MUTATIONS.every((mutation) => mutation.name !== name));

@@ -14,7 +14,7 @@ import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/set
 const EXAMPLES = fileURLToPath(new URL('.', import.meta.url));
 const COMPILED = join(EXAMPLES, 'dist');
 
-/** All examples, or those in the directories that are named: `npm run test:examples -- http graphql`. */
+/** All examples, or the ones in the named directories: `npm run test:examples -- http graphql`. */
 async function testExamples(chosen) {
   checkNodeVersion();
   await ensureNodeModules();
@@ -35,7 +35,7 @@ async function testExamples(chosen) {
   }
 }
 
-/** Packs the library and installs the package, as users do: what it forgets to bring along is missing here, too. */
+/** Packs the library and installs the package, as users do: a file that the package forgets is missing here, too. */
 async function installLibrary() {
   const directory = mkdtempSync(join(tmpdir(), 'locks-examples-'));
   try {
@@ -66,7 +66,7 @@ async function run(files) {
   const counts = { passed: 0, failed: 0 };
   const tests = runTests({ files, concurrency: 2, timeout: 120_000 });
   tests.on('test:pass', ({ details }) => (counts.passed += details.type === 'suite' ? 0 : 1));
-  // A suite fails with its tests; what fails by itself, such as a file that cannot be loaded, counts as one.
+  // A suite fails with its tests; a failure of its own, such as a file that cannot be loaded, counts as one.
   tests.on('test:fail', ({ details }) => (counts.failed += details.error.failureType === 'subtestsFailed' ? 0 : 1));
   for await (const line of tests.compose(new spec())) process.stdout.write(line);
   return counts;

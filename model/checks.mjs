@@ -1,6 +1,6 @@
 /**
- * What is checked: each model with its bounds, and each with one rule taken out. `fails` names the property that must be
- * violated then, as a part of what spin says of it; without it nothing may be.
+ * The checks: each model with its bounds, and each with one rule taken out. `fails` names the property that must be
+ * violated then, as a part of spin's message; without it no property may be violated.
  */
 const QUEUE = { file: 'queue.pml' };
 const WAITING = { file: 'queue.pml', liveness: true };

@@ -1,7 +1,7 @@
 /*
- * Turns: the waiters of one client have the key one after the other under one grant, with tokens that the server gives
- * to nobody else; then the release gives it on, and takes a place for the next of them in the same step. What is what
- * in the code, the bounds and what is left out: README.md.
+ * Turns: the waiters of one client have the key one after the other under one grant, with tokens that the server grants
+ * to no other client; then the release hands the key off, and takes a place for the next of them in the same step. The
+ * counterparts in the code, the bounds and the omissions: README.md.
  *
  * Time and tokens are relative, as in queue.pml. Questions are answered at once here; messages take time, or get lost.
  */
@@ -64,7 +64,7 @@ inline dropFirst() {
   queue[length] = 0
 }
 
-/* Grants to the first who waits: by a message, or to the one who asks as the answer. */
+/* Grants to the first waiter: by a message, or, if the first waiter is the one that asks, as the answer. */
 inline settle(asker) {
   if
   :: holder == NONE && length > 0 ->
@@ -137,7 +137,7 @@ inline giveBack(c) {
   stop(c);
   if :: holder == c -> holder = NONE; holdLeft = 0; holdLag = 0 :: else fi;
   if
-  :: waiting[c] > 0 -> ask(c)               /* in the same step: behind all who wait */
+  :: waiting[c] > 0 -> ask(c)               /* in the same step: behind all waiters */
   :: else
   fi;
   settle(NONE)

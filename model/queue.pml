@@ -1,6 +1,6 @@
 /*
  * One server, one key, exclusive: the queue, grants by message, polling, leases, requests that are executed twice or
- * late. What is what in the code, the bounds and what is left out: README.md.
+ * late. The counterparts in the code, the bounds and the omissions: README.md.
  *
  * Time is relative: every clock is a count of ticks that are left, or that have gone by. So runs have no end, and
  * states repeat. Tokens are relative, too: `lag` is how many tokens have been given since this one.
@@ -51,14 +51,14 @@ mtype:phase = { idle, waiting, holding };
 mtype:request = { ask, renew, leave };
 mtype:answer = { nothing, held, queued, left, gone };
 
-/* The server: who has it, who waits, who has left. */
+/* The server: the holder, the waiters, and the clients that have left. */
 byte holder = NONE, holdLeft, holdFull, holdLag;
 byte queue[CLIENTS], waiters;
 byte fresh[IDS];            /* ticks until a place is stale */
 byte remembered[IDS];       /* ticks for which it is known that this one has left */
 bool hasLeft[IDS];          /* ghost: its leave or release has been executed */
 
-/* The network: requests in their order, one answer, one message, and what a broken connection delivers late. */
+/* The network: requests in their order, one answer, one message, and late deliveries of a broken connection. */
 typedef Connection { chan up = [2] of { mtype:request, byte, bool } };
 Connection connection[CLIENTS];
 mtype:answer told[CLIENTS];
@@ -83,7 +83,7 @@ byte slow = PROMPT;         /* ticks that may go by while something is on its wa
 #endif
 
 bool unconfirmed;           /* its holder has not asked since it was pushed (for NO_GRANT_TIMEOUT) */
-byte bestLag = OLDEST;      /* ghost: the largest token that anybody has believed in */
+byte bestLag = OLDEST;      /* ghost: the largest token that any client has believed in */
 byte i, j, span;            /* of atomic steps */
 bool found;
 
@@ -109,7 +109,7 @@ inline olderTokens() {
 }
 
 inline grant(who, lease) {
-  assert(!hasLeft[who]);    /* who has left never gets it */
+  assert(!hasLeft[who]);    /* a client that has left never gets it */
   olderTokens();
   holder = who;
   holdLeft = lease;
@@ -134,7 +134,7 @@ inline findPlace(who) {
   od
 }
 
-/* Grants to the first who is there, if nobody has it. Of a client that has died it may not be known yet. */
+/* Grants to the first client that is there, if the key is free. A dead client may not be known as dead yet. */
 inline settle(asker) {
   i = 0;
   do
@@ -169,7 +169,7 @@ inline reply(c, who, what, lease, lag) {
     answerDelay[c] = (what == queued -> asked[c] : 0);
     answerLag[c] = lag;
     answerAskIn[c] = 0
-  :: else                   /* nobody waits for this answer */
+  :: else                   /* no client waits for this answer */
   fi
 }
 
@@ -238,7 +238,7 @@ inline execute(c, what, who, remember) {
   fi
 }
 
-/* What one connection delivers; each is a process of its own, so that fairness is for each. */
+/* The deliveries of one connection; each is a process of its own, so that fairness is for each. */
 proctype Wire(byte c) {
   mtype:request what;
   byte who;
@@ -313,7 +313,7 @@ inline takeAnswer(c) {
   asking[c] = false;
   if
   :: state[c] == waiting && told[c] == held && validOf(c) > 0 -> span = validOf(c); believe(c, span, answerLag[c])
-  :: state[c] == waiting && told[c] == held && validOf(c) == 0 ->   /* too late: given back, and asked under a new id */
+  :: state[c] == waiting && told[c] == held && validOf(c) == 0 ->   /* too late: released, asked under a new id */
     send(c, leave, reconnected[c]);
     forget(c)
   :: state[c] == waiting && told[c] == queued ->
@@ -321,7 +321,7 @@ inline takeAnswer(c) {
     baseDelay[c] = answerDelay[c];
     baseLag[c] = answerLag[c];
     askIn[c] = answerAskIn[c]
-  :: state[c] == waiting && told[c] == left -> assert(false)    /* said to none but those who have left */
+  :: state[c] == waiting && told[c] == left -> assert(false)    /* sent only to clients that have left */
   :: state[c] == holding && told[c] == held && valid[c] > 0 ->
     if :: validOf(c) > valid[c] -> valid[c] = validOf(c) :: else fi
   :: state[c] == holding && told[c] == gone -> valid[c] = 0
@@ -359,7 +359,7 @@ end:
 #ifndef NO_POLLING
   :: atomic { !dead[c] && state[c] == waiting && !asking[c] && askIn[c] == 0 && room(c) -> question(c, ask) }
 #endif
-  :: atomic { deaf[c] -> deaf[c] = false; askIn[c] = 0 }    /* it hears again, and asks */
+  :: atomic { deaf[c] -> deaf[c] = false; askIn[c] = 0 }    /* it receives messages again, and asks */
   :: atomic { !dead[c] && told[c] != nothing && room(c) -> takeAnswer(c) }
   :: atomic {
       !dead[c] && push[c] != NONE && room(c) && (!asking[c] || state[c] != waiting || push[c] != id[c] || counts(c)) ->
@@ -391,7 +391,7 @@ end:
   do
   :: atomic { losses > 0 && push[c] != NONE -> losses--; forgetPush(c) }
 #if BREAKS > 0
-  /* What was asked is asked again; the first copy of it may arrive once more, later. */
+  /* An unanswered request is sent again; the first copy of it may arrive once more, later. */
   :: atomic {
       breaks > 0 && !dead[c] && state[c] != idle && (told[c] == nothing || room(c)) ->
       breaks--;
@@ -415,7 +415,7 @@ end:
   od
 }
 
-/* Nothing is on its way, and everybody has done what is due. */
+/* Nothing is on its way, and every client has done its due steps. */
 inline isQuiet() {
   found = true;
   for (j : 0 .. CLIENTS - 1) {
@@ -471,5 +471,5 @@ init {
   }
 }
 
-/* Whoever waits, and lives, is served or has left in the end. */
+/* Every waiter that lives is served or has left in the end. */
 ltl served { [] ((state[0] == waiting && !dead[0]) -> <> (state[0] != waiting || dead[0])) }

@@ -1,7 +1,7 @@
 /*
- * Several independent masters, one key: what a majority holds is held. Masters restart empty; requests are late, lost,
- * or executed twice. The queues of the masters are not in it: whoever asks a free master may get it, which is more than
- * any order of queues allows. What is what in the code, the bounds and what is left out: README.md.
+ * Several independent masters, one key: a hold of a majority is held. Masters restart empty; requests are late, lost,
+ * or executed twice. The queues of the masters are not modelled: any client that asks a free master may get it, which
+ * allows more than any order of queues. The counterparts in the code, the bounds and the omissions: README.md.
  *
  * Time is relative: every clock is a count of ticks that are left, or that have gone by.
  */
@@ -48,15 +48,15 @@
 mtype:phase = { idle, trying, holding };
 mtype:request = { nothing, ask, yield, renew, drop };
 
-/* The masters: who holds it there, for how long yet, and for how long the master is away. */
+/* The masters: the holder there, for how long yet, and for how long the master is away. */
 byte holder[MASTERS], left[MASTERS], away[MASTERS];
 
-/* What is under way between a client and a master, one request at a time; a newer one takes the place of a lost one. */
+/* The request under way between a client and a master, one at a time; a newer one takes the place of a lost one. */
 mtype:request kind[SEATS];
 bool answered[SEATS];
 byte age[SEATS];            /* ticks since it was sent */
 byte lease[SEATS];          /* the answer: ticks left when it was executed, 0: not held */
-byte dropped[SEATS];        /* whose hold a drop gives back */
+byte dropped[SEATS];        /* the client whose hold a drop releases */
 bool late[SEATS];
 
 /* The clients. */
@@ -67,7 +67,7 @@ byte until[SEATS];          /* ticks for which the client counts on this master 
 byte restarts = RESTARTS, again = AGAIN, yields = YIELDS, copies = LATE;
 byte i, n;                  /* of atomic steps */
 
-/* ---- what a client makes of the answers ---- */
+/* ---- how a client interprets the answers ---- */
 
 #define has(c, m) (until[seatOf(c, m)] >= n -> 1 : 0)
 #if MASTERS == 3
@@ -76,7 +76,7 @@ byte i, n;                  /* of atomic steps */
 #define standing(c) (has(c, 0) + has(c, 1) + has(c, 2) + has(c, 3) + has(c, 4))
 #endif
 
-/* For how long a majority has it: n becomes the QUORUM-th largest of what the masters have left. */
+/* For how long a majority has it: n becomes the QUORUM-th largest of the remaining times of the masters. */
 inline majority(c) {
   n = LEASE;
   do
@@ -167,7 +167,7 @@ end:
 #if LATE > 0
   :: d_step { late[s] && away[m] == 0 -> late[s] = false; if :: phase[c] != idle && holder[m] == idOf(c) -> free(m) :: else fi }
 #endif
-  /* Who got nothing here, or has nothing any more, asks again. */
+  /* A client that got nothing here, or has nothing any more, asks again. */
   :: d_step { phase[c] == trying && kind[s] == nothing && until[s] == 0 && again > 0 -> again--; send(s, ask) }
 #if YIELDS > 0
   :: atomic {
@@ -188,7 +188,7 @@ end:
 #define mayHave(c, m) (holder[m] == idOf(c))
 #endif
 
-/* What is on its way may arrive yet: it is followed by the drop, and has no effect then. */
+/* A message on its way may still arrive: it is followed by the drop, and has no effect then. */
 inline giveBack(c) {
   for (i : 0 .. MASTERS - 1) {
     forget(seatOf(c, i));
@@ -249,7 +249,7 @@ end:
         if
         :: kind[i] != nothing && kind[i] != drop && age[i] < LEASE -> age[i]++
 #ifndef RELEASE_ANY
-        :: kind[i] == drop && holder[i % MASTERS] != dropped[i] -> forget(i); dropped[i] = 0    /* nothing to give back */
+        :: kind[i] == drop && holder[i % MASTERS] != dropped[i] -> forget(i); dropped[i] = 0    /* nothing to release */
 #endif
         :: else
         fi

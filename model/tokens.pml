@@ -1,6 +1,6 @@
 /*
  * The fencing tokens of one server: the larger of the last one + 1 and the server's clock, in blocks. The server
- * restarts without its data, the fence key expires, the clock goes back. What is what in the code: README.md.
+ * restarts without its data, the fence key expires, the clock goes back. The counterparts in the code: README.md.
  *
  * A tick is the time that a grant takes, in which RATE microseconds go by.
  */
@@ -24,7 +24,7 @@
 byte clock = 10, last, expires, restarts = RESTARTS;
 byte granted;               /* the tick of the last grant */
 bool back = (BACK > 0);
-byte highest;               /* ghost: the largest token that anybody has had */
+byte highest;               /* ghost: the largest token that any client has had */
 byte token;
 
 active proctype Server() {

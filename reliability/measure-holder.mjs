@@ -5,7 +5,10 @@ import { serviceOptions, startService } from './roles/services.mjs';
 
 const HOLDER = new URL('../testbed/workers/fault-worker.mjs', import.meta.url);
 
-/** What becomes of a key whose holder's process is stopped or killed: when the next one has it, and what the holder sees. */
+/**
+ * The outcome for a key whose holder's process is stopped or killed: when the next waiter has it, and the view of the
+ * holder.
+ */
 export async function measureHolder({ topology, fault, within }) {
   const service = await startService(topology.connection);
   const key = nameOf('doomed');

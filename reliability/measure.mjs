@@ -7,7 +7,7 @@ import { startService } from './roles/services.mjs';
 const QUIET = 2_000;
 const WARM = 500;
 
-/** One fault, and what holders, waiters and new callers noticed of it. */
+/** One fault, and its effects on holders, waiters and new callers. */
 export async function measure({ topology, untouched, fault, within }) {
   const control = new Control(untouched);
   const services = await Promise.all(Array.from({ length: 4 }, () => startService(topology.connection)));

@@ -12,7 +12,7 @@ export const USAGE = `npm run reliability -- [options]
   --help
 `;
 
-/** What the command line asks for. */
+/** Reads the options of the command line. */
 export function readOptions(args) {
   const text = { type: 'string' };
   const flag = { type: 'boolean' };
@@ -27,7 +27,7 @@ export function readOptions(args) {
     onlyReport: values.report ?? false,
     rounds,
     scenarios: SCENARIOS.filter(({ topology, fault }) => topologies.includes(topology) && faults.includes(fault)),
-    /** Whether what comes of it may stand in the results. */
+    /** Whether its outcome may stand in the results. */
     isComplete: rounds >= 3,
   };
 }

@@ -48,7 +48,7 @@ async function runsOf(scenario, { installation, untouched, rounds }) {
     for (let round = 0; round < rounds; round++) {
       topology ??= await start();
       runs.push(await one({ topology, untouched, fault, within: scenario.within }));
-      // What failed once may be in a state in which nothing else can be measured.
+      // A topology that failed once may be in a state in which nothing else can be measured.
       if (fault.isLasting || runs.at(-1).problems.length > 0) {
         await topology.stop();
         topology = undefined;

@@ -10,8 +10,9 @@
 const FAULTS = 'test/faults';
 
 /**
- * What is measured. `hold`: what has to become of a hold, `kept`, `lost` (and its holder notified) or `either`; `within`: ms by which
- * service has to be normal again, generous, since machines differ; `test`: where the same is asserted.
+ * The measured scenarios. `hold`: the required outcome for a hold, `kept`, `lost` (and its holder notified) or
+ * `either`; `within`: ms by which service has to be normal again, generous, since machines differ; `test`: where the
+ * same is asserted.
  * @type {readonly Scenario[]}
  */
 export const SCENARIOS = [

@@ -1,4 +1,4 @@
-// `npm run soak`: acquires and releases a million locks in one process, and checks what grows. `--cycles n` for fewer.
+// `npm run soak`: acquires and releases a million locks in one process, and checks for growth. `--cycles n` for fewer.
 import { parseArgs } from 'node:util';
 import { tell } from '../scripts/lib/counts.mjs';
 import { findRedis } from '../scripts/lib/redis-installation.mjs';

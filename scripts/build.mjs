@@ -8,7 +8,7 @@ import { runAsScript, runOrFail } from './lib/run.mjs';
 const DIST = join(ROOT, 'dist');
 const FORMATS = ['esm', 'cjs'];
 
-/** Compiles the library to dist/esm and dist/cjs. What was there stays until the new files are complete. */
+/** Compiles the library to dist/esm and dist/cjs. The old files stay until the new ones are complete. */
 export async function build() {
   const fresh = join(DIST, `.fresh-${process.pid}`);
   const modules = join(fresh, 'modules');

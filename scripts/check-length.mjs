@@ -4,7 +4,10 @@ import { runAsScript, StepFailed } from './lib/run.mjs';
 
 const MOST_LINES = 300;
 const FOLDERS = ['lib', 'lua', 'testbed'];
-/** Generated modules, and the page of the dashboard: its style sheet is a list of rules that nobody reads in order. */
+/**
+ * Generated modules, and the page of the dashboard: its style sheet is a list of rules that no reader goes through in
+ * order.
+ */
 const EXCEPTED = /\.generated\.ts$|^lib\/dashboard\/page\//;
 
 await runAsScript(async () => {

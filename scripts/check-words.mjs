@@ -2,7 +2,9 @@
 import { compare, filesIn, readIfPresent, tighten } from './lib/ratchet.mjs';
 import { runAsScript, StepFailed } from './lib/run.mjs';
 
-/** What to avoid, and what to write instead. A blank in a pattern is any white space, the wrap of a comment included. */
+/**
+ * The words to avoid, and their replacements. A blank in a pattern is any white space, the wrap of a comment included.
+ */
 const WORDS = [
   ['somebody|someone|whoever', 'name the caller, the waiter, the holder, the client'],
   ['who waits?|who waited|those (?:who|that)', 'name the waiter or the thing'],
@@ -40,7 +42,7 @@ await runAsScript(async () => {
   throw new StepFailed('If text has only moved between folders, run `npm run check:words -- --update`.');
 });
 
-/** Each place with its line and what to write instead, by the room it is in. */
+/** Each place with its line and the replacement, by folder. */
 async function find() {
   const found = {};
   for (const path of await filesIn(...FOLDERS)) {

@@ -11,7 +11,10 @@ import { ensureRedis } from './setup.mjs';
 const PROGRAM = join(ROOT, 'dist/esm/cli/main.js');
 const IMAGES = join(ROOT, 'docs/images');
 
-/** What is in the docs of the program: its output on a Redis where locks are held, as it is on a terminal. After a build. */
+/**
+ * The pictures in the docs of the program: its output on a Redis where locks are held, as it looks on a terminal. After
+ * a build.
+ */
 async function cliPictures() {
   const { createLockService } = await import(pathToFileURL(join(ROOT, 'dist/esm/module/redis-lock.composition.js')));
   const { resolveModuleOptions } = await import(pathToFileURL(join(ROOT, 'dist/esm/module/redis-lock.options.js')));

@@ -21,7 +21,7 @@ export const PAGE: Readonly<{ policy: string; html: string }> = {
 `;
 }
 
-/** Fails with what to do when the committed module is not what the page's files give now. */
+/** Fails, with the command to run, if the committed module differs from the one that the page's files give now. */
 export function checkGenerated() {
   let committed;
   try {

@@ -45,7 +45,7 @@ function fill(page, types) {
   });
 }
 
-/** The options that a marker asks for, each name once, and what the others are like. */
+/** The options that a marker asks for, each name once, and the type of the others. */
 function readMarker(words, types) {
   const rows = new Map();
   let like;
@@ -123,7 +123,7 @@ function describe(property, type, checker) {
   };
 }
 
-/** Fails with what to do if a committed page is stale. */
+/** Fails, with the command to run, if a committed page is stale. */
 function checkGenerated() {
   for (const [path, text] of generate()) {
     if (readFileSync(join(ROOT, path), 'utf8') === text) continue;

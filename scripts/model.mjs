@@ -18,7 +18,7 @@ const DEPTH = 2_000_000;
 
 const COMPILERS = ['cc', 'gcc', 'clang'];
 
-/** Checks the models of the protocol with spin. An argument picks those whose file or name has it in it. */
+/** Checks the models of the protocol with spin. An argument picks the models with this text in their file or name. */
 async function main([part = '']) {
   const compiler = await firstThatRuns(COMPILERS);
   if (compiler === undefined || (await capture('spin', ['-V'])) === undefined) {

@@ -11,7 +11,7 @@ async function test(args) {
   checkNodeVersion();
   await ensureNodeModules();
   const { installation } = await ensureRedis();
-  // It needs what has been installed by now.
+  // It needs the packages that are installed by now.
   const { checkGenerated } = await import('./generate-dashboard.mjs');
   checkGenerated();
   const env = {

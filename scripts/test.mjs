@@ -5,13 +5,13 @@ import { runJest } from './lib/jest.mjs';
 import { runAsScript } from './lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from './setup.mjs';
 
-/** All tests, or those that the arguments (Jest's) choose. Ends with the line `N passed, N failed`. */
+/** All tests, or the ones that the arguments (Jest's) choose. Ends with the line `N passed, N failed`. */
 async function test(jestArguments) {
   checkNodeVersion();
   await ensureNodeModules();
   const { installation } = await ensureRedis();
   checkScripts();
-  // It needs what has been installed by now.
+  // It needs the packages that are installed by now.
   const { checkGenerated: checkPage } = await import('./generate-dashboard.mjs');
   checkPage();
   // Tests that start processes of their own start them on the built library.

@@ -1,13 +1,13 @@
 /**
  * @typedef {object} Mutation
  * @property {string} name
- * @property {string} what for people: what the library does then
+ * @property {string} what for people: how the library then behaves
  * @property {string} file from the project's root
  * @property {string} from
  * @property {string} to
  */
 
-/** In this variable a process is told which mutation of the library to load. */
+/** This variable tells a process which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
 const LEASE = 'lib/engine/lease-view.ts';
@@ -24,7 +24,8 @@ const VALIDITY = 'lib/engine/validity.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
 /**
- * Lines of the library, and what each is made of to see whether the simulation finds it out. `from` stands there once.
+ * Lines of the library, and the replacement of each, to see whether the simulation detects it. `from` occurs there
+ * once.
  * @type {readonly Mutation[]}
  */
 export const MUTATIONS = [
@@ -151,7 +152,7 @@ export const MUTATIONS = [
     name: 'old-answers',
     what: 'replies to requests from before that count',
     file: LEASE,
-    // What is believed of an answer to a question from behind the extension would hide it.
+    // The belief in an answer to a question from behind the extension would hide it.
     from: `if (number < this.countsFrom) return 'ignored';
     // An extension that is still under way runs behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);`,
@@ -328,7 +329,7 @@ export const MUTATIONS = [
 ];
 
 /**
- * What is broken by these is the simulation itself: such a run has to fail with its seed and the reason, and not to hang.
+ * These mutations break the simulation itself: such a run has to fail with its seed and the reason, and not to hang.
  * @type {readonly Mutation[]}
  */
 export const BREAKAGES = [
@@ -352,7 +353,7 @@ export const BREAKAGES = [
 export const findMutation = (name) => [...MUTATIONS, ...BREAKAGES].find((mutation) => mutation.name === name);
 
 /**
- * The text of a file with a mutation in it.
+ * The text of a file with one mutation applied.
  * @param {string} text
  * @param {Mutation} mutation
  * @returns {string}

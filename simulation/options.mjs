@@ -21,7 +21,7 @@ const OPTIONS = {
   ...{ mutations: flag, mutation: text, help: flag },
 };
 
-/** @throws StepFailed for what cannot be read */
+/** @throws StepFailed for arguments that cannot be read */
 export function readOptions(args) {
   const values = parse(args);
   return {

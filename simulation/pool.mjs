@@ -4,12 +4,12 @@ import { MUTATION_VARIABLE } from './mutations.mjs';
 
 /** Seeds that a worker is given at a time. */
 const CHUNK = 100;
-/** After so many findings nobody needs more of them. */
+/** After this many findings, more of them are of no use. */
 const MOST_FINDINGS = 3;
 
 /**
- * Has workers run the seeds from 1 (or `first`) on, and adds up what they tell. What comes out does not depend on how many
- * there are; with `stopsAtFirst` it ends at the first seed that fails.
+ * Has workers run the seeds from 1 (or `first`) on, and adds up their reports. The result does not depend on the number
+ * of workers; with `stopsAtFirst` it ends at the first seed that fails.
  */
 export async function runSeeds({ seeds, first = 1, workers, shrinks = true, stopsAtFirst = false, mutation }) {
   const sum = { seeds: 0, outcomes: {}, digest: 0, findings: [] };

@@ -1,4 +1,4 @@
-/** What came of many runs, as lines. */
+/** The results of many runs, as lines. */
 export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
   const { visits, scripts, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...told } = outcomes;
   return [

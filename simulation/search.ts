@@ -23,7 +23,7 @@ export interface Finding {
 export interface SearchResult {
   readonly seeds: number;
   readonly outcomes: Outcomes;
-  /** Of everything that happened in all runs; whatever order they were in. */
+  /** A digest of all events in all runs, independent of the order of the runs. */
   readonly digest: number;
   readonly findings: Finding[];
 }
@@ -38,7 +38,7 @@ export interface SearchOptions {
 
 /** Runs the schedules of some seeds. */
 export async function search({ from, to, shrinks, stopsAtFirst }: SearchOptions): Promise<SearchResult> {
-  // Most errors are made to be told to a caller, and nobody looks where they came from.
+  // Most errors are created to be returned to a caller, and no code reads their stack.
   Error.stackTraceLimit = 0;
   const outcomes = noOutcomes();
   const findings: Finding[] = [];
@@ -54,7 +54,7 @@ export async function search({ from, to, shrinks, stopsAtFirst }: SearchOptions)
   return { seeds, outcomes, digest, findings };
 }
 
-/** The schedule of a seed; `path`: a smaller one, as a finding tells it. */
+/** The schedule of a seed; `path`: a smaller one, as a finding reports it. */
 export function scheduleOf(seed: number, path?: string): Schedule {
   let found: Schedule | undefined;
   const remember = fc.property(schedules, (schedule) => {
@@ -69,7 +69,7 @@ async function findingOf(seed: number, failure: Failure, shrinks: boolean): Prom
   let last = failure;
   const fails = fc.asyncProperty(schedules, async (schedule) => {
     const run = await simulate(schedule);
-    // Whatever else a smaller one comes to is another matter.
+    // Any other result of a smaller schedule is a different matter.
     if (run.failure?.rule !== failure.rule) return;
     last = run.failure;
     throw new Error(run.failure.rule);

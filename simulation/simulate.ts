@@ -29,13 +29,13 @@ export interface Run {
 /** ms after which even the slowest run is over. */
 const LONGEST = 600_000;
 /**
- * ms after the last visit until whatever was lost on the way has ended with its lease, its patience, or its memory. That a hold
- * was ended by force is remembered for a minute.
+ * ms after the last visit until everything that was lost on the way has ended with its lease, its patience, or its
+ * memory. A master remembers for a minute that a hold was ended by force.
  */
 const AFTERMATH = 60_000 + 6 * TIMES.lease + 4 * TIMES.commandTimeout;
 const START = 1_000;
 
-/** Runs a schedule, and judges it; `line` is given what happens, as text. */
+/** Runs a schedule, and judges it; `line` receives the events as text. */
 export async function simulate(schedule: Schedule, line?: (text: string) => void): Promise<Run> {
   const run = new Simulation(schedule, line);
   const failure = await run.go();
@@ -102,7 +102,7 @@ class Simulation implements FaultTargets {
     this.world.at(this.world.now + ms, () => this.revive(place));
   }
 
-  /** Resolves to what failed, if anything did. */
+  /** Resolves to the failure, if there was one. */
   async go(): Promise<Failure | undefined> {
     for (let place = 0; place < PROCESSES; place += 1) this.revive(place);
     for (const fault of this.schedule.faults) plan(fault, this);
@@ -130,7 +130,7 @@ class Simulation implements FaultTargets {
     this.crews[place]!.start(process);
   }
 
-  /** `false`: the run is over. What promises bring about is done before the next one. */
+  /** `false`: the run is over. The effects of promises are done before the next step. */
   private step(): boolean {
     this.judge.look();
     if (this.judge.violation !== undefined || this.ending === 'over') return false;

@@ -4,7 +4,7 @@ import { search } from './search.ts';
 
 process.on('message', async (options) => {
   const result = await search(options).catch((error) => {
-    // Not a finding: the search itself has failed, and nobody would hear of its seeds.
+    // Not a finding: the search itself has failed, and its seeds would go unreported.
     console.error(error);
     process.exit(1);
   });

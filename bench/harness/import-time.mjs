@@ -4,7 +4,7 @@ import { median } from './statistics.mjs';
 
 const start = promisify(execFile);
 
-/** What a line in each format does to import a package, and which flag it needs. */
+/** The code that imports a package in each format, and the flag that it needs. */
 const FORMATS = {
   esm: { type: 'module', load: (name) => `await import(${JSON.stringify(name)});` },
   cjs: { type: 'commonjs', load: (name) => `require(${JSON.stringify(name)});` },
@@ -12,8 +12,8 @@ const FORMATS = {
 
 /**
  * Medians of the time, in ms, that importing each package takes in a process that has just started and has the `base`
- * loaded. The packages take turns, so that what else the machine does falls on all of them alike. A name that is `undefined` measures
- * the base itself, from nothing. A format in which a package cannot be loaded is left out.
+ * loaded. The packages take turns, so that other load on the machine affects all of them alike. A name that is
+ * `undefined` measures the base itself, from nothing. A format in which a package cannot be loaded is left out.
  */
 export async function measureImports({ names, base, directory, starts }) {
   const times = new Map(names.map((name) => [name, { esm: [], cjs: [] }]));

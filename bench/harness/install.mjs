@@ -5,7 +5,7 @@ import { ensureNodeModules } from '../../scripts/lib/node-modules.mjs';
 const BENCH = fileURLToPath(new URL('..', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Installs what `bench/` is compared with, where it is missing or not what package-lock.json says. */
+/** Installs the packages that `bench/` compares with, if they are missing or differ from package-lock.json. */
 export const ensurePeers = () => ensureNodeModules(BENCH);
 
 /** Puts the library, as it is built, beside its peers: so that it has the same ioredis as they. */

@@ -2,8 +2,8 @@ import { loadavg } from 'node:os';
 import { Histogram, median } from './statistics.mjs';
 
 /**
- * Measures a scenario for all variants in turn, and that several times, so that what changes on the machine in the
- * meantime meets all of them. Each round begins with another one.
+ * Measures a scenario for all variants in turn, several times, so that changes on the machine in the meantime affect
+ * all of them. Each round begins with another variant.
  */
 export async function interleave(scenario, { context, variants, timing, say }) {
   const rounds = scenario.rounds?.(timing) ?? timing.rounds;

@@ -5,8 +5,8 @@ import { SharedState } from './shared-state.mjs';
 const PATIENCE = 20_000;
 
 /**
- * One measurement: opens the library in each of `processes` threads, lets the loop warm up, measures for a while, stops.
- * Resolves to what the threads have recorded and what they have cost.
+ * One measurement: opens the library in each of `processes` threads, lets the loop warm up, measures for the configured
+ * time, stops. Resolves to the records and the costs of the threads.
  */
 export async function measure({ threads, server, target }, { processes = 1, library, variant, loop, terms, timing }) {
   await server.clear();

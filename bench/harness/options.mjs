@@ -20,7 +20,7 @@ const TIMINGS = {
   quick: { warmUp: 150, window: 300, rounds: 1 },
 };
 
-/** What the command line asks for. Only a complete run is one whose results are kept. */
+/** Reads the options of the command line. Results are kept only for a complete run. */
 export function readOptions(args) {
   const { values } = parse(args);
   const quick = values.quick ?? false;

@@ -2,8 +2,8 @@ import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from '
 import { dirname, join } from 'node:path';
 
 /**
- * The directories of a package and of all that it depends on, without those that are `present` in the application
- * anyway, and what only these bring. Each directory once, the package itself first.
+ * The directories of a package and of all its dependencies, without the packages that are `present` in the application
+ * anyway, and their own dependencies. Each directory once, the package itself first.
  */
 export function closureOf(name, { modules, present }) {
   const root = join(modules, name);

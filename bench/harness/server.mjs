@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 
-/** Looks at the server from outside of what is measured. */
+/** Observes the server from outside of the measurement. */
 export class ServerView {
   #redis;
 
@@ -12,7 +12,7 @@ export class ServerView {
     return this.#redis.flushall();
   }
 
-  /** Seconds of CPU that the server has used, and calls that it has executed, those within scripts too. */
+  /** Seconds of CPU that the server has used, and calls that it has executed, including calls within scripts. */
   async usage() {
     const info = await this.#redis.info();
     const read = (name) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1]);

@@ -4,7 +4,8 @@ const WORKER = new URL('./worker.mjs', import.meta.url);
 
 /**
  * Threads that are started when they are first needed and go on to the next measurement of the same library. Libraries
- * share none: what one leaves behind, such as an AsyncLocalStorage, by which all promises cost more, would slow the others.
+ * share none: the leftovers of one, such as an AsyncLocalStorage, which makes all promises more expensive, would slow
+ * the others.
  */
 export class Threads {
   #threads = new Map();

@@ -13,7 +13,7 @@ export const LIBRARIES = [
 ];
 
 /**
- * What a library's file exports as default:
+ * The default export of a library's file:
  *
  * - `title`, `module` (the package whose version is told; none for what is not a package)
  * - `waits`: whether it can wait for a lock that others hold

@@ -1,5 +1,6 @@
-// The floor: the two scripts of the reentrant hash lock (owner → count), each sent as one EVALSHA by ioredis, and nothing
-// around them. It does not wait, does not renew, and does not know whether it still holds what it took.
+// The floor: the two scripts of the reentrant hash lock (owner → count), each sent as one EVALSHA by ioredis, and
+// nothing around them. It does not wait, does not renew, and does not know whether it still holds the lock that it
+// took.
 import { randomUUID } from 'node:crypto';
 
 const LEASE = 30_000;

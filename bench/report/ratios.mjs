@@ -1,8 +1,8 @@
 import { median } from '../harness/statistics.mjs';
 
 /**
- * Ours against the floors and against the others, as ratios: those of each round, in which they took turns, and of these
- * the median. `{ measure, value }`, value as text.
+ * Ours against the floors and against the others, as ratios: the median of the ratios of each round, in which they took
+ * turns. `{ measure, value }`, value as text.
  */
 export function ratios(scenarios) {
   const of = Object.fromEntries(scenarios.map((scenario) => [scenario.name, new Field(scenario)]));

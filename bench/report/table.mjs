@@ -1,6 +1,9 @@
 import { ratios } from './ratios.mjs';
 
-/** The results as Markdown: what was measured on, one table for each scenario, and how each library was configured. */
+/**
+ * The results as Markdown: the machine that was measured on, one table for each scenario, and how each library was
+ * configured.
+ */
 export function toMarkdown({ machine, run, scenarios, variants, charts }) {
   return [
     '# Results',

@@ -5,7 +5,7 @@ import { CHARTS, draw } from './charts.mjs';
 import { toMarkdown } from './table.mjs';
 
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
-/** What is not a complete run: not committed, and not put in the place of one. */
+/** Results of a run that is not complete: not committed, and they do not replace the results of a complete one. */
 const PARTIAL = join(RESULTS, 'partial');
 /** Every round and the distribution of waits: for a look behind the medians, not committed. */
 const RAW = 'rounds.json';

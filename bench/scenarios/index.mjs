@@ -11,11 +11,11 @@ export const SCENARIOS = [
   'decorator',
 ];
 
-/** Those that take long and are asked for by a flag of their own. */
+/** Scenarios that take long and have a flag of their own. */
 export const EXTRAS = { memory: 'memory', growth: 'growth' };
 
 /**
- * What a scenario's file exports as default:
+ * The default export of a scenario's file:
  *
  * - `name`, `title`, `about`
  * - `includes(variant)`: whether it is measured for that variant of a library
@@ -24,7 +24,7 @@ export const EXTRAS = { memory: 'memory', growth: 'growth' };
  * - `columns`: which numbers the table shows: `{ key, title, digits }`
  * - `charts`: in which charts it is shown
  * - `rounds(timing)`: how many, where not as many as the run has
- * - `expand(variants)`: what is measured in the place of the variants, such as several sizes of each
+ * - `expand(variants)`: the variants to measure instead, such as several sizes of each
  * - `notes(results)`: lines below the table
  */
 export async function loadScenario(name) {

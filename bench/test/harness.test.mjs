@@ -1,4 +1,4 @@
-// What measures has to notice what it looks for.
+// A measurement has to detect the effect that it looks for.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
@@ -70,7 +70,7 @@ test('who starves has waited until the end, and gave up as often as it was told'
       await sleep(5);
       return undefined;
     },
-    // Never free again: the first one comes back, and waits like the others.
+    // Never free again: the first caller returns, and waits like the others.
     release: async () => undefined,
   };
   const metrics = await contend(greedy, { waiters: 3 });

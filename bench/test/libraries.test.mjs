@@ -1,4 +1,5 @@
-// Each adapter excludes, waits, and fails when it should; or what is measured is not what it says. npm test in bench/
+// Each adapter excludes, waits, and fails when it should; otherwise the measurements would not mean what they claim.
+// npm test in bench/
 import assert from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
@@ -6,7 +7,7 @@ import { Redis } from 'ioredis';
 import { ensureRedis } from '../../scripts/setup.mjs';
 import { LIBRARIES, loadLibrary } from '../libraries/index.mjs';
 
-/** Releases what is not its own any more without a word. */
+/** These release a lock that is no longer theirs without an error. */
 const SILENT = ['redis-semaphore'];
 
 const CALLERS = 3;

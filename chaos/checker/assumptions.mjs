@@ -1,9 +1,9 @@
 import { laneOf } from './model.mjs';
 
-/** What is presumed of a master: that its replica knows what it has acknowledged when that takes over. */
+/** The presumption about a master: a replica that takes over knows everything that the master has acknowledged. */
 export const LOST = 'master lost before replicating';
 
-/** ms within which a client has left a master for the one that it was told of. */
+/** ms within which a client has left a master for the new one that was announced to it. */
 const FOLLOWS = 1_000;
 /** ms after a fault in which a client that lost a connection by it may not have made another one. */
 const CONNECTS = 2_000;
@@ -11,16 +11,16 @@ const CONNECTS = 2_000;
 const LAG = 50;
 /** Of several masters: that so many of them remember the last token, if their clocks differ. */
 const REMEMBERED = 'tokens remembered';
-/** ms after which a client knows that a master has gone of which it had a vote. */
+/** ms after which a client knows that a master from which it had a vote is gone. */
 const NOTICES = 150;
-/** ms after which a client knows of a grant: it asks by itself when it was not told. */
+/** ms after which a client knows of a grant: it asks by itself if it was not notified. */
 const KNOWS = 1_000;
-/** ms after which a client whose connection is back has been told of what it holds: it asks first of all. */
+/** ms after which a client whose connection is back knows its holds: it asks for them first of all. */
 const ANSWERED = 300;
 
 /**
- * What took away what the docs presume, with the time in which it did so, and of which keys (or of all): faults by
- * themselves, and failovers, whatever led to them.
+ * The events that broke a presumption of the docs, with their time and their keys (or all keys): faults by themselves,
+ * and failovers of any cause.
  */
 export function readBreaks(faults, failovers) {
   return [
@@ -39,9 +39,9 @@ function breakByFailover({ keys, from, told, end = Infinity }, cause) {
   if (cause?.lossless && from <= cause.end) return undefined;
   return {
     ...{ fault: cause?.id ?? 'none', kind: cause?.kind ?? 'a machine that was too slow', assumption: LOST },
-    /** The old master may go on to acknowledge until `to`, but those who have been told of the new one do not ask it. */
+    /** The old master may go on to acknowledge until `to`, but clients that know of the new one do not ask it. */
     ...{ keys, from, to: end, told },
-    /** From when on what was acknowledged may not have been replicated. */
+    /** From this time on, acknowledged writes may not have been replicated. */
     unknownFrom: Math.min(from, cause?.begin ?? from) - LAG,
   };
 }
@@ -51,8 +51,8 @@ export const causeOf = ({ server, begin }, faults) =>
   faults.findLast((fault) => fault.strikes === 'server' && fault.server === server && fault.begin <= begin);
 
 /**
- * The break, if there is one, by which one of two that held a key at the same time may have been forgotten before the
- * other one got in: it came after the one had been asked for, and before the other one was told.
+ * The break, if there is one, that may have erased one of two overlapping holds of a key before the other one was
+ * granted: it came after the first was requested, and before the second was reported to its caller.
  */
 export function excuseOf(model, one, other) {
   const forgets = (forgotten, next) => (each) =>
@@ -89,8 +89,8 @@ export function forgottenBetween({ faults, run }, earlier, later) {
 }
 
 /**
- * Of several masters: whether a hold was told so long after one of them lost its data that the client knew. Votes from
- * before that do not count any more, so it had a majority without them.
+ * With several masters: whether a hold was reported so long after one of them lost its data that the client knew of the
+ * loss. Votes from before do not count any more, so it had a majority without them.
  */
 function isVotedAnew({ lane, toldAt }, { assumption, from, active }, model) {
   if (model.run.skews === undefined || assumption !== 'restart without persistence' || toldAt < active + NOTICES)
@@ -98,14 +98,14 @@ function isVotedAnew({ lane, toldAt }, { assumption, from, active }, model) {
   return !isStruck(model, lane, from, toldAt);
 }
 
-/** Whether a hold was told so long after others were ended by force that it was none of those. */
+/** Whether a hold was reported so long after a forced release that it cannot be one of the holds that it ended. */
 function isGrantedLater({ lane, toldAt }, { assumption, to }, model) {
   return assumption === 'force release' && toldAt >= to + KNOWS && !isStruck(model, lane, to, toldAt);
 }
 
 /**
- * Whether the holder had asked the new master of a Sentinel about its hold by then. It has a lock of that master by its
- * pulse; and belief goes down to what the master says.
+ * Whether the holder had asked the new master of a Sentinel about its hold by then. Its pulse holds a lock of that
+ * master; and its belief is limited to the state that the master reports.
  */
 function isAskedAbout({ lane }, each, at, model) {
   if (each.assumption !== LOST || each.told === undefined) return false;
@@ -123,7 +123,7 @@ function isStruck({ faults, stall }, lane, from, to) {
   );
 }
 
-/** What may have taken data of all keys from a master between two moments. */
+/** The break that may have taken data of all keys from a master between two moments. */
 export const lossBetween = ({ breaks }, from, to) =>
   breaks.find(
     (each) => each.assumption !== 'force release' && each.keys === undefined && each.from < to && each.to > from,
@@ -131,7 +131,10 @@ export const lossBetween = ({ breaks }, from, to) =>
 
 const concerns = (each, keys) => each.keys === undefined || keys.some((key) => each.keys.includes(key));
 
-/** Until when a break concerns somebody: whoever could not hear of a new master may have stayed with the old one. */
+/**
+ * Until when a break concerns an operation: a client that could not learn of a new master may have stayed with the old
+ * one.
+ */
 function endOf({ from, to, told }, { lane }, { faults, stall }) {
   if (told === undefined) return to;
   const meets = (begin, end = Infinity) => begin < to && end > from - CONNECTS;
@@ -143,8 +146,8 @@ function endOf({ from, to, told }, { lane }, { faults, stall }) {
 }
 
 /**
- * Whether a new master knew of a hold at that time though the old one is lost: a replica had confirmed the hold before it
- * was told. Of renewals nobody waits for that, so those count only that came before things went wrong.
+ * Whether a new master knew of a hold at that time although the old one is lost: a replica had confirmed the hold
+ * before it was reported. Renewals do not wait for that, so only renewals from before the break count.
  */
 function isKnown({ replicas, marks }, { assumption, unknownFrom }, at) {
   if (replicas === undefined || assumption !== LOST) return false;

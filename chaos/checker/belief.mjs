@@ -1,14 +1,14 @@
-/** What a client takes off a lease before it relies on it: 1 % for clocks, and 2 ms. */
+/** The part of a lease that a client relies on: it takes off 1 % for clocks, and 2 ms. */
 const validPart = (lease) => lease * 0.99 - 2;
 
 /**
- * From when to when a holder believed, for certain: `marks` are its looks and what it did, in the order of time.
+ * From when to when a holder believed, for certain: `marks` are its looks and its actions, in the order of time.
  *
  * Between two looks that said yes it was yes all the time. After the last one:
- * - the next thing it noted came before its belief would have ended by its clock: then somewhere in between it learned
- *   of the loss, or gave the lock back, and only the last look is certain;
- * - nothing came, or only later than that: then it did not run (it was stopped, or killed), and it would have said yes to
- *   whoever had asked, up to the end by its clock. Others may count on the lease no sooner either.
+ * - its next note came before its belief would have ended by its clock: then somewhere in between it learned of the
+ *   loss, or released the lock, and only the last look is certain;
+ * - no note followed, or only a later one: then it did not run (it was stopped, or killed), and `isHeld` would have
+ *   been true for any reader, up to the end by its clock. Others may count on the lease no sooner either.
  */
 export function beliefOf(marks) {
   let from;
@@ -24,7 +24,7 @@ export function beliefOf(marks) {
       if (until !== undefined) until = Math.min(until, Math.max(mark.at, mark.at + validPart(mark.lease)));
     } else {
       const isOver = until !== undefined && mark.at >= until;
-      // It learned of a loss while it still had time by its clock: somebody must have taken the lock away.
+      // It learned of a loss while it still had time by its clock: the lock must have been taken away.
       return { from, to: isOver ? until : sure, takenAt: mark.type === 'lost' && !isOver ? mark.at : undefined };
     }
   }

@@ -20,7 +20,7 @@ import { waiting } from './rules/waiting.mjs';
  * @property {string} message
  * @property {readonly string[]} operations the operations concerned
  *
- * What an assumption that was broken on purpose explains.
+ * A finding that is explained by an assumption that was broken on purpose.
  * @typedef {Finding & { readonly assumption: string, readonly fault: number }} ExcusedFinding
  *
  * @typedef {object} Verdict
@@ -32,8 +32,9 @@ import { waiting } from './rules/waiting.mjs';
 const RULES = [exclusion, tokens, fencing, waiting, service, beliefs, latches, remains];
 
 /**
- * Judges a history: what must not happen and did (`violations`), and what did because an assumption had been broken on
- * purpose (`excused`, each with the `assumption` and the number of the `fault`). A pure function.
+ * Judges a history: forbidden events that happened (`violations`), and forbidden events that happened because an
+ * assumption had been broken on purpose (`excused`, each with the `assumption` and the number of the `fault`). A pure
+ * function.
  * @param {readonly ChaosEvent[]} events
  * @returns {Verdict}
  */

@@ -4,12 +4,12 @@ import { beliefOf } from './belief.mjs';
 /** Event types that belong to an operation, beside its beginning. */
 const OUTCOMES = ['ok', 'fail', 'info'];
 const MARKS = ['look', 'lost', 'extend', 'release'];
-/** For how many one after the other a grant is at most, with as many tokens: while nobody else waits. */
+/** The most holders that one grant serves in turn, each with its own token: while no other client waits. */
 const TURNS = 1_000;
 
 /**
- * A history as the rules see it: operations with what became of them, holds with the stretch of time in which they were
- * believed in, and faults. Nothing of it is judged here.
+ * A history as the rules see it: operations with their outcomes, holds with the time in which their holders believed in
+ * them, and faults. Nothing of it is judged here.
  */
 export function readModel(events) {
   const operations = new Map();
@@ -61,7 +61,7 @@ export function readModel(events) {
 /** ms; a history of an older run does not say it. */
 export const commandTimeoutOf = ({ commandTimeout = 700 }) => commandTimeout;
 
-/** Of all lives of a client: `c1.2` is the second life of `c1`. */
+/** The same for all lives of a client: `c1.2` is the second life of `c1`. */
 export const laneOf = ({ client = '' }) => client.split('.')[0];
 
 /** One for each key of an operation that was believed in for some time. */
@@ -85,15 +85,15 @@ function holdsOf({
   if (!isGranted || reenters || belief.from === undefined) return [];
   return keys.map((key) => ({
     ...{ op, client, lane, key, mode, units, writes, replicas, marks, invokedAt, okAt: outcome.at },
-    /** Whoever names an owner is in with all others who name it; else everybody is somebody of its own. */
+    /** Operations that name the same owner share the lock; every other operation is its own owner. */
     ...{ owner: owner ?? op, isNamed: owner !== undefined, token: outcome.tokens[key] },
     ...{ from: belief.from, to: belief.to },
   }));
 }
 
 /**
- * A grant is for several of a process in turn, who have its tokens one after the other: what they have has been asked for
- * (`askedAt`) when the first of them asked, and was told (`toldAt`) when that one was.
+ * A grant serves several callers of a process in turn, which have its tokens one after the other: their holds count as
+ * requested (`askedAt`) when the first of them asked, and as reported (`toldAt`) when the first was.
  */
 function noteTurns(holds, operations) {
   for (const operation of operations.values()) {

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A holder looks at its lock this often, and writes down what it sees a good deal more seldom. */
+/** A holder checks its lock this often, and writes down the result much more seldom. */
 const LOOK = 4;
 const NOTE = 40;
 
 /**
- * What a holder believes. A belief has no gaps: where two looks said yes it was yes all the time in between. Each note
- * also has until when the holder would believe by its clock if it did nothing any more; so it is known, too, what one
- * that is killed or stopped right after has believed.
+ * The belief of a holder. A belief has no gaps: if two looks said yes, it was yes all the time in between. Each note
+ * also has the time until which the holder would believe by its clock if it did nothing any more; so the belief of a
+ * holder that is killed or stopped right after is known, too.
  */
 export class Belief {
   #op;
   #handle;
-  /** Asked for once: to ask for it anew could be what makes it abort. */
+  /** Requested once: a second request could be the cause of its abort. */
   #signal;
   #history;
   #now;
@@ -43,7 +43,7 @@ export class Belief {
     }
   }
 
-  /** The last look, right before it is given back. */
+  /** The last look, right before the release. */
   end() {
     if (this.isHeld) this.#look();
     this.#noteLast();
@@ -52,7 +52,8 @@ export class Belief {
   }
 
   #look() {
-    // Before it looks: what it sees is true from here on at the earliest, and held once is held all the time before.
+    // The time before the look: its result is true from here on at the earliest, and if it is held, it was held all the
+    // time before.
     const at = this.#now();
     const held = this.#handle.isHeld;
     const until = at + this.#handle.remainingTime();

@@ -3,9 +3,9 @@ import { Random } from '../schedule/random.mjs';
 
 /** ms */
 const WAIT = 6_000;
-/** ms after which what was asked before has been answered, or given up and asked again. */
+/** ms after which an earlier question has been answered, or given up and asked again. */
 const BETWEEN = 150;
-/** ms: an answer that took less was not behind one that was given up. */
+/** ms: an answer that took less was not queued after one that was given up. */
 const QUICK = 300;
 /** ms for which a latch stays closed without a count-down: longer than any run. */
 const EXPIRE = 3_600_000;
@@ -48,13 +48,14 @@ export class LatchLoop {
       await this.#note('count', () => this.#latch.countDown());
     }
     await Promise.all(waits);
-    // Nothing is to be left in Redis.
+    // Nothing may be left in Redis.
     for (let left = 1; left > 0;) left = Number(await this.#note('count', () => this.#latch.countDown())) || 0;
   }
 
   /**
-   * Notes when a waiter must have seen the latch: commands are answered in their order, so its question was answered before
-   * later ones. There may have been one under way when it came, so that its own was sent behind that.
+   * Notes when a waiter must have seen the latch: commands are answered in their order, so its question was answered
+   * before later ones. Another question may have been under way when the waiter came, so that its own was sent after
+   * that.
    */
   async #noteSeen(id, wait) {
     let isOver = false;

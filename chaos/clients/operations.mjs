@@ -7,17 +7,17 @@ import { takers } from './takers.mjs';
 const FAILURES = ['LOCK_TIMEOUT', 'LOCK_STORE', 'ABORTED'];
 /** Of several keys one may be lost while the others are waited for; and a lock, while its replicas are. */
 const FAILURES_ON_THE_WAY = [...FAILURES, 'LOCK_LOST'];
-/** ms after which a caller asks again that was told, perhaps at once, that Redis is out of reach. */
+/** ms after which a caller asks again if it was told, perhaps at once, that Redis is out of reach. */
 const AFTER_FAILURE = 30;
-/** What holders are told in vain: what they had is gone, or Redis does not answer. */
+/** The errors of holders whose call was in vain: the lock is gone, or Redis does not answer. */
 const LOSSES = ['LOCK_LOST', 'LOCK_STORE', 'LOCK_NOT_HELD'];
 
-/** ms: until it is told to stop. */
+/** ms: until it is asked to stop. */
 const STANDS_FOR = 1e9;
 
 const ABORTED = Object.assign(new Error('the caller gave up'), { code: 'ABORTED' });
 
-/** Does what the schedule says, through the library, and writes down how it went. */
+/** Performs the operations of the schedule, through the library, and writes down how they went. */
 export class Operations {
   #service;
   #history;
@@ -55,7 +55,7 @@ export class Operations {
     if (plan.pause > 0) await sleep(plan.pause);
   }
 
-  /** Stands for election to `key` until what this answers is called; leads for as long as `lengths` say. */
+  /** Stands for election to `key` until the returned function is called; leads for as long as `lengths` say. */
   stand(key, lengths) {
     const ask = (length) =>
       this.#invoke({ kind: 'election', keys: [key], mode: 'exclusive', through: 'election', wait: STANDS_FOR, length });
@@ -75,7 +75,7 @@ export class Operations {
     election.start();
     return async () => {
       stops = true;
-      // What a term that is stopped looks like is for others to test.
+      // Other tests cover how a term that is stopped ends.
       await term;
       await election.stop();
       if (operation.isOpen) operation.fail('ABORTED');
@@ -104,7 +104,7 @@ export class Operations {
     }
   }
 
-  /** The section: from when it is told to have the lock, looking at it all the time, until just before the release. */
+  /** The section: from the grant, with a look at the lock all the time, until just before the release. */
   async #hold(operation, handle) {
     const { op, plan } = operation;
     operation.isOpen = false;

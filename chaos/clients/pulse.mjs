@@ -4,8 +4,8 @@ const EVERY = 40;
 const LEASE = 300;
 
 /**
- * Takes and gives back a lock that nobody else wants, again and again: as long as that works at once, the client is
- * served. From the pulse it is told how long a fault was felt.
+ * Acquires and releases an uncontended lock, again and again: as long as that works at once, the client is served. The
+ * pulse shows how long a fault was felt.
  */
 export class Pulse {
   #service;
@@ -19,7 +19,7 @@ export class Pulse {
     this.#service = service;
     this.#history = history;
     this.#now = now;
-    // Of all lives of a client the same: the next one finds what the last one has left.
+    // The same for all lives of a client: the next one finds the lock that the last one has left.
     this.#key = `pulse:${client.split('.')[0]}`;
     this.#beating = this.#beat();
   }

@@ -1,7 +1,7 @@
 const TICK = 50;
 const LATE = 100;
 
-/** Notes when this process has not run for a while, for whatever reason: it cannot be blamed for being late then. */
+/** Notes each time in which this process did not run, for any reason: it cannot be blamed for being late then. */
 export function watchForStalls(history, now) {
   let last = now();
   setInterval(() => {

@@ -1,5 +1,5 @@
-// A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends by
-// being told to, by being killed, or with the process that started it.
+// A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends on
+// request, when it is killed, or with the process that started it.
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -53,12 +53,12 @@ serve({
     });
   },
 
-  /** Does nothing for a while, not even listening: as a long computation, without its heat. */
+  /** Does nothing for `ms`, not even listening: as a long computation, without its heat. */
   async block(ms) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   },
 
-  /** Ends what goes on, and asks for each key once more: now that all is well it must be had. */
+  /** Ends all operations, and asks for each key once more: without faults it must be acquirable. */
   async finish(keys, wait) {
     stopped = true;
     await Promise.all([...running, resign(), latches?.stop()]);

@@ -3,7 +3,7 @@ import { agreedFailover, failoversBy } from './failovers.mjs';
 /** Which slot moves, and to which of the other masters. */
 const target = ({ random, keys, servers }) => ({ key: random.among(keys), steps: random.between(1, servers - 1) });
 
-/** What happens to the masters of a Cluster, and to its slots. */
+/** Faults of the masters of a Cluster, and of its slots. */
 export const IN_CLUSTERS = [
   ...failoversBy((_world, pair) => pair.replica.admin.cluster('FAILOVER', 'TAKEOVER')),
   agreedFailover((_world, pair) => pair.replica.admin.cluster('FAILOVER')),

@@ -17,14 +17,17 @@ export async function patiently(call) {
   }
 }
 
-/** What a server answers when it was told to end holds: how many that were, how many heard of it, where to go on. */
+/**
+ * The answer of a server that was asked to end holds: how many it ended, how many clients were notified, where to
+ * continue.
+ */
 const isForced = ({ value }) => Array.isArray(value) && value.length === 3 && value.every(Number.isInteger);
 /** The answer to a force release is lost. So the client sends it again when its connection is cut: others hold the key by then. */
 async function forceReleaseTwice({ topology, operator }, { key }) {
   const proxies = topology.networkOf(OPERATOR).flat();
   const lost = Promise.race(proxies.map((proxy) => proxy.dropRepliesFrom(isForced)));
   const done = patiently(operator.call('forceReleaseFar', key));
-  // With a key that nobody holds nothing is sent that could be sent again.
+  // For a key that no client holds, no command is sent that could be sent again.
   await Promise.race([lost, done]);
   return async () => {
     await Promise.all(proxies.map((proxy) => proxy.restore()));
@@ -32,7 +35,7 @@ async function forceReleaseTwice({ topology, operator }, { key }) {
   };
 }
 
-/** What happens to what the library keeps in Redis. */
+/** Faults of the data that the library keeps in Redis. */
 export const DATA = [
   { name: 'state deleted', breaks: 'data deleted', plan: target, begin: remove('state') },
   {
@@ -51,7 +54,7 @@ export const DATA = [
     name: 'forced release sent again',
     strikes: 'operator',
     breaks: 'force release',
-    // What was held when it was sent first, and nothing later.
+    // Only the holds that exist when it is sent first, none that are granted later.
     breaksUntil: 'active',
     plan: ({ random, keys }) => ({ key: random.among(keys), lasts: random.between(1_200, 2_000) }),
     begin: forceReleaseTwice,

@@ -1,7 +1,9 @@
 import { LOST } from '../checker/assumptions.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 
-/** Sentinels and Clusters try again when nobody was elected; who has asked them for a failover has to ask again. */
+/**
+ * Sentinels and Clusters try again if no master was elected; the caller that asked for the failover has to ask again.
+ */
 const ELECTED = { within: 10_000, every: 20, what: 'a new master' };
 const ATTEMPTS = 6;
 
@@ -45,7 +47,7 @@ async function replaced({ topology }, pair, old, force) {
   }
 }
 
-/** What happens to masters that have a replica. `force` makes that take over, whether the master agrees or not. */
+/** Faults of masters that have a replica. `force` makes that take over, whether the master agrees or not. */
 export const failoversBy = (force) => [
   failover({
     name: 'master killed',

@@ -4,13 +4,13 @@ import { PROCESSES } from './processes.mjs';
 import { SERVERS } from './servers.mjs';
 
 /**
- * A kind of fault: `plan` draws what the seed decides (whom it strikes, how long it `lasts`), `begin` does it and answers
- * how it is undone, if it has to be. One that takes away what the docs presume says with `breaks` what that is.
+ * A kind of fault: `plan` draws the decisions of the seed (the target, how long it `lasts`), `begin` starts it and
+ * returns how to undo it, if that is necessary. A fault that breaks a presumption of the docs names it in `breaks`.
  */
 const striking = (strikes, kinds) => kinds.map((kind) => ({ strikes, ...kind }));
 
 /**
- * What can be done to servers and clients of every kind.
+ * Faults of servers and clients of every kind.
  * @type {ReadonlyArray<{ readonly name: string, readonly breaks?: string }>}
  */
 export const EVERYWHERE = [

@@ -10,11 +10,11 @@ const MOST_STEP = 4_000;
 
 /**
  * ms that clients need between two times without a majority: they try to connect each second by then, and wait 100 ms
- * for a connection that is closed; then they ask the master who it is, and for a lock.
+ * for a connection that is closed; then they ask the master for its identity, and for a lock.
  */
 const RECONNECT = 1_500;
 
-/** So many that those left are no majority, for longer than any lease; then one after the other comes back. */
+/** So many that the remaining masters are no majority, for longer than any lease; then one after the other returns. */
 const majorityAway = (kind) => ({
   strikes: 'server',
   rest: RECONNECT,
@@ -37,7 +37,7 @@ const hasToken = ({ args }) => args.some((arg) => /^\d{16}$/.test(arg));
 const majorityOf = (servers) => Math.floor(servers / 2) + 1;
 
 /**
- * What happens to several masters that know nothing of each other.
+ * Faults of several masters that know nothing of each other.
  * @type {ReadonlyArray<{ readonly name: string, readonly breaks?: string }>}
  */
 export const AMONG_MASTERS = [
@@ -68,7 +68,7 @@ export const AMONG_MASTERS = [
       const [ms, after, lasts] = [random.between(60, 200), random.between(0, 20), random.between(150, 250)];
       return { server, far: random.among(clients), slow, ms, after, lasts, takes: TAKEN + after + lasts + 2 * ms };
     },
-    // One client has the vote of this master when it forgets it, and waits for those that are slow. It does not reach the
+    // One client has the vote of this master when it forgets it, and waits for the slow masters. It does not reach the
     // others, which can make up a majority with this one.
     async begin({ topology, servers }, { server, far, slow, ms, after }) {
       const proxies = topology.networkOf(far);
@@ -119,12 +119,12 @@ const oneByOne = (away, gaps, bringBack) => async () => {
   }
 };
 
-/** For so many ms masters are told to remember what was ended by force; it is in nothing else that an operator sends. */
+/** Masters are asked to remember forced releases for this number of ms; no other command of an operator contains it. */
 const REMEMBER = '60000';
 
 /**
- * What is sent to the other masters does not arrive, until the connections to them are cut and it is sent again. The
- * holder may miss the message: then only this master knows.
+ * Commands to the other masters do not arrive until the connections to them are cut and the commands are sent again.
+ * The holder may miss the message: then only this master knows.
  */
 async function forceReleaseOnOne({ topology, clients, operator, servers }, { server, key, isTold }) {
   const holds = await servers[server].holdsOf(key);

@@ -1,4 +1,4 @@
-/** Which of a client's connections are struck: those for commands, those that listen, or all. */
+/** Which of a client's connections are struck: the ones for commands, the ones that listen, or all. */
 const LINES = {
   commands: ({ isSubscriber }) => !isSubscriber,
   subscribers: ({ isSubscriber }) => isSubscriber,
@@ -38,7 +38,7 @@ function more({ random }, name) {
   return name === 'subscribers mute' ? { lines: 'subscribers' } : {};
 }
 
-/** What happens between a client and servers. */
+/** Faults between a client and servers. */
 export const NETWORK = [
   kind('network cut', (proxy, where) => proxy.cutAll(where)),
   kind('network half-closed', (proxy, where) => proxy.endReplies(where)),

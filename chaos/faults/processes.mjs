@@ -10,7 +10,7 @@ const SUSPENDED = [
   },
 ];
 
-/** What happens to client processes. */
+/** Faults of client processes. */
 export const PROCESSES = [
   ...(process.platform === 'linux' ? SUSPENDED : []),
   {

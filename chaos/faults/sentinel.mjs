@@ -4,9 +4,9 @@ const planned =
   (least, most) =>
   ({ random }) => ({ lasts: random.between(least, most) });
 
-/** What happens to a master with a replica, and to the Sentinel that watches over them. */
+/** Faults of a master with a replica, and of the Sentinel that watches over them. */
 export const BEHIND_SENTINELS = [
-  // The old master goes on to acknowledge until it has been made a replica: so this breaks what is presumed, too.
+  // The old master goes on to acknowledge until it has been made a replica: so this breaks the presumption, too.
   ...failoversBy(({ topology }) => topology.askForFailover()),
   {
     name: 'sentinel stopped',

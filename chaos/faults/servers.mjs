@@ -15,7 +15,7 @@ const kill =
   (world, { server }) =>
     world.servers[server].admin.call('CLIENT', 'KILL', 'TYPE', type);
 
-/** What happens to servers, and what an operator does to them. */
+/** Faults of servers, and the commands of an operator to them. */
 export const SERVERS = [
   {
     name: 'server stopped',
@@ -29,7 +29,7 @@ export const SERVERS = [
   {
     name: 'server restarted empty',
     breaks: 'restart without persistence',
-    // Quickly, so that those who held something still believe in it.
+    // Quickly, so that the earlier holders still believe in their holds.
     plan: planned(0, 80),
     begin: restart({ empty: true }),
   },

@@ -11,7 +11,7 @@ export class Client {
   #process;
   #life = 0;
 
-  /** `settings` are those of `worker.mjs`; what a life has seen is written into `directory`. */
+  /** `settings` are those of `worker.mjs`; the history of a life is written into `directory`. */
   constructor(name, { directory, history, ...settings }) {
     this.name = name;
     this.directory = directory;

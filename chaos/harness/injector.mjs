@@ -58,7 +58,7 @@ export class Injector {
     await turn;
   }
 
-  /** What two faults cannot strike at the same time. */
+  /** The targets that two faults cannot strike at the same time. */
   #targetsOf({ strikes }, { client, server, key, away = [server], far }) {
     const struck = this.#world.topology.serversInTurn ? ['any'] : away;
     if (strikes === 'data' && server === undefined) return [`key ${key}`];

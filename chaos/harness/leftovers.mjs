@@ -6,15 +6,15 @@ const PATIENCE = 12_900;
 const PATIENT_COMMANDS = 3;
 
 /**
- * Last fencing tokens, notes of acquisitions that left before they came, and of latches that have been counted down: they
- * stay for a while, and end by themselves.
+ * Last fencing tokens, notes of acquisitions that left before their request arrived, and of latches that have been
+ * counted down: they stay for a limited time, and expire by themselves.
  */
 const MAY_STAY = /^[^{]*:(fence|tombstones|counted):/;
 
 /** Nothing, where a server is away for long. */
 const inTime = (work) => Promise.race([work, sleep(EVERY * 5, undefined, { ref: false })]).catch(() => undefined);
 
-/** Looks at what is in Redis: that all of it has an end while the run lasts, and that nothing is left after it. */
+/** Checks the contents of Redis: every entry has an expiry while the run lasts, and nothing is left after it. */
 export class LeftoverWatch {
   #topology;
   #history;
@@ -45,7 +45,7 @@ export class LeftoverWatch {
     this.#stopped = true;
   }
 
-  /** Waits until nothing is left, and notes what still is after a while. */
+  /** Waits until nothing is left, and notes the entries that still remain when the time is up. */
   async finish() {
     this.stop();
     await this.#running;

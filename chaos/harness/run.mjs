@@ -40,9 +40,15 @@ const SHORT = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300
 const DEFAULT = { lockWatchdogTimeout: 3_000 };
 /** ms after the last fault in which clients connect again: until then they are told that Redis is out of reach. */
 const RECONNECTS = 1_000;
-/** ms in which a key must be had once all faults are over: leases of the dead, places that nobody asks for any more. */
+/**
+ * ms in which a key must be acquired once all faults are over: leases of dead processes, places in queues that no
+ * client asks for any more.
+ */
 const NORMAL_AGAIN = 15_000;
-/** ms after which a client is left alone that has not come to its end: what it never told is seen in its history. */
+/**
+ * ms after which the run no longer waits for a client that has not ended: its history shows the outcomes that it never
+ * reported.
+ */
 const GIVEN_UP = 2 * NORMAL_AGAIN;
 
 /**

@@ -26,7 +26,7 @@ function parseLines(text) {
   return lines.map((line) => JSON.parse(line));
 }
 
-/** Says `info` of what a process had asked for when it died: nobody knows how that ended. */
+/** Adds an `info` for each operation that a process had requested when it died: its outcome is unknown. */
 function withInfos(events) {
   const open = new Map();
   const all = [];

@@ -1,8 +1,8 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 
 /**
- * Writes down what happens, as lines of JSON. Each line has reached the kernel before anything else happens in the
- * process, so that one which is killed has left all that it knew.
+ * Writes down events, as lines of JSON. Each line has reached the kernel before anything else happens in the process,
+ * so that a process that is killed has left all that it knew.
  */
 export class HistoryWriter {
   #file;

@@ -1,14 +1,14 @@
-/** ms shown before what a finding is about, and behind it. */
+/** ms shown before the events of a finding, and after them. */
 const BEFORE = 1_500;
 const AFTER = 300;
-/** Of so many lines at most; those next to the finding. */
+/** At most this many lines; the ones next to the finding. */
 const MOST = 80;
 
-/** What is shown whoever it concerns: what was done to the run, and what went wrong with it. */
+/** Shown for every finding: the faults of the run, and its failures. */
 const ALWAYS = ['begin', 'fault', 'failover', 'stall', 'up', 'down', 'surprise', 'eternal', 'revived', 'left'];
 
 /**
- * The lines of a history that a finding is about: its operations, who else was granted the key, faults and stalls.
+ * The lines of a history that a finding is about: its operations, the other grants of the key, faults and stalls.
  * @param {readonly import('../checker/check.mjs').ChaosEvent[]} events
  * @param {import('../checker/check.mjs').Finding} finding
  * @returns {string[]}

@@ -17,8 +17,8 @@ const GUILTY = '#111111';
 const SMALL = { 'font-size': 9 };
 
 /**
- * The history around a finding: a band for each client with the holds in which it believed, one for the faults. Those
- * concerned have a black frame; waiting is a thin line.
+ * The history around a finding: a band for each client with the holds in which it believed, one for the faults. The
+ * operations concerned have a black frame; waiting is a thin line.
  * @param {object} model
  * @param {import('../checker/check.mjs').Finding} finding
  * @returns {string}
@@ -76,7 +76,7 @@ const faultsIn = ({ x, to, isSeen }, { faults }) =>
     .filter(({ begin, end }) => isSeen(begin, end))
     .map((fault) => ({ ...fault, left: x(fault.begin), right: Math.max(x(fault.end ?? to), x(fault.begin) + 140) }));
 
-/** Holds, and of those concerned what has only waited. */
+/** Holds, and the concerned operations that have only waited. */
 function operationsIn({ x, to, isSeen, guilty }, { holds, operations }, lane) {
   const waits = operations
     .filter(({ op, belief }) => guilty.has(op) && belief?.from === undefined)

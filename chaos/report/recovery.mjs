@@ -1,9 +1,9 @@
 import { laneOf } from '../checker/model.mjs';
 
 /**
- * How long it took from each fault that came alone until service was normal again: each client that was struck took and
- * gave back a lock of its own (its pulse), asked for when the fault was in force already; and each key that a stopped or
- * killed client had held was had by somebody. A fault that is not felt takes as long as a pulse.
+ * How long it took from each isolated fault until service was normal again: each client that was struck acquired and
+ * released a lock of its own (its pulse), requested when the fault was already in force; and each key that a stopped or
+ * killed client had held was acquired again. A fault that is not felt takes as long as a pulse.
  */
 export function recoveries(model) {
   const { faults } = model;
@@ -22,12 +22,12 @@ function recoveryFrom(fault, model) {
   const at = isOver ? Math.max(...moments) : undefined;
   return {
     ...{ fault: fault.id, kind: fault.kind, begin: fault.begin, lasted: fault.end - fault.begin },
-    /** ms from the beginning of the fault; of those that last, ms from their end, too. `undefined`: never. */
+    /** ms from the beginning of the fault; for lasting faults, ms from their end, too. `undefined`: never. */
     ...{ took: isOver ? at - fault.begin : undefined, tookAfterEnd: isOver ? Math.max(0, at - fault.end) : undefined },
   };
 }
 
-/** Who is struck: of a client that was killed, those who live on. */
+/** The clients that are struck: if a client was killed, the survivors. */
 const strikes =
   ({ client, kind }) =>
   (lane) =>
@@ -62,7 +62,7 @@ export function summariseRecoveries(each) {
   });
 }
 
-/** What a pulse takes while no fault is in force: as quick as the machine is. */
+/** The duration of a pulse while no fault is in force: as quick as the machine is. */
 export function calmPulse({ pulse, faults }) {
   const isCalm = ({ from, at }) => !faults.some(({ begin, end }) => begin < at && !(end <= from));
   return spread(pulse.filter((each) => each.ok && isCalm(each)).map(({ from, at }) => at - from));

@@ -33,7 +33,7 @@ import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
 const SHOWN = 8;
 
 /**
- * What a run came to, as data: the figures of the summary that is printed, and of `summary.json`.
+ * The results of a run, as data: the figures of the summary that is printed, and of `summary.json`.
  * @param {import('../checker/check.mjs').Verdict} verdict
  * @returns {Summary}
  */

@@ -16,8 +16,8 @@ import { Random } from './random.mjs';
 export const PERMITS = 3;
 
 /**
- * What the caller number `loop` of a client asks for, one after the other, for ever: decided by the seed alone. `kinds`
- * are the kinds of locks that the topology has; `holders`: which callers there are, by default of all sorts.
+ * The endless sequence of requests of a client's caller number `loop`: decided by the seed alone. `kinds` are the kinds
+ * of locks that the topology has; `holders`: which callers there are, by default of all sorts.
  * @param {OperationScope} scope
  * @returns {Generator<PlannedOperation, never>}
  */
@@ -46,7 +46,7 @@ function favouriteOf(key, { keys, kinds }) {
   return favourites[keys.indexOf(key) % favourites.length];
 }
 
-/** What each kind of lock is, and through which doors of the library it is taken. */
+/** The properties of each kind of lock, and the calls of the library that take it. */
 const KINDS = {
   exclusive: (random, key) => ({
     ...of(key),
@@ -69,7 +69,7 @@ const KINDS = {
     mode: 'exclusive',
     through: random.among(['acquire', 'tryAcquire', 'run', 'multiLock']),
   }),
-  // Two names for all processes: whoever says one of them holds the key together with those who say the same.
+  // Two names for all processes: callers with the same name hold the key together.
   owner: (random, key) => ({
     ...of(key),
     owner: random.among(['ada', 'grace']),
@@ -98,7 +98,7 @@ function terms(random) {
   };
 }
 
-/** Some of those that a replica has to confirm are held across a failover. */
+/** Some of the locks that a replica has to confirm are held across a failover. */
 const replication = (random) => ({
   replicas: { min: 1, timeout: random.between(50, 400) },
   ...(random.chance(0.2) && {
@@ -108,7 +108,7 @@ const replication = (random) => ({
   }),
 });
 
-/** What a holder does in the midst of its section, at times. */
+/** Occasional actions of a holder in the middle of its section. */
 const STEPS = [
   () => ({ does: 'verify' }),
   // And stays a little longer than that, so as to see the end of a lease that is not renewed.
@@ -120,7 +120,7 @@ const STEPS = [
   () => ({ does: 're-enter' }),
 ];
 
-/** Callers of one sort, who meet seldom what they are to meet among others; each with a lock for itself. */
+/** Callers of one sort, which in the general mix rarely reach their case; each with a lock for itself. */
 const HOLDERS = {
   /** Prolongs a lease that is not renewed, and stays until the end of it. */
   extending(random) {

@@ -1,6 +1,6 @@
 /**
- * Numbers that a seed decides (Mulberry32), and choices made with them. Everybody has a stream of its own, by name, so
- * that what one draws does not change what another one gets.
+ * Numbers that a seed decides (Mulberry32), and choices made with them. Each user has a stream of its own, by name, so
+ * that the draws of one do not change the draws of another.
  */
 export class Random {
   #state;

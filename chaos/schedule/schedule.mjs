@@ -25,11 +25,11 @@ const WARM_UP = 600;
 const CALM_END = 400;
 
 /**
- * Which faults happen when, to whom: decided by the seed alone. Times are ms from the start of the run.
+ * Which faults happen, when, and to which targets: decided by the seed alone. Times are ms from the start of the run.
  *
- * Half of the time a fault comes alone and is followed by some calm, so that it can be told how long it took until
- * service was normal; otherwise several come at once. All kinds have their turn before one comes again. A kind with a
- * `rest` leaves so many ms between its end and the next one of such a kind, in which clients can connect again.
+ * Half of the time a fault comes alone and is followed by some calm, so that the time until service was normal can be
+ * measured; otherwise several come at once. Every kind has its turn before one is repeated. A kind with a `rest` leaves
+ * that many ms between its end and the next one of such a kind, in which clients can connect again.
  * @param {FaultScope} scope
  * @returns {PlannedFault[]}
  */

@@ -12,7 +12,7 @@ import { SERVER, Server } from './server.mjs';
 const MASTERS = 3;
 /** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
 const NODE_TIMEOUT = 1_500;
-/** A move of a slot is tried again when a failover comes in between. */
+/** A move of a slot is tried again if a failover interrupts it. */
 const PATIENTLY = { within: 30_000, every: 100, what: 'the move of a slot' };
 
 /** Three masters with a replica each, and a proxy before each of the six for each client. */
@@ -28,7 +28,7 @@ export async function start({ installation, clients, keys }) {
   return {
     name: 'cluster',
     servers: pairs,
-    // What a failover or a move is to do, another one must not undo.
+    // A failover or a move must not be undone by another one.
     serversInTurn: true,
     serverOf: (key) => slots.masterOf(key),
     slots,
@@ -41,7 +41,7 @@ export async function start({ installation, clients, keys }) {
         : { cluster: addresses(networks.of(client)), options: { natMap: networks.detours(client) } },
     keysLeft: async () => (await Promise.all(pairs.map(({ master }) => master.keysWithTtl()))).flat(),
     untilWhole: () => cluster.untilWhole(),
-    /** For whoever has to find out why a failover did not come about. */
+    /** For finding out why a failover did not happen. */
     async state() {
       const told = nodes.map(({ admin }) => said(() => admin.cluster('NODES')));
       return (await Promise.all([...told, ...pairs.map((pair) => pair.roles())])).flat().join('\n');

@@ -1,6 +1,6 @@
 /**
- * Writes down each failover, whatever led to it: `begin` as soon as clients may find another master, `end` when the old
- * one acknowledges nothing any more.
+ * Writes down each failover, of any cause: `begin` as soon as clients may find another master, `end` when the old one
+ * acknowledges nothing any more.
  */
 export class FailoverNotes {
   #history;

@@ -1,6 +1,6 @@
 import { StepFailed } from '../../scripts/lib/run.mjs';
 
-/** One file each; see README.md for what such a file has to offer. */
+/** One file each; see README.md for the interface of such a file. */
 const TOPOLOGIES = {
   single: () => import('./single.mjs'),
   redlock: () => import('./redlock.mjs'),

@@ -1,13 +1,13 @@
 import { detours } from '../../testbed/proxies/detours.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
-/** Beside the clients: who releases locks by force. */
+/** Besides the clients: the operator that releases locks by force. */
 export const OPERATOR = 'operator';
 
 /** A run says far too much to remember it. */
 const startProxy = (server) => RespProxy.start(server, { remembers: false });
 
-/** What lies between clients and servers: for each client one proxy before each server. */
+/** The network between clients and servers: for each client one proxy before each server. */
 export class Networks {
   #byClient = new Map();
   #servers;
@@ -30,7 +30,7 @@ export class Networks {
     return this.of(client)[this.#servers.indexOf(server)];
   }
 
-  /** How a client finds its proxies where it is told the addresses of servers: what ioredis calls `natMap`. */
+  /** How a client finds its proxies if servers tell it their addresses: the `natMap` of ioredis. */
   detours(client) {
     return detours(this.#servers, this.of(client));
   }

@@ -5,8 +5,8 @@ import { said } from './said.mjs';
 const EVERY = 25;
 
 /**
- * A master and its replica, whichever of two servers is which by now. Where faults speak of a server this is it: they
- * strike the one that is the master then.
+ * A master and its replica, whichever of the two servers has which role by now. Where faults name a server, this is it:
+ * they strike the one that is the master then.
  */
 export class Pair {
   #servers;
@@ -50,14 +50,14 @@ export class Pair {
     this.#master = server;
   }
 
-  /** Asks which of the two is the master: one that was for a moment only may have been missed. */
+  /** Asks which of the two is the master: a server that was master only for a moment may have been missed. */
   async recognise() {
     for (const server of this.#servers) {
       if ((await server.admin.info('replication')).includes('role:master')) this.lead(server);
     }
   }
 
-  /** What each says of its replication. */
+  /** The replication state that each of them reports. */
   roles() {
     return Promise.all(
       this.#servers.map(async ({ admin, port }) => `${port}: ${await said(() => admin.info('replication'))}`),
@@ -82,7 +82,7 @@ export class Pair {
     return this.#struck.start(options);
   }
 
-  /** The replica hears nothing any more of what the master writes; connections to clients stay. */
+  /** The replica no longer receives the writes of the master; connections to clients stay. */
   async cutReplication() {
     await this.replica.admin.config('SET', 'masteruser', 'nobody');
     await this.replica.admin.config('SET', 'masterauth', 'wrong');

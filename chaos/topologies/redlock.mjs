@@ -12,7 +12,7 @@ export const start = (options) => startMasters({ ...options, name: 'redlock', ma
 
 /**
  * Servers that know nothing of each other, each with a clock of its own, and a proxy before each for each client. The
- * seed decides what clocks show.
+ * seed decides the readings of the clocks.
  */
 export async function startMasters({ name, masters, installation, clients, seed }) {
   const random = new Random(seed, 'clocks');

@@ -45,7 +45,7 @@ export async function start({ installation, clients }) {
     },
     keysLeft: () => pair.master.keysWithTtl(),
     untilWhole: () => sentinels.untilWhole(),
-    /** For whoever has to find out why a failover did not come about. */
+    /** For finding out why a failover did not happen. */
     state: async () => [await sentinel.state(), ...(await pair.roles())].join('\n'),
     async watch(history, now) {
       const notes = new FailoverNotes(history);
@@ -92,7 +92,7 @@ class Sentinel {
     this.#listener.on('error', () => undefined);
     // The name, then host and port of the old master, and of the new one.
     this.#listener.on('message', (_channel, text) => tell(Number(text.split(' ')[4])));
-    // What is told while this connection is cut, as others are, is missed.
+    // Announcements are missed while this connection is cut, as others are.
     const listen = async () => {
       await this.#listener.subscribe('+switch-master');
       tell(await this.#masterPort());
@@ -105,7 +105,7 @@ class Sentinel {
     return Number((await this.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME))[1]);
   }
 
-  /** Redis before 7 lets nobody change these: there failovers wait for each other. */
+  /** Redis before 7 does not allow changes of these: there failovers wait for each other. */
   async hurry() {
     for (const [name, ms] of Object.entries(IMPATIENCE)) {
       await this.admin.call('SENTINEL', 'DEBUG', name, ms).catch(() => undefined);
@@ -119,7 +119,7 @@ class Sentinel {
     return (await Promise.all([said(() => this.admin.info('sentinel')), ...questions])).join('\n');
   }
 
-  /** Those that listen for another master. */
+  /** The connections that listen for another master. */
   async cut() {
     await this.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   }

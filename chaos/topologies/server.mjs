@@ -17,7 +17,10 @@ for _, tombstones in ipairs(redis.call('KEYS', 'lock:tombstones:*')) do
 end
 return revived`;
 
-/** Of holds that were ended by force, as `state id token`: those that are there. A grant of a later time has another token. */
+/**
+ * Of holds that were ended by force, as `state id token`: the ones that still exist. A grant of a later time has
+ * another token.
+ */
 const STANDING = `${NOW}
 local standing = {}
 for i = 2, #ARGV, 3 do
@@ -33,10 +36,13 @@ const LOOK = 10;
 /** Of so many holds that were ended by force it is looked whether they are there again: as long as any would last. */
 const LATEST = 50;
 
-/** What a server of a run is started with: what its `admin` is asked while the server is away is answered when that is back. */
+/**
+ * The start options of a server of a run: commands of its `admin` while the server is away are answered when it is
+ * back.
+ */
 export const SERVER = { persistent: true, admin: { maxRetriesPerRequest: null } };
 
-/** A Redis with persistence, and what the checks of a run ask it. */
+/** A Redis with persistence, and the queries of the checks of a run. */
 export class Server extends RedisServer {
   #forced = [];
 

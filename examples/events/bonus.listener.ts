@@ -12,7 +12,7 @@ export interface OrderPaid {
 export class BonusListener {
   constructor(private readonly accounts: Accounts) {}
 
-  /** Every event counts, one after the other for each customer, whichever replica has heard of it. */
+  /** Every event counts, one after the other for each customer, no matter which replica receives it. */
   @OnEvent('order.paid')
   @DistributedLock({ key: 'account:#{#event.customerId}' })
   async addBonus(event: OrderPaid): Promise<void> {

@@ -14,7 +14,7 @@ export class AccountsResolver {
     return { id, balance: await this.accounts.balance(id) };
   }
 
-  /** `#data` are the arguments of the field, `#headers` and `#user` those of the request. */
+  /** `#data` are the arguments of the field, `#headers` and `#user` come from the request. */
   @Mutation(() => Account)
   @UseLock({ key: 'account:#{#data.id}' })
   async deposit(

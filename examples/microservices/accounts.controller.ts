@@ -26,7 +26,7 @@ export class AccountsController {
     return this.accounts.deposit(change.id, -change.amount);
   }
 
-  /** An event that every replica hears is handled by one of them. */
+  /** An event that every replica receives is handled by one of them. */
   @EventPattern('month.ended')
   @UseLock({ key: 'interest:#{#data.id}', onContended: 'skip', holdAtLeast: '2s' })
   async payInterest(@Payload() { id, amount }: Change): Promise<void> {

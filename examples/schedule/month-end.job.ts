@@ -12,8 +12,9 @@ export class MonthEndJob {
   constructor(private readonly accounts: Accounts) {}
 
   /**
-   * Who comes second does nothing. The job takes no time, and clocks differ: the key stays taken for a while, so that a
-   * replica which is late does not find it free. Choose more than the clocks differ, and less than the schedule's period.
+   * The second replica does nothing. The job takes no time, and clocks differ: the key stays taken for a limited time,
+   * so that a replica which is late does not find it free. Choose more than the clocks differ, and less than the
+   * schedule's period.
    */
   @Cron('0 0 1 * *', { name: 'interest' })
   @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', holdAtLeast: '2s' })

@@ -4,12 +4,12 @@ import { RedisLockModule } from 'nestjs-redis-locks';
 
 export const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 
-/** How long somebody else has to come in between, in ms. */
+/** How long another caller has to interfere, in ms. */
 const THINKING = 2;
 
 /**
- * What all examples work on: balances in Redis, which lose deposits when two change one at a time. Each deposit reads the
- * balance, takes its time, and writes it.
+ * The common data of all examples: balances in Redis, which lose deposits when two callers change one at the same time.
+ * Each deposit reads the balance, takes its time, and writes it.
  */
 @Injectable()
 export class Accounts implements OnModuleDestroy {

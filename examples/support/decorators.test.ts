@@ -33,7 +33,10 @@ const LOCKS: Record<string, MethodDecorator> = {
   '@UseLock': UseLock('key:#{#data.id}'),
 };
 
-/** What stands on a method that is decorated from the top down: its metadata, its name and how many arguments it takes. */
+/**
+ * The properties of a method that is decorated from the top down: its metadata, its name and how many arguments it
+ * takes.
+ */
 function decorated(...decorators: MethodDecorator[]) {
   class Handlers {
     async handle(id: string): Promise<string> {
@@ -49,7 +52,7 @@ function decorated(...decorators: MethodDecorator[]) {
   return { name: method.name, length: method.length, metadata };
 }
 
-/** Without what locks note down themselves. */
+/** Without the metadata that locks note down themselves. */
 function besidesOurs({ metadata, ...rest }: ReturnType<typeof decorated>, ours: readonly string[]) {
   const theirs = Object.entries(metadata).filter(([key]) => !ours.includes(key));
   return { ...rest, metadata: Object.fromEntries(theirs) };

@@ -13,7 +13,7 @@ async function freezeMaster(topology) {
   await untilMaster(replica);
 }
 
-/** What stops without a word and stays so: nothing closes a connection, or refuses one. */
+/** Parts that stop without a sign and stay so: nothing closes a connection, or refuses one. */
 export const FROZEN = {
   'sentinel-frozen': {
     title: 'first Sentinel stopped (SIGSTOP) for good, then all connections killed',

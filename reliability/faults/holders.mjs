@@ -3,7 +3,7 @@ import { LEASE } from '../roles/services.mjs';
 /** The name of the lock in the holder's process. */
 export const HELD = 'held';
 
-/** What happens to a process that holds a key for which another one waits; see `measure-holder.mjs`. */
+/** Faults of a process that holds a key for which another one waits; see `measure-holder.mjs`. */
 export const HOLDER_FAULTS = {
   'holder-killed': {
     title: `holder killed (SIGKILL), lease ${LEASE / 1_000} s`,

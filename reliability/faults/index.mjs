@@ -6,9 +6,8 @@ import { MASTER_FAULTS } from './masters.mjs';
 import { SERVER_FAULTS } from './servers.mjs';
 
 /**
- * `title`, and `inject(topology)`, which resolves when all has been done that is to be done; `isLasting`: the topology is not as
- * it was afterwards;
- * `needs`: what the topology is started with.
+ * `title`, and `inject(topology)`, which resolves when the fault has been injected completely; `isLasting`: the
+ * topology stays changed afterwards; `needs`: the start options of the topology.
  * @type {Readonly<Record<string, { readonly title: string }>>}
  */
 export const FAULTS = {

@@ -1,4 +1,4 @@
-/** What happens between clients and a server. */
+/** Faults between clients and a server. */
 export const LINK_FAULTS = {
   'subscriptions-forgotten': {
     title: 'all subscriptions fall silent; the server sees their connections end, the clients do not',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LEASE } from '../roles/services.mjs';
 
-/** What happens to some of several independent masters. */
+/** Faults of some of several independent masters. */
 export const MASTER_FAULTS = {
   'one-killed': {
     title: 'one of three masters killed; it stays away',

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const SILENCE = 2_000;
 
-/** What happens to the server that serves the measured locks, or, where it says so, to all servers. Some may end in a failover. */
+/**
+ * Faults of the server that serves the measured locks, or, where it says so, of all servers. Some may end in a
+ * failover.
+ */
 export const SERVER_FAULTS = {
   restart: {
     title: 'server killed (SIGKILL), started again at once with its data',

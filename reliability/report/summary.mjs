@@ -1,6 +1,6 @@
 const ROLES = ['holders', 'waiters', 'newCallers'];
 
-/** What came of all runs of a scenario. Times are in ms. */
+/** The outcomes of all runs of a scenario. Times are in ms. */
 export function summarize({ topology, fault, hold, test }, runs) {
   const times = {};
   for (const role of ROLES) {

@@ -4,7 +4,10 @@ import { Redis } from 'ioredis';
 /** A question that takes longer, in ms, was held up by a machine that had other things to do. */
 const PROMPT = 30;
 
-/** Asks a server to which nothing happens, all the time: when that is slow, it is the machine, and no fault of anybody. */
+/**
+ * Sends requests to an undisturbed server, all the time: if that is slow, the machine is slow, and no fault is the
+ * cause.
+ */
 export class Control {
   #client;
   #stalls = [];

@@ -1,4 +1,4 @@
-/** All locks that are measured are in one slot of a Cluster, so that one fault is everybody's. */
+/** All measured locks are in one slot of a Cluster, so that one fault affects all of them. */
 export const TAG = 'reliability';
 
 export const nameOf = (role) => `${role}:{${TAG}}`;

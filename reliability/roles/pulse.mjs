@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A call that takes longer, in ms, is not normal service. */
 export const NORMAL = 250;
-/** For how many ms a caller does something else before it tries again what has failed. */
+/** For how many ms a caller does something else before it tries again after a failure. */
 const AFTER_FAILURE = 100;
 
 /** Makes a call again and again, and writes down how each of them went. */

@@ -5,8 +5,9 @@ import * as sentinel from './sentinel.mjs';
 import * as single from './single.mjs';
 
 /**
- * `start(installation, needs)` answers `{ connection, servers, serving, untilWhole, stop }`: what the library is given, all servers with
- * data, who serves the measured locks, and when all of it is well again; some can tell `other`, the replica of who serves.
+ * `start(installation, needs)` returns `{ connection, servers, serving, untilWhole, stop }`: the connection options of
+ * the library, all servers with data, the server of the measured locks, and when the topology is whole again; some also
+ * offer `other`, the replica of the serving server.
  */
 export const TOPOLOGIES = {
   single: { title: 'one server', ...single },

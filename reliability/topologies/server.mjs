@@ -1,6 +1,6 @@
 import { startRedis } from '../../testbed/servers/redis-server.mjs';
 
-/** What `admin` is asked while the server is away is answered when that is back, soon. */
+/** Commands of `admin` while the server is away are answered when it is back, soon. */
 const ADMIN = { maxRetriesPerRequest: null, retryStrategy: () => 50 };
 
 /** How all servers of a measurement are started: everything that they have acknowledged outlives the process. */

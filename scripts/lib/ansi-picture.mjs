@@ -3,7 +3,7 @@ const CELL = { width: 8.4, height: 20 };
 const PADDING = 18;
 const BAR = 34;
 
-/** What each code of a terminal looks like, as a class of the picture. */
+/** The look of each code of a terminal, as a class of the picture. */
 const LOOKS = { 1: 'strong', 2: 'dim', 31: 'bad', 32: 'good', 33: 'warning' };
 const ENDS = new Set([0, 22, 39]);
 

@@ -8,8 +8,9 @@ const CORE = 'cjs/core';
 const SPECIFIER = /(['"])core:([\w-]+)\1/g;
 
 /**
- * Joins compiled modules to few files: Node takes about a millisecond for each that it has to load. What has nothing to
- * do with Nest or rxjs stands in `dist/cjs/core` once, for CommonJS and for ES modules; the rest has a copy for each.
+ * Joins compiled modules to few files: Node takes about a millisecond for each file that it has to load. Modules that
+ * do not depend on Nest or rxjs stand in `dist/cjs/core` once, for CommonJS and for ES modules; the rest has a copy for
+ * each.
  */
 export async function bundleCode(modules, dist) {
   writeInternals(modules);
@@ -25,7 +26,7 @@ export async function bundleCode(modules, dist) {
   writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
 }
 
-/** The same for declarations: one file for each entry point, and what they share. */
+/** The same for declarations: one file for each entry point, and one for their shared parts. */
 export async function bundleDeclarations(modules, dist) {
   const { dts } = await import('rollup-plugin-dts');
   const graph = await readModuleGraph(modules, '.d.ts');
@@ -137,7 +138,7 @@ async function writeBundle({ input, plugins, options }) {
     input,
     plugins,
     external: (name) => /^[@\w]/.test(name),
-    // Decorators do what they do when a class is defined.
+    // Decorators take effect when a class is defined.
     treeshake: false,
     onLog: (level, { code, message }) => {
       if (level === 'warn' && !EXPECTED.test(code + message)) throw new Error(message);
@@ -148,8 +149,8 @@ async function writeBundle({ input, plugins, options }) {
 }
 
 /**
- * THIS_IS_UNDEFINED: so it is in an ES module anyway; the helpers of tsc ask for it. The other one: a type that no entry
- * point exports can stand in what one does export.
+ * THIS_IS_UNDEFINED: it is undefined in an ES module anyway; the helpers of tsc ask for it. The other one: a type that
+ * no entry point exports can be part of an exported one.
  */
 const EXPECTED = /^THIS_IS_UNDEFINED|still references private shared type exports/;
 

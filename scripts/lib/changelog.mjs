@@ -7,7 +7,7 @@ const UNRELEASED = /^## (\d+\.\d+\.\d+) - unreleased$/m;
 export const unreleasedVersion = (changelog) => UNRELEASED.exec(changelog)?.[1];
 
 /**
- * What the changelog says of a version, without its heading.
+ * The text of the changelog about a version, without its heading.
  * @param {string} changelog
  * @param {string} version
  */

@@ -8,7 +8,7 @@ export const CHROMIUM_VARIABLE = 'CHROMIUM_PATH';
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /**
- * Where Chromium is: what `CHROMIUM_PATH` says, else on the PATH.
+ * The path of Chromium: the value of `CHROMIUM_PATH`, else the one on the PATH.
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {string}
  */

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 /** In this variable `npm test` says where it wants to read the counts. */
 export const COUNTS_VARIABLE = 'LOCKS_TEST_COUNTS';
 
-/** A Jest reporter that writes down what `npm test` prints as its last line. */
+/** A Jest reporter that writes down the counts that `npm test` prints as its last line. */
 export default class CountReporter {
   onRunComplete(_contexts, { numPassedTests, numFailedTests, numRuntimeErrorTestSuites }) {
     // A file that could not be run is a failure, although no test of it has failed.

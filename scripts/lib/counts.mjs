@@ -4,7 +4,10 @@ import { pathToFileURL } from 'node:url';
 /** In this variable `.ci/run` says where it collects the counts of all suites that it runs. */
 const TOTALS_VARIABLE = 'LOCKS_TEST_TOTALS';
 
-/** Prints how many tests of a suite have passed and failed, and tells whoever adds them up. Returns the exit code. */
+/**
+ * Prints how many tests of a suite have passed and failed, and reports them to the process that adds them up. Returns
+ * the exit code.
+ */
 export function tell({ passed, failed }) {
   if (passed + failed === 0) console.log('No test has run.');
   console.log(`${passed} passed, ${failed} failed`);

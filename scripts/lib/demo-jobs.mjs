@@ -8,7 +8,7 @@ const CLOCK_SKEW = 300;
 const LONG_LIST = { name: 'catalogue', rows: 160 };
 const SHORT_LISTS = ['furniture', 'textiles', 'lighting'].map((name) => ({ name, rows: 60 }));
 
-/** What a follower may need beyond the lease: a timer, a round trip, and patience with a busy machine. */
+/** The time that a follower may need beyond the lease: a timer, a round trip, and patience with a busy machine. */
 const TAKEOVER_MARGIN = 250;
 const PATIENCE = 20_000;
 
@@ -92,7 +92,7 @@ export async function killHolder([victim, ...others], results, lease) {
 }
 
 async function killWhileOthersWait(victim, others) {
-  // The killed process answers nobody.
+  // The killed process does not answer.
   const doomed = SHORT_LISTS.map((list) => runImport(victim, list).catch((error) => error));
   await Promise.all(SHORT_LISTS.map((list, i) => rowsDone(victim, list, 1, doomed[i])));
 

@@ -16,7 +16,7 @@ export async function sellOut(shops, results) {
   await order(shops, 'unguarded', ['warm-up'], 300);
   const without = await sell(shops, 'unguarded');
   const guarded = await sell(shops, 'guarded');
-  // Without the lock nobody waited for it.
+  // Without the lock no order waited for it.
   const waited = (await Promise.all(shops.map((shop) => shop.ask('GET', '/metrics/locks')))).flatMap((m) => m.waited);
 
   table(
@@ -81,7 +81,7 @@ async function sell(shops, route) {
   };
 }
 
-/** Customers who order one piece after another, of one article after another, until all orders are placed. */
+/** Customers that order one piece after another, of one article after another, until all orders are placed. */
 async function order(shops, route, articles, orders) {
   const answers = [];
   let next = 0;

@@ -34,12 +34,12 @@ export function table(head, rows) {
   for (const row of rows) line(layOut(row));
 }
 
-/** What the library promises and whether it was kept, and the figures that are worth remembering. */
+/** The promises of the library and whether they were kept, and the figures that are worth remembering. */
 export class Results {
   #all = [];
   #figures = [];
 
-  /** Prints and remembers whether a promise was kept; `why` says what was seen when it was not. */
+  /** Prints and remembers whether a promise was kept; `why` describes the observation if it was not. */
   check(promise, isKept, why = '') {
     this.#all.push({ promise, isKept });
     line(`${isKept ? green('ok    ') : red('BROKEN')}  ${promise}`);

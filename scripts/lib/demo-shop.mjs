@@ -62,7 +62,7 @@ export class ShopProcess {
     }
   }
 
-  /** Rejects when the process ends before it is told to. */
+  /** Rejects if the process ends before it is asked to. */
   async crash() {
     const how = await this.#exited;
     if (this.#isEnding) return new Promise(() => {});
@@ -87,7 +87,7 @@ export class ShopProcess {
     });
   }
 
-  /** Sends a request that has to succeed, and resolves to what it is answered. */
+  /** Sends a request that has to succeed, and resolves to the answer. */
   async ask(method, path, body) {
     const answer = await this.call(method, path, body);
     if (answer.status < 300) return answer.body;
@@ -95,7 +95,7 @@ export class ShopProcess {
     throw new StepFailed(`${problem}\n${this.#lastLines(/ (WARN|ERROR) /)}`.trimEnd());
   }
 
-  /** The end of what the process has printed. */
+  /** The end of the output of the process. */
   #lastLines(which = /\S/) {
     const lines = this.#output.split('\n').filter((text) => which.test(text));
     return lines.slice(-10).join('\n');
@@ -107,7 +107,7 @@ export class ShopProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** Ends the process in order; one that does not come to an end is killed. */
+  /** Ends the process in order, or kills it if it does not end. */
   async stop() {
     this.#isEnding = true;
     this.#child.kill('SIGTERM');
@@ -118,7 +118,7 @@ export class ShopProcess {
   }
 }
 
-/** The app answers with JSON; if ever it does not, the text is what there is to show. */
+/** The app answers with JSON; if it ever does not, the text is shown instead. */
 function parse(text) {
   try {
     return JSON.parse(text);

@@ -11,8 +11,8 @@ export const ENTRY_POINTS = {
 export const PROGRAMS = { 'cli/main': 'cli/main' };
 
 /**
- * What the tests, the benchmarks and the scripts of this repository import from the built library as well. The files
- * stand in dist/esm/module, which the package leaves out.
+ * Modules that the tests, the benchmarks and the scripts of this repository also import from the built library. The
+ * files stand in dist/esm/module, which the package leaves out.
  */
 export const INTERNALS = {
   'module/redis-lock.composition': { module: 'module/redis-lock.composition', name: 'createLockService' },

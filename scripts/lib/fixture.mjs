@@ -6,14 +6,14 @@ import { npm } from './npm.mjs';
 import { ROOT } from './paths.mjs';
 
 const DIRECTORY = join(ROOT, 'test/package/fixtures');
-/** What all of them are made of. */
+/** The common base of all fixtures. */
 const APP = 'app';
 
 export const FIXTURES = readdirSync(DIRECTORY).filter((name) => name.startsWith('nest-'));
 
 const TIMEOUT = 180_000;
 const QUIETLY = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-/** Both are quick to read: Jest's and Vitest's results as JSON, those of node:test as TAP. */
+/** Both formats are quick to read: Jest's and Vitest's results as JSON, the results of node:test as TAP. */
 const RESULTS = ['results.json', 'results.tap'];
 
 /** A small application in a copy of its own. It is installed and built once, and its tests run on each Node. */
@@ -28,7 +28,7 @@ export class Fixture {
     this.#directory = join(directory, name);
   }
 
-  /** Resolves to `{ passed, failed }` for each Node. What cannot be installed or built is one failure. */
+  /** Resolves to `{ passed, failed }` for each Node. A fixture that cannot be installed or built is one failure. */
   async run() {
     const { tarball, nodes, redis } = this.#context;
     cpSync(join(DIRECTORY, this.#name), this.#directory, { recursive: true });
@@ -58,7 +58,7 @@ export class Fixture {
     const PATH = [directory, process.env.PATH].join(delimiter);
     const { code, output } = await this.#npm(['test'], { PATH, REDIS_URL: url });
     const counts = this.#readCounts();
-    // What ends with an error although no test failed has failed, too.
+    // A run that ends with an error although no test failed has failed, too.
     if (code !== 0) counts.failed ||= 1;
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     return this.#tell(`Node ${version}, ${seconds} s`, counts, output);
@@ -85,7 +85,7 @@ export class Fixture {
     return counts;
   }
 
-  /** Runs npm in the application, without what the npm that runs us has told us. */
+  /** Runs npm in the application, without the variables that the npm that runs us has set. */
   #npm(args, env) {
     const { command, args: first } = npm();
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));

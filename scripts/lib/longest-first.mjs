@@ -1,6 +1,9 @@
 import { statSync } from 'node:fs';
 
-/** What takes long, the longest first: the others fill the time of the other workers until the last of these has ended. */
+/**
+ * Files that take long, the longest first: the others fill the time of the other workers until the last of these has
+ * ended.
+ */
 const LONG = [
   'test/faults/cluster-network',
   'test/faults/frozen-sentinel',
@@ -33,7 +36,7 @@ export default class LongestFirst {
     return this.sort(tests).filter((_, i) => i % shardCount === shardIndex - 1);
   }
 
-  /** What has failed is not remembered: `--onlyFailures` finds all. */
+  /** Failures are not remembered: `--onlyFailures` finds all. */
   allFailedTests(tests) {
     return tests;
   }

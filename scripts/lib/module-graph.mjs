@@ -6,8 +6,8 @@ import { StepFailed } from './run.mjs';
 const OF_A_FORMAT = /^@nestjs\//;
 
 /**
- * What the compiled modules in `directory` import. `ending` is `.js` for code and `.d.ts` for declarations. A module that
- * reaches no package of a format is neutral: ES modules and CommonJS can share one copy of it.
+ * The imports of the compiled modules in `directory`. `ending` is `.js` for code and `.d.ts` for declarations. A module
+ * that reaches no package of a format is neutral: ES modules and CommonJS can share one copy of it.
  */
 export async function readModuleGraph(directory, ending) {
   const { default: ts } = await import('typescript');

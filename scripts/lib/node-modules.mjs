@@ -10,7 +10,7 @@ const KEEP_VARIABLE = 'LOCKS_KEEP_MODULES';
 const MINIMUM_NODE = [20, 19];
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 
-/** Fails with what to do when this Node is too old. */
+/** Fails, with instructions, if this Node is too old. */
 export function checkNodeVersion() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1])) return;
@@ -18,8 +18,8 @@ export function checkNodeVersion() {
 }
 
 /**
- * Installs the node modules of a package of ours, by default the library's own, where they are missing or are not those of
- * its package-lock.json.
+ * Installs the node modules of a package of ours, by default the library's own, if they are missing or differ from its
+ * package-lock.json.
  */
 export async function ensureNodeModules(directory = ROOT) {
   const keeps = process.env[KEEP_VARIABLE] === '1' && directory === ROOT;
@@ -37,7 +37,7 @@ export async function npm(args, { what = `npm ${args[0]}` } = {}) {
   await runOrFail(command, [...first, ...args], { what, stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
-/** Compares what npm noted down when it had finished with what the lock file wants; optional packages may be missing. */
+/** Compares the list that npm wrote when it had finished with the lock file; optional packages may be missing. */
 function areInstalled(directory) {
   const wanted = readPackages(join(directory, 'package-lock.json'));
   const installed = readPackages(join(directory, 'node_modules/.package-lock.json'));

@@ -7,8 +7,8 @@ import { packedManifest, readManifest, repositoryOf, withAbsoluteLinks } from '.
 import { capture, StepFailed } from './run.mjs';
 
 /**
- * Packs what has been built as it is published, and answers the path of the tarball, its size in bytes and its files. The
- * README in it has absolute links, once `repository` of package.json is set.
+ * Packs the built files as they are published, and returns the path of the tarball, its size in bytes and its files.
+ * The README in it has absolute links, once `repository` of package.json is set.
  */
 export async function packTarball(directory) {
   const staged = mkdtempSync(join(tmpdir(), 'locks-package-'));

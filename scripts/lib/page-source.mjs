@@ -26,7 +26,7 @@ export function assemblePage(directory) {
   ].join('; ');
   return {
     policy,
-    // As functions: `$&` in what is put in means itself.
+    // As functions: `$&` in the inserted text means itself.
     html: html
       .replace(STYLE, () => `<style>${style}</style>`)
       .replace(SCRIPT, () => `<script type="module">${script}</script>`),
@@ -44,7 +44,7 @@ function nameIn(html, pattern) {
 
 const hashOf = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`;
 
-/** Modules as one: each once, behind those that it imports, without the words that join them. */
+/** Modules as one: each once, after the modules that it imports, without the words that join them. */
 export function joinModules(directory, entry) {
   const done = new Map();
   add(directory, entry, done);

@@ -23,7 +23,7 @@ export function readIfPresent(path) {
   }
 }
 
-/** What grew beyond the numbers that are committed under `name`, and whether some numbers may be lowered. */
+/** The counts that grew beyond the numbers that are committed under `name`, and whether some numbers may be lowered. */
 export function compare(name, counts) {
   const known = readRatchet()[name] ?? {};
   const grown = Object.keys(counts).filter((key) => counts[key] > (known[key] ?? 0));

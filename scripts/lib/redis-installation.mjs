@@ -4,7 +4,7 @@ import { isExecutable } from './executable.mjs';
 import { capture, run, StepFailed } from './run.mjs';
 
 /**
- * In this variable `npm test` tells its children which Redis to start. Whoever calls `npm test` may write the path of a
+ * This variable tells the children of `npm test` which Redis to start. A caller of `npm test` may write the path of a
  * redis-server or valkey-server there, to test on that one.
  */
 export const REDIS_VARIABLE = 'LOCKS_TEST_REDIS';
@@ -24,7 +24,7 @@ export async function findRedis() {
 }
 
 /**
- * Finds a Redis or Valkey server, installs one where that can be done without asking, or says what to do.
+ * Finds a Redis or Valkey server, installs one if that is possible without asking, or prints instructions.
  * @returns {Promise<import('../../testbed/servers/redis-process.mjs').RedisInstallation>}
  */
 export async function ensureRedis() {

@@ -21,7 +21,7 @@ export function repositoryOf({ repository }) {
 }
 
 /**
- * Fails with what to write while the address of the repository is unset.
+ * Fails, with the text to write, while the address of the repository is unset.
  * @param {{ repository?: string | { url: string } }} manifest
  */
 export function requireRepository(manifest = readManifest()) {
@@ -31,7 +31,8 @@ export function requireRepository(manifest = readManifest()) {
 }
 
 /**
- * What of package.json goes into the package: what its users need, and the addresses that come from `repository`.
+ * The part of package.json that goes into the package: the fields that its users need, and the addresses that come from
+ * `repository`.
  * @param {Record<string, unknown>} manifest
  */
 export function packedManifest({ scripts: _scripts, devDependencies: _dev, private: _private, ...manifest }) {
@@ -46,7 +47,7 @@ const REFERENCE = /^()(\[[^\]]+\]:\s+)(\S+)/gm;
 const ATTRIBUTE = /()(\b(?:src|srcset|href)=")([^"\s]+)/g;
 const PICTURE = /\.(?:svg|png|gif|jpe?g|webp|webm|mp4)$/;
 
-/** A page of the repository with links and pictures that work wherever it is read: they lead to what is at `ref`. */
+/** A page of the repository with links and pictures that work wherever it is read: they lead to the files at `ref`. */
 export function withAbsoluteLinks(markdown, { page, address, ref }) {
   const resolve = (target) => {
     if (/^(?:[a-z]+:|#|\/\/)/i.test(target)) return target;

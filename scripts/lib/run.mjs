@@ -19,7 +19,7 @@ export async function runOrFail(command, args, { what = [command, ...args].join(
   if (code !== 0) throw new StepFailed(`${what} failed (exit code ${code})`);
 }
 
-/** Runs a command and returns what it printed, or `undefined` when it is missing or fails. */
+/** Runs a command and returns its output, or `undefined` if it is missing or fails. */
 export function capture(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });

@@ -1,8 +1,8 @@
 import { parse } from 'acorn';
 
 /**
- * A script without its comments, blank lines and indentation. Lines and names stay, so a stack trace still says where an
- * error comes from. Template literals stay to the letter.
+ * A script without its comments, blank lines and indentation. Lines and names stay, so a stack trace still says where
+ * an error comes from. Template literals stay to the letter.
  */
 export function squeeze(source, sourceType) {
   const tokens = [];

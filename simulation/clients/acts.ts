@@ -1,12 +1,12 @@
 import { TIMES } from '../schedule/schedule.js';
 import type { Held, Visitor } from './visitor.js';
 
-/** What a holder does in the midst of its section; `held` is what it has to give back afterwards. */
+/** The action of a holder in the middle of its section; `held` are the locks that it has to release afterwards. */
 export async function act(visitor: Visitor, held: Held): Promise<void> {
   try {
     await perform(visitor, held);
   } catch (error) {
-    // It goes on to give back what it has.
+    // The holder continues and releases its locks.
     visitor.refused(error);
   }
 }

@@ -15,7 +15,10 @@ const TERMS: Omit<HoldTerms, 'key'> = {
   ...{ pattern: undefined, fair: false, owner: undefined, holdAtLeast: 0, replicas: undefined },
 };
 
-/** One caller who stands for election, and does its work for as long as that takes: it does not look whether its term is over. */
+/**
+ * One caller that stands for election and does its work for as long as the work takes: it does not check whether its
+ * term is over.
+ */
 export class Candidate {
   private readonly election: DefaultLeaderElection;
   private readonly beliefs = new Map<LockHandle, Belief>();

@@ -2,7 +2,10 @@ import { CALLERS, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import { Visitor, type VisitSurroundings } from './visitor.js';
 
-/** The callers of one process: each makes its visits one after the other, in whatever life of the process it comes to. */
+/**
+ * The callers of one process: each makes its visits one after the other, in the life of the process that it has
+ * reached.
+ */
 export class Crew {
   private readonly lanes: Visit[][];
   private busy = 0;
@@ -11,7 +14,7 @@ export class Crew {
   constructor(
     visits: readonly Visit[],
     private readonly surroundings: VisitSurroundings,
-    /** Somebody was told, or did, what must not be. */
+    /** A caller received or did something that the rules forbid. */
     private readonly failed: (error: unknown) => void,
   ) {
     this.lanes = Array.from({ length: CALLERS }, (_, caller) => visits.filter((visit) => visit.caller === caller));
@@ -26,9 +29,9 @@ export class Crew {
     return this.busy === 0;
   }
 
-  /** Has the callers go on with what is left, in a new life of their process. */
+  /** Lets the callers continue with their remaining visits, in a new life of their process. */
   start(process: Process): void {
-    // Those who were under way in a life that crashed never come back.
+    // Visits that were under way in a life that crashed never return.
     if (this.process?.isAlive === false) this.surroundings.outcomes.crashed += this.busy;
     this.busy = 0;
     this.process = process;

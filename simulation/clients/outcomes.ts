@@ -1,26 +1,26 @@
-/** What the callers of runs were told, and what they did. */
+/** The results that the callers of runs received, and their actions. */
 export interface Outcomes {
   visits: number;
   held: number;
-  /** How many had it without that the store heard of it. */
+  /** Number of visits that got the lock without the store being notified. */
   inTurn: number;
   timeouts: number;
   storeFailures: number;
   aborted: number;
   upgrades: number;
-  /** Told as lost while they were in their section. */
+  /** Holds reported as lost while their holder was in its section. */
   lost: number;
-  /** In the midst of a visit when their process crashed. */
+  /** Visits that were under way when their process crashed. */
   crashed: number;
   /** Of leaders. */
   terms: number;
   scripts: number;
   /** Runs over several masters. */
   quorums: number;
-  /** Visits in these, and how many of them had what they wanted. */
+  /** Visits in runs with a quorum, and the number of them that got their lock. */
   quorumVisits: number;
   quorumHeld: number;
-  /** How often a master took the vote of a hold again. */
+  /** Number of times a master accepted the vote of a hold again. */
   reinstated: number;
   faults: number;
   steps: number;

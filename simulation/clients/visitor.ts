@@ -18,7 +18,7 @@ import { act } from './acts.js';
 import { Candidate } from './candidate.js';
 import type { Outcomes } from './outcomes.js';
 
-/** What a visitor needs from its surroundings. */
+/** The surroundings that a visitor needs. */
 export interface VisitSurroundings {
   readonly world: World;
   readonly judge: Judge;
@@ -26,7 +26,7 @@ export interface VisitSurroundings {
   readonly trace: (text: () => string) => void;
 }
 
-/** What a caller has in its section. */
+/** The locks that a caller holds in its section. */
 export interface Held {
   readonly handles: HeldLock[];
   readonly beliefs: Belief[];
@@ -34,7 +34,7 @@ export interface Held {
 
 /** Why a caller does not want it any more. */
 const ENOUGH = new Error('enough');
-/** ms of a section in which much can happen. */
+/** ms; in a longer section much can happen. */
 const LONG = 8;
 
 /** One caller of one process, on its way through one section. */
@@ -47,7 +47,7 @@ export class Visitor {
     readonly surroundings: VisitSurroundings,
   ) {}
 
-  /** Rejects with whatever must not happen. */
+  /** Rejects with any error that must not happen. */
   async go(): Promise<void> {
     const { process, visit, surroundings } = this;
     await process.sleep(visit.pause);
@@ -68,7 +68,7 @@ export class Visitor {
     if (visit.act !== 'abandon') await this.giveBack(held);
   }
 
-  /** Asks for keys; what is told is judged at once. */
+  /** Asks for keys; the answer is judged at once. */
   async take(
     keys: readonly string[],
     terms: Omit<HoldTerms, 'key'>,
@@ -96,7 +96,7 @@ export class Visitor {
               wait,
             );
       const handles = holds.map((hold) => new HeldLock(hold, process.engine));
-      // What a signal costs is much beside all else, so not everybody has one.
+      // A signal is expensive compared with the rest, so not every visit has one.
       if (visit.act !== 'nothing' || visit.section > LONG) {
         for (const handle of handles) this.signals.set(handle, handle.signal);
       }
@@ -113,7 +113,7 @@ export class Visitor {
     }
   }
 
-  /** Gives everything back; nobody who has been told otherwise goes on to believe in it. */
+  /** Releases everything; a caller that was notified of a loss must not keep its belief. */
   async giveBack({ handles, beliefs }: Held): Promise<void> {
     await Promise.all(handles.map((handle, i) => this.giveBackOne(handle, beliefs[i]!)));
   }
@@ -147,7 +147,7 @@ export class Visitor {
     return controller.signal;
   }
 
-  /** What a caller may be told instead of a lock. */
+  /** The errors that a caller may receive instead of a lock. */
   refused(error: unknown): void {
     const { outcomes, judge, trace } = this.surroundings;
     const { process, visit } = this;
@@ -169,7 +169,7 @@ export class Visitor {
   /** A handle that says no says so in every way, and only where there is a reason. */
   looksLost(handle: HeldLock): boolean {
     if (handle.isHeld) return false;
-    // One that is asked for now would say so in any case.
+    // A signal that is requested now would report the loss in any case.
     const signal = this.signals.get(handle) ?? handle.signal;
     if (!signal.aborted || !(handle.loss instanceof LockLostError)) {
       throw new Violation('signal', `'${handle.key}' is lost, but its signal has not aborted`);
@@ -200,7 +200,7 @@ export class Visitor {
     }
     if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, but its release says it was held`);
     const { holdAtLeast, mode, owner } = hold.terms;
-    // Readers are in beside others, and who names an owner may be so.
+    // Readers share the lock with other readers, and callers that name an owner may share it with that owner.
     if (
       !answer ||
       holdAtLeast === 0 ||

@@ -1,11 +1,14 @@
 import type { Hold } from '../../lib/engine/hold.js';
 import type { Process } from '../world/process.js';
 
-/** One caller's hold of one key, from when it was told until it has given it back or learned that it is lost. */
+/**
+ * One caller's hold of one key, from the moment it is granted until the caller has released it or learned that it is
+ * lost.
+ */
 export interface Belief {
   readonly hold: Hold;
   readonly process: Process;
-  /** What the server and the holder said when they were compared last. */
+  /** The states of the server and of the holder when they were last compared. */
   compared: { version: number; until: number };
 }
 
@@ -19,7 +22,7 @@ export function conflicts({ hold: one }: Belief, { hold: other }: Belief): boole
   const kinds = [one.terms.mode.kind, other.terms.mode.kind];
   if (kinds.includes('permits')) return kinds[0] !== kinds[1];
   if (kinds[0] === 'read' && kinds[1] === 'read') return false;
-  // Those who have it in turn share the id of the grant, and its owner.
+  // Callers that hold it in turn share the id of the grant, and its owner.
   return one.id === other.id || one.owner !== other.owner;
 }
 

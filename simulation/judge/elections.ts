@@ -20,7 +20,7 @@ export interface Term {
   ended: number | undefined;
 }
 
-/** What everybody who stands for election may rely on. */
+/** The guarantees for every candidate of an election. */
 export class ElectionRules {
   /** The latest term of each candidate. */
   private readonly latest = new Map<LeaderElection, Term>();
@@ -75,7 +75,7 @@ export class ElectionRules {
     }
   }
 
-  /** Those of a process that is gone. */
+  /** Drops the beliefs of a process that is gone. */
   forget(died: (belief: Belief) => boolean): void {
     for (const [election, { belief }] of this.latest) if (died(belief)) this.latest.delete(election);
   }
@@ -84,7 +84,7 @@ export class ElectionRules {
     if (old.ended !== undefined || this.excuses.excuse(old.belief, term.belief)) return;
     const { machine } = old.belief.process;
     if (machine.dead) return;
-    // One that does not run is not asked: that would have it notice the end of its term.
+    // A process that does not run is not asked: asking would make it notice the end of its term.
     const leads = isBelieved(old.belief) || (!machine.isStalled && old.election.isLeader);
     if (leads) throw new Violation('leaders', `${nameOf(old.belief)} and ${nameOf(term.belief)} lead`);
     if (machine.isStalled || machine.isResuming) return;

@@ -3,12 +3,12 @@ import { conflicts, isBelieved, nameOf, type Belief } from './belief.js';
 import type { Excuses } from './excuses.js';
 import { Violation } from './violation.js';
 
-/** What every two who believe in one key, and each of them with the server, must agree on. */
+/** The rules that any two beliefs in one key must meet together, and each of them together with the server. */
 export class Exclusion {
-  /** Those who have been told that they hold a key, and have not given it back. */
+  /** Callers that were granted a key and have not released it. */
   readonly beliefs = new Map<string, Set<Belief>>();
   private readonly mostPermits = new Map<string, number>();
-  /** Keys that are kept by somebody who had them alone and has given them back, and until when. */
+  /** Keys that are kept after an exclusive holder released them, and until when. */
   private readonly kept = new Map<string, { readonly since: number; readonly until: number }>();
 
   constructor(private readonly excuses: Excuses) {}
@@ -19,7 +19,7 @@ export class Exclusion {
     return all;
   }
 
-  /** A number of permits has been asked for; what was held before stays held. */
+  /** A new number of permits has been requested; permits that were already held stay held. */
   permitsSet(key: string, permits: number): void {
     this.mostPermits.set(key, Math.max(permits, this.mostPermits.get(key) ?? PERMITS));
   }
@@ -28,7 +28,7 @@ export class Exclusion {
     if (until > (this.kept.get(key)?.until ?? 0)) this.kept.set(key, { since, until });
   }
 
-  /** Somebody begins to believe. */
+  /** A caller begins to believe that it holds a key. */
   begins(belief: Belief): void {
     const { key, acquiredAt } = belief.hold;
     const all = this.of(key);
@@ -45,7 +45,7 @@ export class Exclusion {
     this.of(belief.hold.key).delete(belief);
   }
 
-  /** Nobody of a dead process believes anything. */
+  /** A dead process holds no beliefs. */
   forget(died: (belief: Belief) => boolean): void {
     for (const all of this.beliefs.values()) for (const belief of all) if (died(belief)) all.delete(belief);
   }

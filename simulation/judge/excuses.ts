@@ -3,7 +3,7 @@ import type { ServerLife } from '../world/quorum.js';
 import type { Servers } from '../world/servers.js';
 import type { Belief } from './belief.js';
 
-/** What a server had of a hold when it lost it. */
+/** The vote of a server for a hold at the moment the server lost it. */
 interface LostVote {
   readonly server: Server;
   /** The world's time when it would have ended. */
@@ -13,16 +13,16 @@ interface LostVote {
 }
 
 /**
- * What servers have lost of what the docs presume that they keep: by a release by force, lost data, or a failover to a replica that
- * missed the last writes. Whoever had it may believe in it until its lease would have ended, and no longer than until an
- * answer says how it stands.
+ * The state that servers have lost although the docs presume that they keep it: by a forced release, lost data, or a
+ * failover to a replica that missed the last writes. A holder of such a lock may believe in it until its lease would
+ * have ended, and no longer than until an answer tells it the state.
  */
 export class Excuses {
   private readonly breaks: Array<{ readonly at: number; readonly key: string | undefined }> = [];
   /** By the id of the hold. */
   private readonly lost = new Map<string, LostVote[]>();
   private readonly lostTokens = new Map<Server, Map<string, number>>();
-  /** Keys whose last tokens so many masters have lost that a majority does not remember them. */
+  /** Keys whose last tokens were lost by so many masters that a majority does not remember them. */
   private readonly forgotten = new Set<string>();
 
   constructor(
@@ -35,7 +35,7 @@ export class Excuses {
     this.breaks.push({ at, key });
   }
 
-  /** A server is about to lose something of a key; `told`: the largest token that was told to anybody. */
+  /** A server is about to lose some state of a key; `told`: the largest token that any caller has received. */
   loses(server: Server, { key, holds, lastToken, life }: Loss, told: number): void {
     for (const { id, ttl } of holds) {
       const votes = this.lost.get(id)?.filter((vote) => vote.end > this.now()) ?? [];
@@ -62,7 +62,10 @@ export class Excuses {
     );
   }
 
-  /** The world's time until which a hold may be believed in: what a majority has of it, or had when it lost it. */
+  /**
+   * The world's time until which a hold may be believed in, from the votes that a majority has or had when it lost
+   * them.
+   */
   endOf(key: string, id: string): number {
     const ends = this.servers.votes(key, id);
     for (const { server, end } of this.lost.get(id) ?? []) ends.set(server, Math.max(end, ends.get(server) ?? 0));
@@ -78,14 +81,14 @@ export class Excuses {
   }
 
   /**
-   * Whether a token may be smaller than an earlier one: a majority does not remember that, and a clock that runs behind
-   * those of the others decides.
+   * Whether a token may be smaller than an earlier one: no majority remembers the earlier one, and a clock that runs
+   * behind those of the other masters decides.
    */
   mayFall(key: string, token: number, last: number): boolean {
     return this.forgotten.has(key) && last - token < 1_000 * (this.servers.spread + 1);
   }
 
-  /** Whether one of them rests on votes that were lost, and the others are no majority. */
+  /** Whether one of the beliefs rests on votes that were lost, and the remaining votes are no majority. */
   excuse(...beliefs: readonly Belief[]): boolean {
     return beliefs.some(({ hold: { key, id } }) => {
       const lost = this.lost.get(id)?.some(({ end }) => end > this.now()) === true;

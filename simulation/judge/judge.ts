@@ -21,7 +21,7 @@ const SPLIT = 1_500;
 /** ms that pass between two looks at a clock. */
 const ROUNDING = 0.01;
 
-/** Goes over a run while it happens. What it finds first is what the run came to. */
+/** Judges a run while it happens. The first violation it finds is the result of the run. */
 export class Judge {
   readonly excuses: Excuses;
   readonly exclusion: Exclusion;
@@ -31,11 +31,14 @@ export class Judge {
   readonly elections: ElectionRules;
   readonly waiting: WaitingRule;
   violation: Error | undefined;
-  /** Nothing is lost on the way, and nobody is disturbed: nothing but what callers want themselves can go wrong. */
+  /**
+   * No message is lost on the way, and no process is disturbed: only the actions that callers request themselves can
+   * cause a failure.
+   */
   readonly isCalm: boolean;
   private readonly truth: Truth;
   private disturbedUntil = 0;
-  /** When the first of those who have it in turn got it. */
+  /** When the first of the callers that hold it in turn got it. */
   private readonly turnsSince = new Map<string, number>();
 
   constructor(
@@ -55,7 +58,7 @@ export class Judge {
     this.excuses = new Excuses(servers, () => world.now);
     this.exclusion = new Exclusion(this.excuses);
     this.tokens = new Tokens(this.excuses);
-    // What has been taken of several keys is told to nobody before the rest is.
+    // An acquisition of several keys reports none of them to the caller before it has all of them.
     const someTakeSets = visits.some(({ keys }) => keys.length > 1);
     this.tries = new TriesRule(world, this.isCalm && !someTakeSets, (key) => this.exclusion.of(key).size > 0, fail);
     this.revocations = new Revocations(world);
@@ -64,10 +67,10 @@ export class Judge {
     const { commandTimeout, grantTimeout, lease } = TIMES;
     const slow = 3 * commandTimeout + 2 * grantTimeout;
     const service = {
-      // Whoever waits asks again: when a lease or a holdAtLeast has ended, or where a message was lost.
+      // A waiter asks again when a lease or a holdAtLeast has ended, or where a message was lost.
       free: (isQuiet ? lease / 3 + 30 * delay : slow) + (servers.isQuorum ? SPLIT : 0),
       left: isQuiet ? 30 * delay : slow,
-      // A hold that nobody releases ends with its lease, which may be longer than its client knew.
+      // A hold that no caller releases ends with its lease, which may be longer than its client knew.
       granted: isQuiet && !someForget ? 30 * delay : slow,
     };
     this.waiting = new WaitingRule(
@@ -81,7 +84,7 @@ export class Judge {
     for (const server of servers.all) this.attend(server);
   }
 
-  /** Is told what a server does. */
+  /** Listens to the actions of a server. */
   private attend(server: Server): void {
     const { world } = this;
     server.onScript = (key, script) => {
@@ -101,19 +104,19 @@ export class Judge {
     this.check(() => this.truth.compare());
   }
 
-  /** For so many ms from now on, and as long as it takes to find that out, nobody need be served. */
+  /** For this number of ms from now on, plus the time it takes to detect the disturbance, no waiter need be served. */
   disturbed(ms: number): void {
     const { commandTimeout, lease } = TIMES;
     this.disturbedUntil = Math.max(this.disturbedUntil, this.world.now + ms + 2 * commandTimeout + lease);
   }
 
-  /** Somebody has been told that it holds a key. */
+  /** A caller has been told that it holds a key. */
   told(hold: Hold, process: Process, floor: number): Belief {
     const belief: Belief = { hold, process, compared: { version: -1, until: 0 } };
     if (!hold.isHeld) return belief;
     this.check(() => {
       if (hold.token === hold.firstToken) {
-        // Granted by masters of which nothing else was known then.
+        // Granted by masters in the latest lives that the process knew then.
         this.excuses.answered(hold.id, process.known);
         process.revoked.delete(hold.id);
       }
@@ -131,7 +134,7 @@ export class Judge {
     return belief;
   }
 
-  /** It has given back what it had, or does not believe in it any more. */
+  /** The caller has released its hold, or no longer believes in it. */
   ends(belief: Belief): void {
     this.tries.had(belief.hold.key);
     this.exclusion.ends(belief);
@@ -155,7 +158,7 @@ export class Judge {
 
   /** Its engine has been closed. */
   async closed(process: Process): Promise<void> {
-    // What was under way has failed with its connections; it is given until the next step to notice.
+    // Requests that were under way have failed with their connections; the caller has until the next step to notice.
     await new Promise<void>((resolve) => this.world.at(this.world.now, resolve));
     this.check(() => nothingRuns(process));
     this.exclusion.forget((belief) => belief.process === process);

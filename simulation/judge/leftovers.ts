@@ -17,7 +17,7 @@ function nothingIsStoredOf(server: Server, key: string): void {
   throw new Violation('leftovers', `'${key}' is left on ${name}: ${JSON.stringify({ holds, waiters })}`);
 }
 
-/** Nothing is left in an engine that nobody uses any more, before it is closed. */
+/** Nothing is left in an engine that no caller uses any more, before it is closed. */
 export function nothingIsRemembered(process: Process, someForget: boolean): void {
   const { engine, context, name } = process;
   const pending = Reflect.get(engine, 'pending') as object;

@@ -3,7 +3,7 @@ import type { Loss, Server } from '../world/server.js';
 import type { World } from '../world/world.js';
 import { Violation } from './violation.js';
 
-/** ms for which a master refuses the vote of a hold that was ended by force there: a minute by any clock. */
+/** ms for which a master refuses the vote of a hold whose lock was force-released there: a minute by any clock. */
 const MEMORY = 59_000;
 
 /** A vote that was ended by force is not taken again. */

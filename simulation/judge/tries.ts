@@ -1,28 +1,31 @@
 import type { World } from '../world/world.js';
 import { Violation } from './violation.js';
 
-/** ms by which it may be earlier or later that somebody had a key that a single try was refused: some messages. */
+/**
+ * ms of tolerance, the time of a few messages, between a refused single try and the moment at which another caller had
+ * the key.
+ */
 const SLACK = 60;
 
-/** Of several callers who try a free key once, one gets it. */
+/** If several callers try a free key once, one of them gets it. */
 export class TriesRule {
-  /** When somebody had a key last, as far as that is over. */
+  /** When a caller last had a key, for holds that have ended. */
   private readonly lastHad = new Map<string, number>();
 
   constructor(
     private readonly world: World,
-    /** Nobody is disturbed, and nothing is lost: a holder that is gone has its votes until its lease ends. */
+    /** No process is disturbed, and no message is lost: a holder that is gone has its votes until its lease ends. */
     private readonly isCalm: boolean,
     private readonly isHad: (key: string) => boolean,
     private readonly fail: (violation: Violation) => void,
   ) {}
 
-  /** Somebody has a key, or had it until now; or it is kept for its `holdAtLeast`. */
+  /** A caller has a key, or had it until now; or the key is kept for its `holdAtLeast`. */
   had(key: string, until = this.world.now): void {
     this.lastHad.set(key, Math.max(until, this.lastHad.get(key) ?? 0));
   }
 
-  /** A caller that asked then was told that others have the key. */
+  /** A caller that asked at `asked` was told that other callers have the key. */
   refused(key: string, asked: number): void {
     const wasHad = (): boolean => this.isHad(key) || (this.lastHad.get(key) ?? -Infinity) >= asked - SLACK;
     if (!this.isCalm || wasHad()) return;

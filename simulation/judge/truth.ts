@@ -6,14 +6,14 @@ import type { Excuses } from './excuses.js';
 import type { Exclusion } from './exclusion.js';
 import { Violation } from './violation.js';
 
-/** What is lost to rounding. */
+/** Tolerance for rounding errors. */
 const EPSILON = 1e-3;
-/** After these scripts a key is not left free while somebody waits who could be granted. */
+/** After these scripts no key stays free while a waiter could be granted it. */
 const SETTLING = /^(acquire|release|force-release|set-limit)\b/;
 
 /**
- * What holders believe beside what the server knows. A belief that outlives its lease is found at once, by the clocks:
- * nobody else need come and take the key.
+ * Compares the beliefs of holders with the state of the server. The clocks reveal a belief that outlives its lease at
+ * once: no other caller has to come and take the key.
  */
 export class Truth {
   constructor(
@@ -22,7 +22,7 @@ export class Truth {
     private readonly excuses: Excuses,
   ) {}
 
-  /** Every holder believes in what the server has, or a majority of the masters, and not for longer. */
+  /** Every holder believes only in a hold that the server, or a majority of the masters, has, and not for longer. */
   compare(): void {
     const { version } = this.servers;
     for (const key of KEYS) {

@@ -6,32 +6,35 @@ import type { Servers } from '../world/servers.js';
 import type { World } from '../world/world.js';
 import { Violation } from './violation.js';
 
-/** One caller who waits. */
+/** One waiting caller. */
 export interface Waiting {
   readonly process: Process;
   readonly keys: readonly string[];
-  /** The world's time at which it is to be told at the latest, if its process runs. */
+  /** The world's time by which it must have an answer, if its process runs. */
   readonly until: number;
   /** ms that its questions may take, once more after a stall. */
   readonly slack: number;
 }
 
-/** ms between two looks at those who wait. */
+/** ms between two checks of the waiters. */
 const LOOK = 25;
-/** ms that a process is given for what has fallen due. */
+/** ms that a process is given for work that has fallen due. */
 const GRACE = 5;
 
-/** What waiters may expect when nothing disturbs them, in ms. */
+/** The service that waiters may expect when nothing disturbs them, in ms. */
 export interface Service {
-  /** For how long a key may be free while somebody waits for it. */
+  /** For how long a key may be free while a caller waits for it. */
   readonly free: number;
-  /** For how long somebody who has given up may stay in its queue. */
+  /** For how long a caller that has given up may stay in the queue of the key. */
   readonly left: number;
-  /** For how long somebody who has been granted it may go on to wait. */
+  /** For how long a granted caller may continue to wait. */
   readonly granted: number;
 }
 
-/** Every waiter is served or told in time; and no key is free, or granted to somebody who does not know, for long. */
+/**
+ * Every waiter gets the lock or an answer in time; and no key stays free, or granted to a caller that does not know,
+ * for long.
+ */
 export class WaitingRule {
   private readonly all = new Set<Waiting>();
   private isLooking = false;
@@ -44,7 +47,7 @@ export class WaitingRule {
     /** Until when the last disturbance lasts. */
     private readonly disturbedUntil: () => number,
     private readonly service: Service,
-    /** The largest token of a key that was told to anybody. */
+    /** The largest token of a key that any caller has received. */
     private readonly lastToken: (key: string) => number,
     private readonly fail: (violation: Violation) => void,
   ) {}
@@ -98,7 +101,7 @@ export class WaitingRule {
       const ms = this.world.now - Math.max(since, this.disturbedUntil());
       if (ms > limit) this.fail(new Violation('service', `${what} for ${ms} ms while a caller waits`));
     };
-    // Somebody may have had it between two looks.
+    // A caller may have had it between two checks.
     if (held.length === 0) lasts(`'${key}' is free behind token ${this.lastToken(key)}`, this.service.free);
     for (const { engine, name } of processes) {
       const { tickets } = Reflect.get(engine, 'pending') as { tickets: { has(id: string): boolean } };
@@ -125,8 +128,8 @@ export class WaitingRule {
 }
 
 /**
- * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first question may take.
- * The question for replicas comes on top, and what was taken is released first.
+ * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first question may
+ * take. The question for replicas comes on top, and locks that were taken are released first.
  */
 export function slackOf(waitTimeout: number, keys: number, replicas: boolean, answerTime = 0): number {
   if (replicas) return 2 * keys * TIMES.commandTimeout;

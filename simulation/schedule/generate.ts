@@ -19,13 +19,13 @@ const MOST_VISITS = 50;
 const FEW_VISITS = 12;
 const MOST_FAULTS = 6;
 
-/** One of some values, as often as their weights say; it shrinks to the first. */
+/** Picks one of several values, as often as their weights say; it shrinks to the first. */
 const oneOf = <T>(...choices: ReadonlyArray<readonly [weight: number, value: T]>): fc.Arbitrary<T> => {
   const values = choices.flatMap(([weight, value]) => Array.from({ length: weight }, () => value));
   return fc.nat(values.length - 1).map((place) => values[place]!);
 };
 
-/** `usual` mostly, in one of so many cases something else. */
+/** `usual` in most cases, `rare` in one of `oneIn`. */
 const rarely = <T>(oneIn: number, usual: T, rare: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: rare });
 
@@ -77,7 +77,7 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
     candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
   });
 
-/** Many want one key alone, so those of one process have it in turn. */
+/** Many visits want one key alone, so the callers of one process hold it in turn. */
 const plainVisit: fc.Arbitrary<Visit> = fc.record({
   process: processes,
   caller: callers,
@@ -96,7 +96,7 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
-/** Few callers, who hold a key for so long that most faults strike while they do, and have its lease set anew. */
+/** Few callers that hold a key so long that most faults strike during the hold, and that set its lease anew. */
 const lastingVisit: fc.Arbitrary<Visit> = fc.record({
   process: processes,
   caller: callers,
@@ -115,7 +115,7 @@ const lastingVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
-/** Many callers who try one key once each, at the same time. */
+/** Many callers that each try one key once, at the same time. */
 const singleTry: fc.Arbitrary<Visit> = fc.record({
   process: processes,
   caller: callers,

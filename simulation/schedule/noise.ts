@@ -2,8 +2,8 @@
 export type Random = () => number;
 
 /**
- * The numbers of one stream. Each is made of the seed, the stream and its place alone, so what one process does less does
- * not change what happens to the others: a schedule that is made smaller stays like itself.
+ * The numbers of one stream. Each depends only on the seed, the stream and its place, so a process that does less does
+ * not change the events of the others: a schedule that is made smaller still behaves like the original.
  */
 export function noise(seed: number, stream: number): Random {
   const start = mix(seed ^ Math.imul(stream + 1, 0x9e3779b1));
@@ -14,7 +14,7 @@ export function noise(seed: number, stream: number): Random {
   };
 }
 
-/** Every bit of what comes in decides over every bit of what goes out (splitmix32). */
+/** Every bit of the input affects every bit of the output (splitmix32). */
 function mix(value: number): number {
   let t = value | 0;
   t = Math.imul(t ^ (t >>> 16), 0x21f0aaad);

@@ -1,8 +1,11 @@
-/** What a run does, and what happens to it. All of it is data: the same schedule is the same run, step by step. */
+/**
+ * The actions of a run, and the faults that strike it. All of it is data: the same schedule is the same run, step by
+ * step.
+ */
 export interface Schedule {
-  /** Decides what no other field does: how long each message takes, and which are lost. */
+  /** Decides everything that no other field decides: how long each message takes, and which messages are lost. */
   readonly noise: number;
-  /** One, or the masters of a quorum. */
+  /** A single server, or the masters of a quorum. */
   readonly servers: readonly ServerTerms[];
   readonly turns: { readonly most: number; readonly time: number };
   /** In thousandths: how much faster the clock of each process runs than it should. */
@@ -20,7 +23,7 @@ export interface ServerTerms {
   readonly ahead: number;
 }
 
-/** What goes wrong with messages all the time; shares of them. */
+/** The continuous faults of messages, as shares of all messages. */
 export interface Weather {
   /** ms that a message takes, mostly; one in twenty takes up to five times as long. */
   readonly delay: number;
@@ -38,18 +41,18 @@ export const CALLERS = 4;
 /** How many masters a quorum has at most. */
 export const MOST_MASTERS = 5;
 export const KEYS = ['a', 'b', 'c', 'leader'] as const;
-/** The place of the key for which candidates stand, and nobody else asks. */
+/** The place of the key for which candidates stand, and which no other caller uses. */
 export const ELECTION = 3;
-/** How many permits a key has, where nobody has set another number. */
+/** How many permits a key has if no caller has set another number. */
 export const PERMITS = 3;
 
 export type Kind = 'exclusive' | 'fair' | 'read' | 'permits';
 export type LeaseKind = 'renewed' | 'long' | 'counted' | 'fixed';
-/** What a holder does in its section, beside taking its time. */
+/** An additional action of a holder in its section, besides taking its time. */
 export type Act =
   'nothing' | 'verify' | 'assert' | 'extend' | 'shrink' | 'reenter' | 'again' | 'downgrade' | 'abandon' | 'inspect';
 
-/** One caller's way through a section. Those of one caller come one after the other. */
+/** One caller's way through a section. The visits of one caller follow one after the other. */
 export interface Visit {
   readonly process: number;
   readonly caller: number;
@@ -75,7 +78,7 @@ export interface Visit {
   readonly candidacy: Candidacy | undefined;
 }
 
-/** How a candidate stands, and what it does as the leader; all in ms. */
+/** How a candidate stands for election, and how it acts as the leader; all in ms. */
 export interface Candidacy {
   readonly stands: number;
   /** How long `onElected` takes, whether the term is over or not. */
@@ -116,7 +119,7 @@ export interface Fault {
   readonly lasts: number;
 }
 
-/** What is no fault but an order. */
+/** The kinds that are not faults but orders of an operator. */
 export const ORDERS: ReadonlySet<FaultKind> = new Set<FaultKind>(['force release', 'permits set', 'wall clock']);
 
 /** ms */

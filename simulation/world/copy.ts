@@ -1,5 +1,5 @@
 /**
- * A copy of a server's state, with all that belongs to it: what is changed in one is not changed in the other. `kept` stays
+ * A copy of a server's state, with all that belongs to it: a change to one does not change the other. `kept` stays
  * itself in the copy, as functions do. A copied iterator is at its end.
  */
 export function copyOf<T>(original: T, kept: readonly object[]): T {

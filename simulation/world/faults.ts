@@ -7,13 +7,13 @@ import type { Servers } from './servers.js';
 import type { SimulatedStore } from './store.js';
 import type { World } from './world.js';
 
-/** ms that may stay unnoticed: what the boot time tells before and after is rounded. */
+/** ms of a suspension that may stay unnoticed: the boot time before and after it is rounded. */
 const SHORTEST_SUSPENSION = 21;
 
 /** ms for which a release by force is remembered by the masters. */
 const REVOKED_MEMORY = 60_000;
 
-/** What faults strike. */
+/** The targets of faults. */
 export interface FaultTargets {
   readonly world: World;
   readonly servers: Servers;
@@ -24,7 +24,7 @@ export interface FaultTargets {
   process(place: number): Process | undefined;
   /** Has a process come back, with another client, in `ms`. */
   reviveIn(place: number, ms: number): void;
-  /** Whether anybody still has anything to do. */
+  /** Whether all callers have finished their work. */
   readonly isOver: boolean;
 }
 
@@ -53,7 +53,7 @@ function strike(
     case 'stall':
       return process?.machine.stall(lasts);
     case 'suspension':
-      // Somebody looks on the first line after the resume.
+      // The process checks on the first line after the resume.
       return process?.machine.suspend(SHORTEST_SUSPENSION + lasts, () => void process.clock.now());
     case 'crash':
       if (process === undefined) return;
@@ -85,7 +85,7 @@ function strike(
       return server.restart(lasts, false);
     case 'address moved': {
       const line = process?.connections[serverPlace % servers.all.length];
-      // Where it is so from the start no lock is given: that is a mistake of whoever wrote the options.
+      // If it is so from the start, no lock is granted: that is a mistake in the options.
       if (line === undefined || process?.isAdmitted(line) !== true) return;
       return line.leadTo(servers.all[(serverPlace + 1) % servers.all.length]!, lasts);
     }
@@ -111,7 +111,10 @@ function struck(connections: readonly SimulatedStore[], place: number): readonly
   return one === undefined ? connections : [one];
 }
 
-/** A replica that has missed the last writes takes over. Its clock is right to half of what the takeover takes. */
+/**
+ * A replica that has missed the last writes takes over. Its clock is right to within half of the duration of the
+ * takeover.
+ */
 function failOver(keyPlace: number, lasts: number, { world, servers, judge, trace }: FaultTargets): void {
   const [server] = servers.all as [Server];
   const replica = server.replica();
@@ -126,7 +129,7 @@ function failOver(keyPlace: number, lasts: number, { world, servers, judge, trac
   });
 }
 
-/** By a release by force that reached one master alone; of every other one nobody hears. */
+/** By a forced release that reached one master alone; no client is notified of the others. */
 function endVoteBy(
   process: Process | undefined,
   master: number,
@@ -146,7 +149,7 @@ async function endVote(connection: SimulatedStore, key: string): Promise<void> {
   await connection.endHolds(key, holds, REVOKED_MEMORY);
 }
 
-/** What an operator asks of a process; it may fail. */
+/** An operator's request to a process; it may fail. */
 function order(process: Process | undefined, ask: (process: Process) => Promise<unknown>): void {
   process?.machine.do(() => void ask(process).catch(() => undefined));
 }

@@ -8,7 +8,10 @@ const SLOWER = 5;
 /** ms that a message takes at least. */
 const FASTEST = 0.05;
 
-/** A connection: what is sent on it arrives in order, and what is sent on another one may be there before. */
+/**
+ * A connection: messages that are sent on it arrive in order, and messages that are sent on another one may arrive
+ * earlier.
+ */
 export class Line {
   isBroken = false;
   private lastThere = 0;
@@ -26,7 +29,7 @@ export class Line {
     const delay = this.delay();
     const lost = random() < weather.loss;
     const twice = random() < weather.duplicates;
-    // What was sent before the line broke is with the server, or it is not.
+    // A message that was sent before the line broke may or may not have reached the server.
     const late = random() < 0.5;
     if (lost) return false;
     this.lastThere = Math.max(world.now + delay, this.lastThere);

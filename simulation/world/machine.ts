@@ -8,7 +8,7 @@ export class Machine {
   stalledUntil = 0;
   /** It does nothing any more. */
   dead = false;
-  /** How far somebody has set the clock of the wall. */
+  /** How far the wall clock has been set. */
   wallShift = 0;
   /** ms of suspensions that are over: its monotonic clock and its timers have not counted them. */
   suspended = 0;
@@ -18,7 +18,7 @@ export class Machine {
     readonly world: World,
     /** How much faster than the time of the world. */
     readonly rate: number,
-    /** What its clock says at the beginning of the world. */
+    /** The reading of its clock at the beginning of the world. */
     private readonly origin: number,
   ) {}
 
@@ -45,7 +45,7 @@ export class Machine {
     return this.world.now === this.suspendedUntil;
   }
 
-  /** The machine sleeps; `resumed` is what its process does first when it goes on. */
+  /** The machine sleeps; `resumed` is the first action of its process when it continues. */
   suspend(ms: number, resumed: () => void): void {
     const { world } = this;
     if (world.now < this.suspendedUntil) return;
@@ -53,7 +53,7 @@ export class Machine {
     this.stalledUntil = Math.max(this.stalledUntil, this.suspendedUntil);
     world.at(this.suspendedUntil, () => {
       this.suspended += ms * this.rate;
-      // At once, also where it is stalled for longer: the judge goes by what the process would see.
+      // At once, also if it is stalled for longer: the judge goes by the time that the process would see.
       if (!this.dead) resumed();
     });
   }
@@ -70,7 +70,7 @@ export class Machine {
 const TICK = 1e-6;
 /** ms that it takes until a process runs again after a suspension: its monotonic clock counts them. */
 const WAKING = 0.03;
-/** What the wall clock of a machine says at the beginning of its own, if nobody has set it. */
+/** The reading of a machine's wall clock at the start of the machine, if it has not been set. */
 export const WALL = 1_700_000_000_000;
 
 interface Timer {
@@ -80,7 +80,7 @@ interface Timer {
 }
 
 /**
- * The monotonic clock of a process. As on Linux, neither it nor its timers count suspensions. Knows who still waits by it,
+ * The monotonic clock of a process. As on Linux, neither it nor its timers count suspensions. Knows its pending timers,
  * so that nothing is left behind unseen.
  */
 export class MachineClock implements Clock {
@@ -145,7 +145,7 @@ export class MachineClock implements Clock {
   }
 }
 
-/** The clock that the library makes of those of a machine. */
+/** The clock that the library makes of the clocks of a machine. */
 export class EngineClock extends ElapsedClock implements Clock {
   private readonly monotonic: MachineClock;
 
@@ -173,7 +173,7 @@ export class EngineClock extends ElapsedClock implements Clock {
     return this.monotonic.keepAlive();
   }
 
-  /** What it says, without being looked at. */
+  /** Its reading, without an access to the clock. */
   get says(): number {
     return this.machine.now + this.ahead;
   }

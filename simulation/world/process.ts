@@ -17,7 +17,7 @@ const LIVES = 100;
 
 export interface ProcessParts {
   readonly place: number;
-  /** From 1 on: who comes back after a crash is another client. */
+  /** From 1 on: a process that restarts after a crash is another client. */
   readonly life: number;
   readonly schedule: Schedule;
   readonly world: World;
@@ -32,20 +32,20 @@ export class Process {
   readonly context: EngineContext;
   readonly engine: LockEngine;
   readonly store: LockStore;
-  /** Those to each server. */
+  /** The connections to each server. */
   readonly connections: readonly SimulatedStore[];
   /** In which its callers stand. */
   readonly elections = new Elections();
   readonly random: Random;
-  /** What the engine sees of the time. Callers have another one, so that what the engine leaves behind shows. */
+  /** The time as the engine sees it. Callers have another clock, so that timers which the engine leaves behind show. */
   readonly clock: EngineClock;
   readonly callersClock: MachineClock;
   /** It takes no more visits: it shuts down. */
   closing = false;
-  /** Acquisitions that were told to yield, and when by the clock of this process. */
+  /** Acquisitions that were asked to yield, and when by the clock of this process. */
   readonly yielded = new Map<string, number>();
 
-  /** Holds that were ended by force, as far as it has heard of that. */
+  /** Holds that were ended by force, as far as the process was notified. */
   readonly revoked = new Set<string>();
   private readonly quorum: SimulatedQuorum | undefined;
 
@@ -77,7 +77,7 @@ export class Process {
     this.engine = new LockEngine(this.context);
   }
 
-  /** Has `answered` told which lives of the servers have answered a question about a grant. */
+  /** Reports to `answered` which lives of the servers have answered a question about a grant. */
   overhearAnswers(answered: (id: string, answers: readonly ServerLife[]) => void): void {
     if (this.quorum !== undefined) this.quorum.onAnswer = answered;
     else

@@ -12,7 +12,7 @@ export interface ServerLife {
   readonly life: number;
 }
 
-/** The library's store over several masters, and what its answers rest on. */
+/** The library's store over several masters, and the votes that its answers rest on. */
 export class SimulatedQuorum extends QuorumStore {
   /** A majority has answered a question about a grant; these lives of the masters were known when it was sent. */
   onAnswer: (id: string, known: readonly ServerLife[]) => void = () => undefined;
@@ -32,7 +32,7 @@ export class SimulatedQuorum extends QuorumStore {
     return this.connections.map(({ server, knownLife: life }) => ({ server, life }));
   }
 
-  /** How many acquisitions it remembers; without those whose leases are over if some are never given back. */
+  /** How many acquisitions it remembers; if some are never released, without the acquisitions whose leases are over. */
   remembered(someForget: boolean): number {
     const acquisitions = Reflect.get(this, 'acquisitions') as AcquisitionRegistry;
     const now = this.context.clock.now();

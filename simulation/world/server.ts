@@ -9,10 +9,10 @@ import { type Machine, MachineClock, WALL } from './machine.js';
 /** A message that a server pushes. */
 export type Push = (listener: LockStoreListener) => void;
 
-/** What is told of each script that a server has executed. */
+/** Receives each script that a server has executed. */
 export type ScriptObserver = (key: string, script: string) => void;
 
-/** What a server is about to lose of a key. */
+/** The state of a key that a server is about to lose. */
 export interface Loss {
   readonly key: string;
   readonly holds: readonly StoredHold[];
@@ -23,7 +23,7 @@ export interface Loss {
   readonly byForce: boolean;
 }
 
-/** What a replica has: the state of its server at some moment. */
+/** The data of a replica: the state of its server at some moment. */
 export interface Replica {
   readonly state: MemoryBackend;
   /** Which life of the server it followed. */
@@ -35,16 +35,16 @@ export class Server {
   backend: MemoryBackend;
   /** Grows with each script that is executed. */
   version = 0;
-  /** Everybody who has a connection hears when it is lost. */
+  /** Every client that has a connection is notified when it is lost. */
   onRestart: Array<(downFor: number) => void> = [];
   onScript: ScriptObserver = () => undefined;
-  /** Told before it happens. */
+  /** Called before the loss. */
   onLoss: (loss: Loss) => void = () => undefined;
   /** A hold has its vote here again. */
   onReinstated: (key: string, id: string) => void = () => undefined;
   /** It could not execute something, which is a fault of this simulation or of the memory store. */
   onFailure: (error: Error) => void = () => undefined;
-  /** Grows with each restart: what was on its way to an earlier one arrives nowhere. */
+  /** Grows with each restart: messages that were on their way to an earlier life never arrive. */
   life = 0;
   private readonly clock: MachineClock;
   private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
@@ -59,7 +59,7 @@ export class Server {
     this.backend = this.emptyBackend();
   }
 
-  /** What its clock says, in ms. */
+  /** The reading of its clock, in ms. */
   get time(): number {
     return WALL + this.ahead + this.machine.now;
   }
@@ -97,13 +97,13 @@ export class Server {
     this.machine.stall(ms);
   }
 
-  /** Comes back after `ms`, with what it had, or without. */
+  /** Restarts after `ms`, with its data or without. */
   restart(ms: number, keeps: boolean): void {
     if (!keeps) this.loseAll();
     this.comeBack(ms, keeps ? this.backend : this.emptyBackend());
   }
 
-  /** A replica that hears of nothing from now on. */
+  /** A replica that receives no writes from now on. */
   replica(): Replica {
     return { state: copyOf(this.backend, [this.clock]), life: this.life };
   }
@@ -112,7 +112,7 @@ export class Server {
   failOver({ state }: Replica, ms: number, ahead: number): void {
     this.loseAll();
     Reflect.set(state, 'origin', (Reflect.get(state, 'origin') as number) + ahead);
-    // Nobody has subscribed there.
+    // No client has subscribed there.
     Reflect.set(state, 'clients', new Map());
     this.comeBack(ms, state);
   }
@@ -128,12 +128,12 @@ export class Server {
   }
 
   private endSome(key: string, byForce: boolean, isOne: (hold: StoredHold) => boolean): void {
-    // What is being executed happens at one moment.
+    // A script executes at one moment.
     const { holds } = this.backend.withLock(key, (lock) => lock.inspect(0));
     this.onLoss({ key, holds: holds.filter(isOne), lastToken: 0, life: Infinity, byForce });
   }
 
-  /** Whatever a replica or nothing has in place of what is here. */
+  /** Reports the loss of all keys: a replica or an empty server replaces this state. */
   private loseAll(): void {
     for (const key of KEYS) {
       const { holds, lastToken } = this.inspect(key);
@@ -153,7 +153,7 @@ export class Server {
     for (const lose of this.onRestart) lose(ms);
   }
 
-  /** What is known of a key; looked up once for each moment. */
+  /** The state of a key; looked up once for each moment. */
   inspect(key: string): StoredLock {
     const { version, machine } = this;
     let look = this.looks.get(key);
@@ -164,7 +164,7 @@ export class Server {
     return look.lock;
   }
 
-  /** Those who wait for a key and whom a script looks at, in turn. Of clients that were away it looks at the first few only. */
+  /** The waiters of a key that a script looks at, in turn. Of clients that were away it looks at the first few only. */
   grantable(key: string): string[] {
     const { backend } = this;
     const queue = backend.withLock(key, (lock) => (Reflect.get(lock, 'state') as MemoryLockState).queue);
@@ -176,7 +176,7 @@ export class Server {
     return this.backend.isPresent(id);
   }
 
-  /** The world's time when a lease ends of which so many ms are left. */
+  /** The world's time when a lease ends that has this many ms left. */
   endOf(ttl: number): number {
     // Its time is in whole ms, as that of Redis.
     return this.machine.worldTime(Math.floor(this.machine.now) + ttl);

@@ -4,7 +4,7 @@ import { Machine } from './machine.js';
 import { Server } from './server.js';
 import type { World } from './world.js';
 
-/** The servers of a world: a single one, or the masters of a quorum. What a majority of them has is held. */
+/** The servers of a world: a single one, or the masters of a quorum. A hold that a majority of them has is held. */
 export class Servers {
   readonly all: readonly Server[];
   /** How many of them are a majority. */
@@ -21,7 +21,7 @@ export class Servers {
     return this.all.length > 1;
   }
 
-  /** Grows with each script that one of them has executed. */
+  /** Grows with each script that one of the servers has executed. */
   get version(): number {
     return this.all.reduce((sum, { version }) => sum + version, 0);
   }
@@ -35,7 +35,7 @@ export class Servers {
     return [...votes.values()].filter((each) => each.length >= this.quorum).map(([hold]) => hold!);
   }
 
-  /** The world's time when the vote of a hold ends with each of them that has it. */
+  /** For each server that has a vote of a hold, the world's time when that vote ends. */
   votes(key: string, id: string): Map<Server, number> {
     const votes = new Map<Server, number>();
     for (const server of this.all) {

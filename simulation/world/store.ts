@@ -32,7 +32,7 @@ import { traced } from './traced.js';
 
 /** Where a store is. */
 export interface Surroundings {
-  /** To which its connections lead, unless its address comes to lead elsewhere. */
+  /** The server that its connections lead to, unless its address later leads elsewhere. */
   readonly server: Server;
   readonly machine: Machine;
   readonly clock: Clock;
@@ -40,29 +40,32 @@ export interface Surroundings {
   readonly weather: Weather;
   /** ms */
   readonly commandTimeout: number;
-  /** What is told of the network, where somebody listens. */
+  /** Receives the events of the network, if there is a listener. */
   readonly trace: (text: () => string) => void;
 }
 
-/** A question on its way, until its answer is there; also when nobody waits for it any more. */
+/** A question on its way, until its answer arrives; also when no caller waits for it any more. */
 interface Question {
   readonly send: (line: Line) => void;
 }
 
 /**
- * One client's two connections to the server, for commands and for what is pushed, as ioredis has them: commands wait for
- * a connection, and what was not answered when it broke is sent again on the next one.
+ * One client's two connections to the server, for commands and for pushed messages, as ioredis has them: commands wait
+ * for a connection, and commands that were unanswered when it broke are sent again on the next one.
  */
 export class SimulatedStore implements QuorumMember {
   readonly keepsPermits = true;
   readonly latches = undefined;
   listening = false;
   epoch = 0;
-  /** Told before the engine is. */
+  /** Called before the engine is notified. */
   onYield: (id: string) => void = () => undefined;
-  /** Told before the engine is: a life of the server has answered a question about a grant, asked since the last reconnect. */
+  /**
+   * Called before the engine is notified: a life of the server has answered a question about a grant, asked since the
+   * last reconnect.
+   */
   onAnswer: (id: string, life: number) => void = () => undefined;
-  /** Told before the engine is: a hold was ended by force. */
+  /** Called before the engine is notified: a hold was ended by force. */
   onRevoked: (id: string) => void = () => undefined;
   /** A hold is about to be given its vote again. */
   onReinstate: (id: string) => void = () => undefined;
@@ -77,7 +80,7 @@ export class SimulatedStore implements QuorumMember {
   private reconnectEpoch = 0;
   private closed = false;
   private readonly unanswered = new Set<Question>();
-  /** Those who wait for an answer, also to a question that was lost. */
+  /** The calls that wait for an answer, also to a question that was lost. */
   private readonly waiting = new Set<(error: LockStoreError) => void>();
   private readonly noted = new Set<Server>();
   private listener: LockStoreListener | undefined;
@@ -109,7 +112,7 @@ export class SimulatedStore implements QuorumMember {
     });
   }
 
-  /** Whoever waits for an answer has none then, as with ioredis. */
+  /** A call that waits for an answer then gets none, as with ioredis. */
   async close(): Promise<void> {
     this.disconnect(0);
     this.started?.(closed());
@@ -313,7 +316,7 @@ export class SimulatedStore implements QuorumMember {
         reject(error);
       };
       this.waiting.add(fail);
-      // What is lost on a line on which others go through is not sent again when that breaks.
+      // A message that is lost on a line on which others arrive is not sent again when that line breaks.
       const onItsWay = (is: boolean): void => {
         if (!is) this.unanswered.delete(question);
       };

@@ -1,12 +1,12 @@
 import type { LockStoreListener } from '../../lib/store/lock-store.js';
 
-/** Who hears it before the engine does. */
+/** Listeners that are notified before the engine is. */
 export interface Overhearing {
   onYield(id: string): void;
   onRevoked(id: string): void;
 }
 
-/** A listener of which is told what it hears. */
+/** A listener whose notifications are traced. */
 export function traced(
   listener: LockStoreListener,
   trace: (text: () => string) => void,

@@ -8,14 +8,14 @@ export interface Happening {
 }
 
 /**
- * The time of a run, and everything that is to happen in it: at the same time in the order in which it was planned. The
- * only clock there is; nothing happens but in a step.
+ * The time of a run, and all planned events in it: events at the same time run in the order in which they were planned.
+ * The only clock there is; nothing happens outside a step.
  */
 export class World {
   now = 1_000;
   /** How many things have happened. */
   steps = 0;
-  /** The same for the same run: what happened when. */
+  /** The same for the same run: a digest of the events and their times. */
   digest = 0;
   private readonly heap: Happening[] = [];
   private order = 0;

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 /** Contrast that WCAG 2 asks for in normal text. */
 const CONTRAST = 4.5;
 
-/** What would keep people from using the page: names that are missing, ids that are double, texts that are too faint. */
+/** Faults that would keep people from using the page: missing names, duplicate ids, texts that are too faint. */
 export function accessibilityFaults(page: Page): Promise<string[]> {
   // Evaluated within the page, where the document is; as a text, since these tests know no DOM.
   return page.evaluate<string[]>(`(() => {

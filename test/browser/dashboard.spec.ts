@@ -42,7 +42,7 @@ const untilWaiting = (locks: LockService, key: string, count: number) =>
 const textsOf = async (browser: Browser, selector: string) =>
   (await browser.page.locator(selector).allInnerTexts()).map((text) => text.trim());
 
-/** All was well: no complaint in the console, and nothing asked of anybody else. */
+/** All was well: no complaint in the console, and no request to another host. */
 function expectQuiet(browser: Browser, server: DashboardServer): void {
   expect(browser.complaints).toEqual([]);
   expect(browser.hosts).toEqual([new URL(server.url).host]);
@@ -133,7 +133,7 @@ describe('the dashboard in a browser', () => {
     const next = await waiting;
     await page.keyboard.press('Escape');
     await rowOf(browser, 'stock:42').getByText(String(next.fencingToken)).waitFor();
-    // What its holder has lost is told among the incidents of this process.
+    // A lock that its holder has lost is listed among the incidents of this process.
     await page.locator('.incidents .badge[data-kind=lost]').waitFor();
     expect(await page.locator('.incidents li').first().innerText()).toContain('stock:42');
     await eventuallyPasses(async () => expect((await textsOf(browser, '.tile .value'))[4]).toBe('1'));
@@ -153,7 +153,7 @@ describe('the dashboard in a browser', () => {
     await page.keyboard.press('Enter');
     await page.getByText('Not released: the holder has changed.').waitFor();
     expect(next.isHeld).toBe(true);
-    // The answer was no, of which the browser complains.
+    // The answer was no, and the browser complains about that.
     expect(browser.complaints).toEqual([expect.stringContaining('409')]);
     await next.release();
   });
@@ -277,7 +277,7 @@ function save(name: string, png: Buffer): void {
   writeFileSync(`${IMAGES}${name}`, png);
 }
 
-/** A minute in the life of a shop: sections of all lengths, a lost lock, somebody who waited in vain. */
+/** A minute in the life of a shop: sections of all lengths, a lost lock, a caller that waited in vain. */
 async function shopAtWork(own: LockService, second: LockService, third: LockService): Promise<LockHandle[]> {
   const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const end = performance.now() + 40_000;

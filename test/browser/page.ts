@@ -19,7 +19,7 @@ export interface Look {
   readonly scheme?: 'light' | 'dark';
 }
 
-/** A Chromium with a profile of its own, and what it has asked for and complained of. */
+/** A Chromium with a profile of its own, its requests and its complaints. */
 export class Browser implements AsyncDisposable {
   readonly requests: string[] = [];
   readonly complaints: string[] = [];

@@ -8,7 +8,10 @@ import { findRedis } from '../../scripts/lib/redis-installation.mjs';
 
 const LENGTH = 3_000;
 
-/** What a run of three seconds seldom meets: faults of several masters, of machines, and of lines that nobody sees end. */
+/**
+ * Faults that a run of three seconds seldom meets: faults of several masters, of machines, and of lines whose end no
+ * client sees.
+ */
 export const AMONG_MASTERS = ['majority away', 'majority back empty', 'vote forgotten', 'clock stepped'];
 export const OUT_OF_SIGHT = ['client suspended', 'subscribers mute', 'subscribers deaf'].filter(
   (name) => name !== 'client suspended' || process.platform === 'linux',
@@ -29,7 +32,7 @@ export function shortRuns(...runs: ReadonlyArray<[string, number, string[] | und
   });
 }
 
-/** The run may not meet the same race again: its history is kept, and what it says of each violation is told. */
+/** The run may not meet the same race again: its history is kept, and its lines about each violation are printed. */
 function explain({ events, verdict, summary }: WrittenRun): string {
   const directory = writeRun({ events, verdict, summary });
   const violations = verdict.violations.slice(0, 3);

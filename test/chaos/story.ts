@@ -1,6 +1,6 @@
 import type { ChaosEvent } from '../../chaos/checker/check.mjs';
 
-/** What a hold of a made-up history says of itself; times are ms. */
+/** The fields of a hold in a made-up history; times are ms. */
 export interface StoryHold {
   readonly key?: string;
   readonly mode?: 'exclusive' | 'read' | 'permits';
@@ -15,11 +15,11 @@ export interface StoryHold {
   readonly to: number;
   /** Until when it would have believed by its clock, as it saw it in its last look. */
   readonly until?: number;
-  /** What came after the last look: `release` and `lost` at once; `killed`: nothing any more. */
+  /** The event after the last look: `release` and `lost` at once; `killed`: nothing any more. */
   readonly end?: 'release' | 'lost' | 'killed' | { readonly lostAt: number } | { readonly releasedAt: number };
 }
 
-/** Puts together a history for the checker, complete and without a fault but for what a test puts in. */
+/** Puts together a history for the checker, complete and without faults except the ones that a test adds. */
 export class ChaosStory {
   private readonly told: ChaosEvent[] = [];
   private operations = 0;
@@ -61,7 +61,7 @@ export class ChaosStory {
     return this.event(at, 'ok', { op, ...details });
   }
 
-  /** A fault, with what it `breaks` if it does. */
+  /** A fault, with the presumption that it `breaks`, if there is one. */
   fault(kind: string, { begin, active = begin, end = active + 1, ...details }: FaultDetails): number {
     const id = ++this.faults;
     for (const [phase, at] of Object.entries({ begin, active, end })) {

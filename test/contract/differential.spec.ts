@@ -148,7 +148,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
 
 type DifferentialStore = Pick<QuorumMember, keyof LockStore | 'endHolds' | 'fence' | 'reinstate'>;
 
-/** One store under test: its clients, what they were told, and names for what is random. */
+/** One store under test: its clients, their notifications, and names for random values. */
 class Side {
   readonly told: string[][] = Array.from({ length: CLIENTS }, () => []);
   readonly times: number[] = [];
@@ -216,7 +216,7 @@ class Side {
         const store = this.clients[op.client]!;
         const key = this.key(op.key);
         const { holds } = await store.inspect(key);
-        // One that is there, or an earlier grant of it.
+        // An existing hold, or an earlier grant of it.
         const named = holds.filter(({ id }) => id.endsWith(`:${op.key}${op.number}`));
         return store.endHolds(
           key,
@@ -250,7 +250,7 @@ class Side {
     }
   }
 
-  /** What each client was told; a script tells in any order, since Redis keeps holds in any. */
+  /** The notifications of each client, sorted; a script notifies in any order, since Redis keeps holds in any. */
   get sorted(): string[][] {
     return this.told.map((messages) => [...messages].sort());
   }
@@ -320,7 +320,8 @@ class Side {
       ...ask,
       key: this.key(key),
       id: this.idOf(client, key, number),
-      // Some let others of their client have it in turn, and some want to be served in the order in which all came.
+      // Some let other callers of their client have it in turn, and some want to be served in the order of all
+      // requests.
       batchSize: number % 3 === 0 ? 16 : 1,
       uncontendedBatchSize: number % 6 === 0 ? 60 : number % 3 === 0 ? 16 : 1,
       fair: number % 3 === 1,

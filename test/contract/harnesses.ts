@@ -26,7 +26,7 @@ export function memoryHarness(): LockStoreHarness {
       createLockClient({ ...options, store: () => new MemoryStore(backend) }, { clock, logger: quiet }),
     store: async () => {
       const store = new MemoryStore(backend);
-      // Whoever is named to listen later hears as well.
+      // A listener that is named later is notified as well.
       await store.start();
       return store;
     },
@@ -68,13 +68,13 @@ export async function clusterHarness(): Promise<LockStoreHarness> {
   };
 }
 
-/** Without it nobody can say who listens in a Cluster: docs/design.md, "Before Redis 7". */
+/** Without it the listeners in a Cluster are unknown: docs/design.md, "Before Redis 7". */
 async function hasShardedPubSub(): Promise<boolean> {
   const installation = await findRedis();
   return Number(installation?.version.split('.')[0]) >= 7;
 }
 
-/** Redlock over three servers: what most of them say. */
+/** Redlock over three servers: the answers of most of them. */
 export async function redlockHarness(): Promise<LockStoreHarness> {
   const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
   const connection = servers.map(({ url }) => url);

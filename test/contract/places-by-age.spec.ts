@@ -3,7 +3,7 @@ import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { StagedStore } from '../../lib/testing/contract/stage.js';
 import { memoryHarness, redisHarness } from './harnesses.js';
 
-/** What the masters of a Redlock do with a request that says how long ago it came. */
+/** How the masters of a Redlock treat a request that says how long ago it was made. */
 it.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
   ['one Redis', redisHarness],
   ['the memory store', memoryHarness],

@@ -4,7 +4,7 @@ import { SCRIPTS, type LuaScript } from '../../lib/store/redis/scripts.generated
 import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 
 /**
@@ -75,7 +75,7 @@ describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
     const since = performance.now();
     expect(await lock.release()).toBe(true);
     expect(await (await waiting).release()).toBe(true);
-    // Nobody can say who listens on the bus, so the one that is gone is granted the lock first.
+    // The bus does not show which clients listen, so the client that is gone is granted the lock first.
     expect(performance.now() - since).toBeGreaterThan(grantTimeout - 50);
     expect(performance.now() - since).toBeLessThan(grantTimeout + SOON);
     expect(await unserved).toBe('LOCK_STORE');

@@ -8,7 +8,7 @@ import { eventually } from '../../testbed/wait/eventually.mjs';
 const NODE_TIMEOUT = 1_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
 const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' } as const;
-/** With leases of 20 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 20 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 
 describe('a master that is killed', () => {
@@ -86,12 +86,12 @@ describe('replicas of a Cluster', () => {
     const old = await bench.cluster.masterOf('c');
     await old.replicated();
     const replica = await bench.cluster.replicaOf(old);
-    // It does not come back before its master is gone, and what is in no buffer does not arrive.
+    // It does not return before its master is gone, and data that is in no buffer does not arrive.
     await replica.pause();
     await old.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
     const replicas = { min: 1, timeout: 300 };
     await expect(one!.acquire('c', { replicas })).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    // Who does not ask for replicas believes.
+    // A caller that does not ask for replicas believes in its hold.
     const unsafe = await other!.acquire('c');
     await old.kill();
     await replica.resume();
@@ -115,7 +115,7 @@ describe.each(['FAILOVER', 'TAKEOVER'])('a master that hands over (CLUSTER FAILO
     await bench.untilWaiting('a', 2);
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);
-    // Or else the replica may not know yet who waits.
+    // Otherwise the replica may not know the waiters yet.
     await old.replicated();
     await replica.admin.call('CLUSTER', 'FAILOVER', ...(how === 'TAKEOVER' ? [how] : []));
     await eventually(async () => (await bench.cluster.masterOf('a')) === replica);

@@ -8,7 +8,7 @@ import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
-/** What it may take until clients use a replica that took over. */
+/** The time it may take until clients use a replica that took over. */
 const SOON = 4_500;
 
 const locks = new FaultLocks();
@@ -56,7 +56,7 @@ describe('a master of a Cluster that stays frozen', () => {
     await frozen;
     const time = new RunningTime();
     await starts;
-    // One that was told that Redis could not be reached goes on to connect.
+    // A service that was told that Redis could not be reached goes on to connect.
     const first = await Promise.all(services.map((service, i) => timed(useOf(service, `first-${i}`))));
     const inSlot = await Promise.all(services.map((service) => timed(useOf(service, 'a'))));
     const calls = [...first, ...inSlot];

@@ -7,7 +7,7 @@ import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
-/** What it may take until clients use a replica that took over. */
+/** The time it may take until clients use a replica that took over. */
 const SOON = 4_500;
 
 const locks = new FaultLocks();

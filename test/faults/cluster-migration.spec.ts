@@ -4,7 +4,7 @@ import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 
 const bench = new ClusterBench();
 const OPTIONS = { lockWatchdogTimeout: 1_500 };
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 
 describe('a slot that moves to another master', () => {

@@ -8,7 +8,7 @@ import type { CommandSelector, Fault, RespProxy } from '../../testbed/proxies/re
 
 /** Scenarios mostly wait, so several are played at once, each over proxies and on a key of its own. */
 const AT_ONCE = 10;
-/** What is said to the master of a key for its sake; the rest is about the Cluster. */
+/** The commands that the master of a key receives for that key; the rest is about the Cluster. */
 const NAMES = ['evalsha', 'eval', 'ssubscribe'];
 /** A Cluster's client asks again 100 ms and more after a connection is lost, and ten scenarios share this process. */
 const LEASE = 9_000;
@@ -104,7 +104,7 @@ describe('a Cluster', () => {
       await (await far.acquire(KEY)).release();
       proxy.dropReplies();
       const acquired = timed(far.acquire(KEY, { expire: 30_000, waitTimeout: 5_000 }));
-      // Requests pass: Redis has given the lock to somebody who does not know.
+      // Requests pass: Redis has granted the lock to a client that does not know.
       await eventually(async () => (await near.inspect(KEY))?.holds === 1);
       const next = timed(near.acquire(KEY));
       expect(await (await far.acquire(ELSEWHERE)).release()).toBe(true);
@@ -114,7 +114,7 @@ describe('a Cluster', () => {
       const { value, took: waited } = await next;
       expect(waited).toBeLessThan(2 * BOUND + 2 * LATE);
       proxy.heal();
-      // What was said twice or late is without effect.
+      // Commands that were sent twice or late have no effect.
       await eventually(async () => (await near.inspect(KEY))?.waiters.length === 0);
       await value!.verify();
       expect(await value!.release()).toBe(true);

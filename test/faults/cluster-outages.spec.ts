@@ -4,7 +4,7 @@ import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 import { eventuallyPasses } from '../../testbed/wait/eventually.mjs';
 import { abortOf, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
 
-// No replicas: nobody takes over, so what becomes of a hold depends on its master alone.
+// No replicas: no node takes over, so the outcome for a hold depends on its master alone.
 const bench = new ClusterBench();
 const LEASE = 2_000;
 const LATE = 1_000;

@@ -39,7 +39,8 @@ describe('a batch of waiters in one process', () => {
     );
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     expect(tokens).toHaveLength(800);
-    // One to acquire, when nobody was behind the first; one after so many as localHandoffs says; one to give it back.
+    // One to acquire, if no caller was behind the first; one after as many holders as localHandoffs says; one to
+    // release it.
     expect(commands).toBe(3);
     await bench.untilNothingIsLeft();
   });
@@ -81,7 +82,8 @@ describe('a batch of waiters in one process', () => {
     });
     await Promise.all(visits);
     await Promise.all(visits);
-    // The one that was under way, and a few more if word came behind its release; 60 without a word.
+    // The section that was under way, and a few more if the message arrived after its release; without a message all
+    // 60.
     expect(came[0]).toBeLessThanOrEqual(35);
     await bench.untilNothingIsLeft();
   });

@@ -29,7 +29,7 @@ afterAll(() => redis.stop());
 
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
-/** The connections that listen through the proxy and pass on what they hear. */
+/** The connections that listen through the proxy and pass on the messages that they receive. */
 const listening = (): number[] => proxy.openConnections.filter(LISTENING).map(({ id }) => id);
 /** Why subscriptions were left. */
 const reasons = (): string[] =>
@@ -42,7 +42,7 @@ it('a waiter learns from the reply with its place that its channel has no subscr
   const [before] = listening();
   proxy.goDeaf(LISTENING, { serverNotices: true });
   await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1);
-  // Until then nobody knows. No new connection comes about until health has been seen to know.
+  // Until then the client does not know. No new connection is made until its health has been seen to report it.
   expect(await isSubscribed(far)).toBe(true);
   proxy.refuse();
   const waiting = far.acquire('a');

@@ -14,7 +14,10 @@ import { RunningTime } from '../../testbed/wait/running-time.mjs';
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */
 const NORMAL_WITHIN = 15_000;
-/** What a client that is served in turn does in `WINDOW` ms also on a busy machine; one that has to ask does it once in 3 s. */
+/**
+ * The sections that a client served in turn completes in `WINDOW` ms, also on a busy machine; a client that has to ask
+ * completes one in 3 s.
+ */
 const SECTIONS = 3;
 const WINDOW = 1_500;
 
@@ -135,7 +138,7 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
       await untilServed(takers, 30_000);
       for (const proxy of proxies) proxy.goDeaf(LISTENING, { serverNotices });
       const time = new RunningTime();
-      // What was served just before must not count.
+      // Sections that were served just before must not count.
       await sleep(WINDOW);
       await untilServed(takers, NORMAL_WITHIN);
       const { ran } = time.stop();

@@ -79,7 +79,9 @@ describe.each(deletions)('a holder when %s', (_, deleteIt) => {
   });
 });
 
-/** What a waiter left behind when its queue was deleted ends after twice its period and a `commandTimeout`. */
+/**
+ * Entries that a waiter left behind when its queue was deleted expire after twice its period and a `commandTimeout`.
+ */
 const SHORT_MEMORY = { commandTimeout: 500 };
 
 describe.each(['queue', 'waiters', 'fence'] as const)('when the %s key is evicted', (role) => {

@@ -7,7 +7,7 @@ import { eventually } from '../../testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
-/** Data of somebody else, of every type. */
+/** Data of another application, of every type. */
 const FOREIGN: Array<[string, (admin: Redis | ChainableCommander, key: string) => unknown]> = [
   ['string', (admin, key) => admin.set(key, 'of somebody else')],
   ['list', (admin, key) => admin.rpush(key, 'of', 'somebody', 'else')],
@@ -17,7 +17,7 @@ const FOREIGN: Array<[string, (admin: Redis | ChainableCommander, key: string) =
   ['stream', (admin, key) => admin.xadd(key, '*', 'of', 'somebody else')],
 ];
 
-/** What the library itself keeps under a role: of that type it cannot know that it is not its own. */
+/** The type that the library itself keeps under a role: it cannot know that data of that type is not its own. */
 const OWN_TYPES: Record<(typeof ROLES)[number], string> = {
   state: '',
   queue: 'sorted set',
@@ -33,7 +33,7 @@ const cases = ROLES.flatMap((role) =>
   FOREIGN.filter(([type]) => type !== OWN_TYPES[role]).map(([type, write]) => ({ role, type, write })),
 );
 
-/** That someone has left is remembered for twice as long. */
+/** The note that a waiter has left is kept for twice as long. */
 const QUICK = { commandTimeout: 500 };
 
 let redis: RedisServer;

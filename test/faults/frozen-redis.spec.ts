@@ -24,9 +24,9 @@ afterEach(async () => {
 afterAll(() => redis.stop());
 
 interface Freeze {
-  /** Answers nobody from now on, for `ms` milliseconds at least. */
+  /** Answers no client from now on, for `ms` milliseconds at least. */
   freeze(ms: number): Promise<unknown>;
-  /** Resolves when everybody is answered again. */
+  /** Resolves when every client is answered again. */
   thaw(): Promise<unknown>;
 }
 
@@ -56,16 +56,16 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
       waitsLong: timed(other.acquire('free', { owner: 'me', waitTimeout: 60_000 })),
       tries: timed(other.tryAcquire('free')),
       inspects: timed(other.inspect('free')),
-      // Of a key that nobody uses afterwards: it frees whoever holds it, also when it comes late.
+      // For a key that no caller uses afterwards: it releases the lock of any holder, also if it arrives late.
       forces: timed(other.forceRelease('forced')),
     };
     const inQueue = await queued;
-    // It was held by others as far as anybody knows: the last answer said so.
+    // It was held by others as far as the client knows: the last answer said so.
     expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(inQueue.error.code);
     expect(inQueue.ran).toBeLessThan(1_000 + LATE);
     expect(byAbort.error).toBe(giveUp.signal.reason);
     expect(byAbort.ran).toBeLessThan(LATE);
-    // Nobody knows whether it is free, which is not the same as held by others.
+    // The client cannot know whether it is free, which is not the same as held by others.
     expect(await asked.waits).toMatchObject({ error: { code: 'LOCK_STORE' } });
     expect((await asked.waits).took).toBeGreaterThanOrEqual(250);
     expect((await asked.waits).ran).toBeLessThan(300 + LATE);
@@ -79,7 +79,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     expect(performance.now() - since).toBeLessThan(2 * 700 + LATE);
 
     await thaw();
-    // Late commands are executed now: nobody gets what nobody waits for any more.
+    // Late commands are executed now: no client is granted a lock for which it no longer waits.
     const lock = await one.acquire('free', { waitTimeout: 3_000 });
     expect(await lock.release()).toBe(true);
     await one.forceRelease('held');

@@ -8,7 +8,7 @@ import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
-/** What a reconnect may take, whoever does not answer. */
+/** The time that a reconnect may take, no matter which server does not answer. */
 const SOON = 4_000;
 
 const locks = new FaultLocks();

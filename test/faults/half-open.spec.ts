@@ -5,7 +5,7 @@ import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fau
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
@@ -82,7 +82,7 @@ it('a waiter whose subscription the server has dropped is served within its peri
   const since = performance.now();
   expect(await lock.release()).toBe(true);
   const next = await waiting;
-  // Nobody is told that it is deaf: it asks after its `grantTimeout` and up to a third more.
+  // The client is not told that it is deaf: it asks after its `grantTimeout` and up to a third more.
   expect(performance.now() - since).toBeLessThan(800 + 2_000);
   expect(await next.release()).toBe(true);
   await nothingLeftBehind(redis);

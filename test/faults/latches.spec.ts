@@ -55,7 +55,7 @@ describe('a latch that Redis has lost, with work left', () => {
     await latch.trySetCount(1, { expire: 1_000 });
     const { error } = await timed(() => latch.await(FOR_EVER));
     expect(error).toMatchObject({ ...LOST, message: expect.stringMatching(/expire/) });
-    // Whoever comes now has never seen it.
+    // A waiter that arrives now has never seen it.
     expect(await latch.await(FOR_EVER)).toBe(true);
   });
 });

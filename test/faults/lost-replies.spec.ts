@@ -17,7 +17,9 @@ beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
-/** Plays the scenario with one fault, and answers what went wrong, if anything, and to which command it happened. */
+/**
+ * Plays the scenario with one fault, and returns the failure, if there is one, and the command that the fault affected.
+ */
 async function play(key: string, setFault?: (proxy: RespProxy) => Fault) {
   await using proxy = await RespProxy.start(redis);
   const observer = await locks.start(redis.url);

@@ -28,11 +28,11 @@ afterAll(() => redis.stop());
 
 it('an acquire whose replies are dropped fails, and its unconfirmed hold ends soon after its commandTimeout', async () => {
   const [far, near] = [await locks.start(proxy.url, { commandTimeout: BOUND }), await locks.start(redis.url)];
-  // The server knows the script, or else it would be asked for what it cannot do.
+  // The server knows the script; otherwise it would receive a request that it cannot execute.
   await (await far.acquire('a')).release();
   proxy.dropReplies();
   const acquired = timed(far.acquire('a', { expire: 30_000, waitTimeout: 5_000 }));
-  // Requests pass: Redis has given the lock to somebody who does not know.
+  // Requests pass: Redis has granted the lock to a client that does not know.
   await eventually(async () => (await near.inspect('a'))?.holds === 1);
   const next = timed(near.acquire('a'));
   const { error, ran } = await acquired;
@@ -42,7 +42,7 @@ it('an acquire whose replies are dropped fails, and its unconfirmed hold ends so
   expect(waited).toBeLessThan(2 * BOUND + 2 * LATE);
   await value!.verify();
   proxy.heal();
-  // What was said twice or late is without effect.
+  // Commands that were sent twice or late have no effect.
   await eventually(async () => (await near.inspect('a'))?.waiters.length === 0);
   await value!.verify();
   expect(await value!.release()).toBe(true);

@@ -5,14 +5,14 @@ import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../testbed/lo
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 /** Longer than a `FAILOVER` takes: the master holds back all writes until the replica's next ack, once a second. */
 const LEASE = 5_000;
 
 let master: RedisServer;
 let replica: RedisServer;
-/** Stands for an address that leads to whoever is master; connections that exist stay where they are. */
+/** Stands for an address that leads to the current master; existing connections stay where they are. */
 let address: RespProxy;
 const locks = new FaultLocks();
 

@@ -48,11 +48,11 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
     expect([name, took < BOUND + LATE]).toEqual([name, true]);
   }
   expect((await outcomes.acquire).error.message).toMatch(/ECONNREFUSED|closed/);
-  // It had a place in the queue; it asks again, and is told once nobody answers for long enough.
+  // It had a place in the queue; it asks again, and gets an error once no server answers for long enough.
   expect(await queued).toMatchObject({ error: { code: 'LOCK_STORE' } });
   expect(await aborted).toBeLessThan(since + 900 + LATE);
   expect(held.isHeld).toBe(false);
-  // The lease of this one is believed in to its end, although Redis lost it with its data: that is what a token is for.
+  // This lease is believed in to its end, although Redis lost it with its data: that is the purpose of a token.
   expect(fixed.isHeld).toBe(true);
   // One line for the outage, not one for each attempt to connect.
   const errors = locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text);
@@ -63,7 +63,7 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   expect(lateComer.ran).toBeLessThan(BOUND);
 
   await redis.start();
-  // Who comes before the connection is back is told at once.
+  // A caller that asks before the connection is back gets an error at once.
   const again = await eventually(() => other.acquire('new', { waitTimeout: 5_000 }));
   await eventually(() => one.inspect('new'));
   const waiting = one.acquire('new', { waitTimeout: 5_000 });

@@ -21,7 +21,7 @@ async function skewedBy(...skews: number[]): Promise<LockService> {
   return bench.service({ ...options, connection: masters.map(({ url }) => url) });
 }
 
-/** What time does to the keys of a server, and to its clock, without that it goes by. */
+/** Applies the effects of elapsed time to the keys of a server, and to its clock, without waiting for it. */
 async function pass(ms: number): Promise<void> {
   for (const [i, master] of masters.entries()) {
     master.setSkew(master.skew + ms);

@@ -6,7 +6,7 @@ import { blockEventLoop, redisKey, startFaultWorker } from '../../testbed/locks/
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 const LEASE = 1_500;
 

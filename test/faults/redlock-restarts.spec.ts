@@ -28,7 +28,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
     })();
     for (const master of bench.masters) {
       await master.kill();
-      // What had been promised to anybody there is over.
+      // All promises that were made to clients there are over.
       await sleep(LEASE);
       await master.restart({ empty: true });
       await hasVoteAgain(master, lock);
@@ -49,7 +49,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
     for (const [i, service] of services.slice(1).entries()) {
       waiting.push(service.run('a', () => order.push(i), { waitTimeout: '60s' }));
       await bench.untilWaiting('a', i + 1);
-      // No master remembers in which order they came: that takes ages that differ by more than a question needs.
+      // No master remembers the order of the requests: it takes ages that differ by more than the time of a question.
       await sleep(300);
     }
     for (const master of bench.masters) {
@@ -102,7 +102,7 @@ describe('a reinstated vote', () => {
     await lock.verify();
     await eventually(async () => (await bench.holding('a')).every(Boolean));
     const [first, again, third] = await Promise.all(bench.masters.map(({ admin }) => endOf(admin)));
-    // Each lease began when its master was asked; the hold has what a majority gives it.
+    // Each lease began when its master was asked; the hold lasts as long as a majority grants it.
     expect(again! - Math.max(first!, third!)).toBeLessThanOrEqual(1);
     await lock.release();
   });
@@ -128,7 +128,7 @@ describe('a reinstated vote', () => {
     const events = record(service);
     const lock = await service.acquire('a');
     await eventually(async () => (await bench.holding('a')).every(Boolean));
-    // A release by force of which only the first master has heard, and nobody was told.
+    // A forced release that has reached only the first master, and of which no client was notified.
     const { admin } = bench.masters[0]!;
     await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await forceReleaseAt(bench.masters[0]!.url, 'a');

@@ -36,7 +36,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
       expect(error).toMatchObject({ key: undefined, transient: false });
       expect(ran).toBeLessThan(LATE);
     }
-    // Nothing but the note, for a while, that nobody waits there any more.
+    // Nothing but the temporary note that no caller waits there any more.
     const left = await keysWithTtl(redis);
     expect(left.filter(({ key }) => !key.startsWith('lock:tombstones:'))).toEqual([]);
     expect(left.filter(({ ttl }) => ttl < 0)).toEqual([]);

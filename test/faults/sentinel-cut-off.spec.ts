@@ -7,7 +7,7 @@ import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
-/** From the fault until all is normal. Locks keep what they had when nothing answers for that long. */
+/** From the fault until all is normal. Locks keep their state if nothing answers for that long. */
 const NORMAL = 5_000;
 
 const locks = new FaultLocks();
@@ -49,7 +49,7 @@ it('a master that crashes during a confirmation by replicas: their timeout cover
   await old.kill();
   await replica.resume();
   await trio.untilMasterIsNot(old);
-  // Nobody follows the new master until the old one is back.
+  // No replica follows the new master until the old one is back.
   await old.start();
   const { value: lock, error } = await taking;
   expect(error).toBeUndefined();
@@ -75,7 +75,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
         what: `service ${i} at the new master`,
       });
     }
-    // From now on nobody goes back, whatever the first Sentinel says.
+    // From now on no client goes back, no matter what the first Sentinel says.
     await Promise.all([old, master].map(killConnections));
     for (const [i, service] of services.entries()) {
       await eventually(() => uses(service, master, `own-${i}`), { within: NORMAL, what: `service ${i} back` });
@@ -92,7 +92,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
   it('a master that refuses writes because it lacks replicas makes a client ask the Sentinels again', async () => {
     const { sentinels, name } = trio.connection;
     const old = await trio.master();
-    // Deaf to the news: what tells of another master is cut.
+    // Deaf to the news: the connection that announces another master is cut.
     const service = await locks.start({ sentinels, name, failoverDetector: false });
     await useOf(service, 'a');
     await old.admin.config('SET', 'min-replicas-to-write', '1');

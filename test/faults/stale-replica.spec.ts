@@ -14,7 +14,7 @@ const STATE = redisKey('state', 'a');
 
 let master: RedisServer;
 let replica: RedisServer;
-/** Stands for an address that leads to whoever is master. */
+/** Stands for an address that leads to the current master. */
 let address: RespProxy;
 const locks = new FaultLocks();
 
@@ -34,7 +34,7 @@ afterEach(async () => {
   await Promise.all([master, replica].map((server) => server.stop()));
 });
 
-/** From now on the replica misses what is written. */
+/** From now on the replica misses all writes. */
 async function cutReplicaOff(): Promise<void> {
   await master.replicated();
   await replica.admin.replicaof('NO', 'ONE');
@@ -50,8 +50,8 @@ async function leaseOf(server: RedisServer): Promise<number> {
 const beliefOf = (lock: LockHandle): number => performance.now() + lock.remainingTime();
 
 /**
- * The master dies and the address leads to the replica, which has a shorter lease; it comes to have what the master had, and
- * its holder believes in no more.
+ * The master dies and the address leads to the replica, which has a shorter lease; the replica then gets the lease that
+ * the master had, and its holder believes in no longer one.
  */
 async function failover(lock: LockHandle): Promise<void> {
   const promised = await leaseOf(master);
@@ -165,7 +165,7 @@ describe('a server with a shorter lease, on the same connection', () => {
     await lock.extend(LONG);
     await forget();
     address.refuse();
-    // The second question is the one that asks for the rest.
+    // The second question asks for the rest.
     const second = address.cutBeforeCommand({ nth: 2, names: ['evalsha'] });
     const verified = timed(lock.verify());
     await second.happened;

@@ -4,7 +4,7 @@ import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fau
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 
 let redis: RedisServer;
@@ -119,13 +119,13 @@ it('does not rely on a pushed grant that arrives after its lease has ended and a
   proxy.holdReplies();
   proxy.holdRequests();
   expect(await handle.release()).toBe(true);
-  // Granted to the first who waits, who hears nothing of it; so it ends with its short lease, and the next one is served.
+  // Granted to the first waiter, which is not notified; so it ends with its short lease, and the next one is served.
   const lock = await third;
   order.push('third');
   const asked = proxy.seen({ names: ['evalsha'] });
   proxy.heal();
   await asked;
-  // What came late has been heard by now, and its answer, too.
+  // Late messages have been received by now, and their answers, too.
   for (let turn = 0; turn < 5; turn++) await lock.verify();
   order.push('release of the third');
   expect(await lock.release()).toBe(true);

@@ -5,7 +5,7 @@ import { startRedis, type RedisServer } from '../../testbed/servers/redis-server
 import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
-/** What a holder sees that knows that it has lost its lock. */
+/** The view of a holder that knows that it has lost its lock. */
 const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
 
 let redis: RedisServer;
@@ -18,7 +18,7 @@ beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
-/** Resolves when nobody holds a key any more. */
+/** Resolves when no caller holds a key any more. */
 const isFree = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
 

@@ -6,9 +6,9 @@ import { startRedis, type RedisServer } from '../../testbed/servers/redis-server
 import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
-/** What a holder sees that knows that it has lost its lock. */
+/** The view of a holder that knows that it has lost its lock. */
 const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
-/** ms after a resume within which whoever does not look is told; a second, and more on a machine that is busy. */
+/** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */
 const SOON = 2_500;
 
 let redis: RedisServer;
@@ -21,7 +21,7 @@ beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
-/** Resolves when nobody holds a key any more. */
+/** Resolves when no caller holds a key any more. */
 const isFree = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
 
@@ -60,7 +60,7 @@ it('leaves a fixed lease its remaining time', async () => {
   });
   expect(view).toMatchObject({ isHeld: true, assertHeld: undefined, aborted: false });
   expect(view.remaining).toBeLessThanOrEqual(left);
-  // What is subtracted for clocks that run at different speeds, and for those that tell 1/100 s.
+  // The part that is subtracted for clocks that run at different speeds, and for clocks that tell 1/100 s.
   expect(view.remaining).toBeGreaterThan(left - 1_500);
   await worker.verify('mine');
   expect(await worker.release('mine')).toBe(true);
@@ -110,7 +110,7 @@ it('does not rely on a reply to `acquire` that is read after the suspension', as
   const service = await locks.start(redis.url);
   await redis.pause();
   const theirs = worker.acquire('theirs', 'a', { expire: 500, waitTimeout: 20_000 });
-  // What it has sent is with Redis by then.
+  // Its requests have reached Redis by then.
   await worker.view('nothing').catch(() => undefined);
   await sleep(100);
   let mine = undefined as Awaited<ReturnType<typeof service.acquire>> | undefined;
@@ -134,7 +134,7 @@ it('does not rely on a reply to `verify` that is read after the suspension', asy
   await worker.acquire('mine', 'a', { expire: 1_500 });
   await redis.pause();
   const verified = timed(worker.verify('mine'));
-  // What it has sent is with Redis by then.
+  // Its requests have reached Redis by then.
   await worker.view('mine');
   await sleep(100);
   await worker.sleep(async () => {

@@ -1,6 +1,7 @@
 /*
- * What the examples of the documentation take for granted: the library, what they use of other packages, and the application
- * around them. `enterWorld` gives it locks on a real Redis, for the examples that are run.
+ * The surroundings that the examples of the documentation take for granted: the library, the names that they use of
+ * other packages, and the application around them. `enterWorld` gives it locks on a real Redis, for the examples that
+ * are run.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module, type INestApplication } from '@nestjs/common';
@@ -93,7 +94,7 @@ export let locks: LockService;
 export let testing: LockTesting;
 export let stock: StockService;
 
-/** Connects to nobody: the servers of examples do not exist. */
+/** Connects to no server: the servers of examples do not exist. */
 export class Redis extends Client {
   constructor(options: RedisOptions) {
     super({ ...options, lazyConnect: true } as object); // any of the constructor's many overloads
@@ -132,9 +133,9 @@ export const MurLock =
   () =>
     undefined;
 
-/** Puts locks on a Redis into the world, until what it answers is called. */
+/** Puts locks on a Redis into the world, until the returned function is called. */
 export async function enterWorld(connection: string): Promise<() => Promise<void>> {
-  // What examples say of renewals is to be seen within a second or two.
+  // The statements of examples about renewals must be visible within a second or two.
   const module = RedisLockModule.forRoot({ connection, lockWatchdogTimeout: '1s', shutdownTimeout: 0 });
   const compiled = await Test.createTestingModule({ imports: [module] })
     .setLogger(SILENT)

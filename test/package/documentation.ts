@@ -36,10 +36,10 @@ export interface Example {
   readonly line: number;
 }
 
-/** What stands before a quotation, the file that has it, and what is quoted. */
+/** The text before a quotation, the file that has it, and the quoted text. */
 export const QUOTED: RegExp = /^<!-- (\S+) -->\n```\w+\n(.*?)^```$/gms;
 
-/** But for what is quoted from a file: that is compiled there. */
+/** Except for quotations from a file: these are compiled there. */
 export function examplesOf(page: string): Example[] {
   const text = read(page).replace(QUOTED, (quotation) => quotation.replace(/[^\n]/g, ' '));
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ index, [1]: code }) => ({
@@ -49,7 +49,7 @@ export function examplesOf(page: string): Example[] {
   }));
 }
 
-/** What examples may take for granted, by name. */
+/** The names that examples may take for granted. */
 let worldNames: readonly string[] | undefined;
 let world: ts.Program | undefined;
 
@@ -91,14 +91,14 @@ function namesOfWorld(): readonly string[] {
 
 const worldProgram = (): ts.Program => (world ??= ts.createProgram([WORLD], compilerOptions()));
 
-/** Those of the project, with Node's and the DOM's names: examples log and fetch. */
+/** The options of the project, with Node's and the DOM's names: examples log and fetch. */
 function compilerOptions(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => readFileSync(path, 'utf8'));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   return { ...options, noUnusedLocals: false, noUnusedParameters: false, isolatedModules: false, noEmit: true };
 }
 
-/** What the compiler has to say about examples, with the lines of their pages. */
+/** The compiler's messages about examples, with the lines of their pages. */
 export function complaintsAbout(examples: readonly Example[]): string[] {
   const options = compilerOptions();
   const modules = new Map(

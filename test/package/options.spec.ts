@@ -11,7 +11,7 @@ const ENTRY_POINTS = ['index', 'testing/index', 'observation/metrics/index', 'ob
   join(ROOT, 'lib', `${name}.ts`),
 );
 
-/** What users write as an object of options, whatever it is called. */
+/** The types that users write as an object of options, no matter how they are named. */
 const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
 
 /** Types of users' own, or of other packages, that are named like options. */
@@ -47,7 +47,7 @@ function optionsOfTypes(): Array<[type: string, options: string[]]> {
 }
 
 interface Section {
-  /** What it says it is about. */
+  /** The types that the section names as its subject. */
   readonly types: readonly string[];
   /** The first column of its table. */
   readonly options: readonly string[];
@@ -62,7 +62,7 @@ const sections: readonly Section[] = read('docs/options.md')
     options: [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!),
   }));
 
-/** Whose options are those of another section, and some of their own. */
+/** Types that have the options of another section, and some of their own. */
 const BASES: Readonly<Record<string, string>> = {
   LockTestingOptions: 'RedisLockModuleOptions',
   RedisLockTestingOptions: 'RedisLockRootOptions',
@@ -105,7 +105,7 @@ describe('docs/options.md', () => {
   });
 });
 
-/** What a cell of the column of defaults says. */
+/** The text of a cell of the column of defaults. */
 function valueOf(cell: string): unknown {
   const text = cell.replaceAll('`', '');
   if (text === 'true' || text === 'false') return text === 'true';

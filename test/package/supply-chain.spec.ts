@@ -23,7 +23,7 @@ interface Locked {
 const manifest = (path: string): Manifest => JSON.parse(read(path)) as Manifest;
 const AT_INSTALLATION = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish'];
 
-/** What the library is made of, each file with its path. */
+/** The files that make up the library, each with its path. */
 const sources = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))
   .map((path) => ts.createSourceFile(path, read(join('lib', path)), ts.ScriptTarget.Latest, true));
@@ -43,7 +43,7 @@ describe('the dependencies of the package', () => {
   });
 
   it.each(['package.json', 'node_modules/acorn/package.json'])('runs nothing at installation: %s', (path) => {
-    // npm runs `prepare` of what comes from git only; what comes from the registry has been prepared.
+    // npm runs `prepare` only for packages from git; packages from the registry have been prepared.
     const names = AT_INSTALLATION.filter((name) => name !== 'prepare' || path === 'package.json');
     expect(Object.keys(manifest(path).scripts ?? {}).filter((name) => names.includes(name))).toEqual([]);
   });
@@ -106,7 +106,7 @@ describe('the sources of the library', () => {
     ];
     expect(modules.filter((name) => forbidden.includes(name.replace(/^node:|\/.*$/g, '')))).toEqual([]);
     expect(modules.filter((name) => name === 'node:worker_threads')).toEqual([]);
-    // Nobody leaves out `node:`.
+    // No import leaves out `node:`.
     expect(imported.filter((name) => forbidden.includes(name))).toEqual([]);
   });
 

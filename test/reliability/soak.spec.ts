@@ -7,7 +7,7 @@ const SOAK = fileURLToPath(new URL('../../reliability/soak.mjs', import.meta.url
 const CYCLES = 22_000;
 
 it(`${CYCLES} acquisitions and releases leave heap, timers, listeners, connections and keys as they were (a million: npm run soak)`, async () => {
-  // Its counts are not those of a suite.
+  // Its counts are not the counts of a suite.
   const env = { ...process.env, NODE_OPTIONS: '', LOCKS_TEST_TOTALS: '' };
   const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', SOAK, '--cycles', String(CYCLES)], {
     env,

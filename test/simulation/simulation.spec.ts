@@ -9,7 +9,7 @@ const TIME = 240_000;
 const ROOT = new URL('../../', import.meta.url);
 const program = fileURLToPath(new URL('simulation/run.mjs', ROOT));
 
-/** `npm run simulation -- …`, and what it said. What it counts is not counted as tests of this run. */
+/** `npm run simulation -- …`, and its output. Its counts do not count as tests of this run. */
 function simulation(...args: readonly string[]): Promise<{ readonly code: number | null; readonly said: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [program, ...args], {

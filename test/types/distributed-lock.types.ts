@@ -1,6 +1,4 @@
-/*
- * What the compiler accepts and refuses: checked by tsc with everything else, and never run.
- */
+/* The code that the compiler accepts and refuses: checked by tsc with everything else, and never run. */
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import {
@@ -237,7 +235,7 @@ export class Refused {
   handler(): void {}
 }
 
-/** What the compiler prints of a method with that result. */
+/** The compiler's text for a method with that result. */
 declare const _decorate: LockMethodDecorator<any[]>;
 declare const _decorateSkipped: LockMethodDecorator<any[], 'skip'>;
 declare const _decorateUnavailable: LockMethodDecorator<any[], 'throw', 'skip'>;

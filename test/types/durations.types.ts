@@ -1,6 +1,4 @@
-/*
- * What the compiler accepts and refuses as a duration: checked by tsc with everything else, and never run.
- */
+/* The durations that the compiler accepts and refuses: checked by tsc with everything else, and never run. */
 import {
   DistributedLock,
   duration,

@@ -19,7 +19,7 @@ import type {
 import type { ModuleOption } from '../../lib/module/redis-lock.option-table.js';
 import type { OptionIn } from '../../lib/options/option-table.js';
 
-/** Names on one side only; `never` is what compiles. */
+/** Names on one side only; only `never` compiles. */
 type Different<Left, Right> = Exclude<Left, Right> | Exclude<Right, Left>;
 
 const same = <_Difference extends never>(): void => {};

@@ -5,11 +5,12 @@ import { RespProxy } from '../proxies/resp-proxy.mjs';
 const NO_SCRIPT = '0'.repeat(40);
 
 /**
- * A Redis server whose clock is ahead or behind: a proxy before a real one that changes scripts on their way, so that they
- * see another time. Only what comes through it is changed. The library sees the time in scripts, `TIME` and `INFO` alone.
+ * A Redis server whose clock is ahead or behind: a proxy before a real one that changes scripts on their way, so that
+ * they see another time. Only commands that pass through it are changed. The library sees the time in scripts, `TIME`
+ * and `INFO` alone.
  */
 export class SkewedMaster {
-  /** Hash of a script as it was sent, and of what was made of it. @type {Map<string, string>} */
+  /** Hash of a script as it was sent, and of its changed text. @type {Map<string, string>} */
   #scripts = new Map();
   #proxy;
   #skew;
@@ -72,7 +73,7 @@ export class SkewedMaster {
         return [name, text, ...rest];
       }
       case 'evalsha':
-        // One that the server knows from elsewhere would see the true time.
+        // A script that the server knows from elsewhere would see the true time.
         return [name, this.#scripts.get(script.toLowerCase()) ?? NO_SCRIPT, ...rest];
       case 'time':
         return ['eval', `${prologue(this.#skew)}return redis.call('TIME')`, '0'];
@@ -84,7 +85,7 @@ export class SkewedMaster {
   }
 }
 
-/** Stands on the first line of a script, before what is there. @param {number} skew */
+/** Stands on the first line of a script, before its own text. @param {number} skew */
 const prologue = (skew) => `local redis = (function(real)
   local fake = setmetatable({}, { __index = real })
   function fake.call(name, ...)

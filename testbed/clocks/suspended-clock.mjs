@@ -5,10 +5,13 @@
 import { openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 
-/** In this variable the process is told the file that says what has become of its clocks. */
+/** This variable tells the process the path of the file with the state of its clocks. */
 export const CLOCK_VARIABLE = 'TESTBED_SUSPENDED_CLOCK';
 
-/** What the file says, in ms: how long the process has been suspended, how far its wall clock has been set; and how often. */
+/**
+ * The contents of the file, in ms: how long the process has been suspended, how far its wall clock has been set; and
+ * how often.
+ */
 export const FIELDS = /** @type {const} */ (['suspended', 'wallShift', 'resumptions']);
 
 const file = process.env[CLOCK_VARIABLE];
@@ -16,7 +19,7 @@ const fields = new Float64Array(FIELDS.length);
 const descriptor = file === undefined ? undefined : openSync(file, 'r');
 
 /**
- * What has become of the clocks, read from the file each time, so that the first line after the resume knows it.
+ * The state of the clocks, read from the file each time, so that the first line after the resume knows it.
  * @param {typeof FIELDS[number]} field
  */
 function told(field) {
@@ -111,7 +114,7 @@ function suspendTimers() {
   globalThis.setTimeout = /** @type {any} */ (Object.assign)(
     (/** @type {(...args: unknown[]) => void} */ work, /** @type {number} */ delay, /** @type {unknown[]} */ ...args) =>
       new SuspendedTimeout(() => work(...args), delay),
-    // Keeps `promisify(setTimeout)` what it was.
+    // Keeps `promisify(setTimeout)` as it was.
     { [promisify.custom]: Reflect.get(set, promisify.custom) },
   );
   globalThis.clearTimeout = (timer) => (timer instanceof SuspendedTimeout ? timer.close() : clear(timer));

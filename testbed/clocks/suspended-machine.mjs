@@ -24,14 +24,14 @@ export class SuspendedMachine {
     this.#tell();
   }
 
-  /** The environment in which its process is to be started. */
+  /** The environment in which its process must be started. */
   get env() {
     const preload = new URL('suspended-clock.mjs', import.meta.url).href;
     return { [CLOCK_VARIABLE]: this.#file, NODE_OPTIONS: `--import ${preload}` };
   }
 
   /**
-   * Suspends the machine of a process; resolves when the process does nothing any more.
+   * Suspends the machine of a process; resolves when the process no longer runs.
    * @param {number} pid
    */
   async suspend(pid) {

@@ -1,21 +1,21 @@
-/** One stretch of time in which somebody believed to hold a key. */
+/** One stretch of time in which a caller believed that it held a key. */
 export interface BelievedHold {
   readonly key: string;
-  /** Who believed, for the report. */
+  /** The caller that believed, for the report. */
   readonly who: string;
   /** When it had been told that it holds the key, by `now()`. */
   readonly from: bigint;
-  /** When it knew no more, or began to give it back; `undefined`: it still believes. */
+  /** When it learned of the loss, or began to release it; `undefined`: it still believes. */
   readonly to: bigint | undefined;
   readonly token?: number;
-  /** Shared holds, those of readers, may overlap with each other. */
+  /** Shared holds, such as the holds of readers, may overlap with each other. */
   readonly isShared?: boolean;
 }
 
 /** CLOCK_MONOTONIC in nanoseconds: one clock for all processes of this machine. */
 export const now = (): bigint => process.hrtime.bigint();
 
-/** Notes down who believes in what, when. */
+/** Notes down which caller believes in which hold, and when. */
 export class HoldHistory {
   private readonly records: Array<BelievedHold & { to: bigint | undefined }> = [];
 
@@ -23,7 +23,7 @@ export class HoldHistory {
     return this.records;
   }
 
-  /** Somebody holds a key from now on, until the returned function is called. */
+  /** A caller holds a key from now on, until the returned function is called. */
   begin(hold: Pick<BelievedHold, 'key' | 'who' | 'token' | 'isShared'>): () => void {
     const record = { ...hold, from: now(), to: undefined as bigint | undefined };
     this.records.push(record);
@@ -32,7 +32,7 @@ export class HoldHistory {
     };
   }
 
-  /** Takes over what another process has noted down. */
+  /** Adds holds that another process has noted down. */
   add(...holds: readonly BelievedHold[]): void {
     this.records.push(...holds.map((hold) => ({ ...hold })));
   }
@@ -41,7 +41,7 @@ export class HoldHistory {
 /** Fails when two believed to hold one key at the same time, unless both shared it. */
 export function assertNoOverlap(holds: readonly BelievedHold[]): void {
   for (const ofKey of byKey(holds).values()) {
-    // Of those before, the one that ends last is the one to collide with.
+    // Of the earlier holds, the one that ends last is the one to collide with.
     let exclusive: BelievedHold | undefined;
     let shared: BelievedHold | undefined;
     for (const hold of ofKey) {
@@ -67,7 +67,7 @@ export function assertAtMost(permits: number, holds: readonly BelievedHold[]): v
   }
 }
 
-/** Fails when a later hold of a key has no larger token than an earlier one. */
+/** Fails if a later hold of a key has no larger token than an earlier one. */
 export function assertTokensGrow(holds: readonly BelievedHold[]): void {
   for (const ofKey of byKey(holds).values()) {
     let last: BelievedHold | undefined;

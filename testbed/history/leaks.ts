@@ -1,6 +1,9 @@
 import { Cluster, type Redis } from 'ioredis';
 
-/** What remains in Redis for a lock that nobody holds or awaits: nothing of these. Fences stay for a while. */
+/**
+ * The parts of a lock that no client holds or awaits: none of these may remain in Redis. Fences stay for a limited
+ * time.
+ */
 const TRANSIENT = ['state', 'queue', 'waiters'];
 
 /** Fails when locks, tickets or waiters are left. */

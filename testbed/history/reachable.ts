@@ -1,6 +1,6 @@
 /**
  * How many objects can be reached from `root` through properties, elements of collections and prototypes' own data: a
- * measure of what something keeps, whatever it is that keeps it. Functions and what they close over are not seen.
+ * measure of how much an object keeps alive, by any path. Functions and their closures are not seen.
  */
 export function countReachable(root: object): number {
   let count = 1;

@@ -30,12 +30,12 @@ export class ClusterBench {
     afterAll(() => this.cluster.stop());
   }
 
-  /** What the services have logged: `level: text`. */
+  /** The log of the services: `level: text`. */
   get lines(): string[] {
     return this.services.lines.map(({ level, text }) => `${level}: ${text}`);
   }
 
-  /** A started service. At the end of the test it waits for nobody who holds a lock. */
+  /** A started service. At the end of the test it does not wait for holders. */
   service(options: RedisLockModuleOptions = {}): Promise<LockService> {
     return this.services.start({ connection: { cluster: this.cluster.addresses }, ...options });
   }
@@ -63,7 +63,7 @@ export class ClusterBench {
     });
   }
 
-  /** Resolves when nobody holds or awaits any lock. */
+  /** Resolves when no client holds or awaits a lock. */
   untilNothingIsLeft(): Promise<void> {
     return eventuallyPasses(() => expectNothingLeft(this.cluster.admin), { within: 10_000, every: 20 });
   }

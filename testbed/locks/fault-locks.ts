@@ -15,7 +15,7 @@ export { redisKey, timed, type LogLine };
 
 type ServiceOptions = Omit<RedisLockModuleOptions, 'connection'>;
 
-/** The services of a test on any servers, what they logged and what they told. They end with `closeAll()`. */
+/** The services of a test on any servers, their logs and their events. They end with `closeAll()`. */
 export class FaultLocks {
   readonly events: LockEvent[] = [];
   private readonly services = new LockServices();
@@ -71,12 +71,14 @@ export async function keysWithTtl(redis: RedisServer): Promise<Array<{ key: stri
   return [...names].map((key, i) => ({ key, ttl: Number(ttls[i]?.[1]) })).filter(({ ttl }) => ttl !== -2);
 }
 
-/** The longest that a note of somebody who left is kept: twice the default `commandTimeout`, and a little. */
+/**
+ * The longest time that the note of an acquisition that left is kept: twice the default `commandTimeout`, and a little.
+ */
 const LONGEST_NOTE = 10_100;
 
 /**
- * Waits until nothing is left in the server but what ends by itself: last fencing tokens, and notes of acquisitions
- * that left before they came.
+ * Waits until nothing is left in the server except entries that expire by themselves: last fencing tokens, and notes of
+ * acquisitions that left before their request arrived.
  */
 export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<void> {
   return eventuallyPasses(
@@ -91,8 +93,8 @@ export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<
 }
 
 /**
- * The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed: the latest that one
- * of several answers tells, since each tells too little by as long as its question was on the way.
+ * The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed: the latest
+ * that several answers give, since each one is too early by the time that its question was on the way.
  */
 export async function leaseEnd(redis: RedisServer, key: string): Promise<number> {
   let end = -Infinity;
@@ -111,10 +113,10 @@ export function blockEventLoop(ms: number): void {
 
 const WORKER = new URL('../workers/fault-worker.mjs', import.meta.url);
 
-/** What a holder in another process sees of its lock, on one line. */
+/** The view that a holder in another process has of its lock, on one line. */
 export interface HolderView {
   readonly isHeld: boolean;
-  /** The code of what `assertHeld` throws. */
+  /** The code of the error that `assertHeld` throws. */
   readonly assertHeld: string | undefined;
   readonly aborted: boolean;
   readonly remaining: number;

@@ -21,7 +21,7 @@ const KEPT = 120;
 const next = (service: LockService, type: LockEvent['type']): Promise<LockEvent> =>
   firstValueFrom(service.events.pipe(filter((event) => event.type === type)));
 
-/** Rejects when the lock is lost: what is waited for does not come then. */
+/** Rejects when the lock is lost: the awaited event does not happen then. */
 const lossOf = async ({ signal }: LockHandle): Promise<never> => {
   throw await abortOf(signal).then(() => signal.reason as Error);
 };
@@ -29,16 +29,16 @@ const lossOf = async ({ signal }: LockHandle): Promise<never> => {
 export interface LockScenario {
   readonly connection: LockConnectionOption;
   readonly key: string;
-  /** A client whose connection nothing happens to. */
+  /** A client whose connection is not disturbed. */
   readonly observer: LockService;
   /** ms */
   readonly lease?: number;
 }
 
 /**
- * Everything that an exclusive lock says to Redis, by two clients of `connection`: acquire, wait, give up waiting, renew,
- * extend, hand off, verify, keep for `holdAtLeast`, release. Whatever happens to the commands on the way, this is what
- * has to come of it.
+ * All commands that an exclusive lock sends to Redis, by two clients of `connection`: acquire, wait, give up waiting,
+ * renew, extend, hand off, verify, keep for `holdAtLeast`, release. This must be the result no matter what happens to
+ * the commands on the way.
  */
 export async function playLockScenario(
   locks: FaultLocks,
@@ -60,7 +60,7 @@ export async function playLockScenario(
   await Promise.race([contended, second]);
 
   const impatient = await timed(one.acquire(key, { owner: 'impatient', waitTimeout: SHORT_WAIT }));
-  // Without an answer so far nobody can say that others held it.
+  // Without an answer so far the client cannot say that others held it.
   expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(impatient.error?.code);
   expect(impatient.ran).toBeLessThan(SHORT_WAIT + 1_200);
 
@@ -109,7 +109,7 @@ export async function leaveBeforeComing(redis: RedisServer, url: string): Promis
   const come = proxy.seen({ names: ['eval'] });
   proxy.heal();
   await come;
-  // Answered after what was said before it: so it has been executed by then.
+  // Answered after the earlier commands: so they have been executed by then.
   await service.inspect(key);
   // Not even for a moment: there is no token of it.
   expect(await redis.admin.exists(redisKey('state', key), redisKey('queue', key), redisKey('fence', key))).toBe(0);

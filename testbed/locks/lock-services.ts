@@ -8,7 +8,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** The lock services of a test, and what they logged. They end with `closeAll()`. */
+/** The lock services of a test, and their logs. They end with `closeAll()`. */
 export class LockServices {
   readonly lines: LogLine[] = [];
   private readonly services: LockService[] = [];
@@ -32,7 +32,7 @@ export class LockServices {
     await Promise.all(this.services.splice(0).map((service) => service.close()));
   }
 
-  /** Closes all services so far, and forgets what they logged. */
+  /** Closes all services so far, and drops their logs. */
   async closeAll(): Promise<void> {
     await this.close();
     this.lines.length = 0;

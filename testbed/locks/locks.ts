@@ -42,12 +42,12 @@ export class LockBench {
     afterAll(() => this.redis.stop());
   }
 
-  /** What the services have warned of. */
+  /** The warnings of the services. */
   get warnings(): string[] {
     return this.services.lines.filter(({ level }) => level === 'warn').map(({ text }) => text);
   }
 
-  /** A started service. At the end of the test it waits for nobody who holds a lock. */
+  /** A started service. At the end of the test it does not wait for holders. */
   service(options: RedisLockModuleOptions = {}): Promise<LockService> {
     return this.services.start({ connection: this.redis.url, ...options });
   }
@@ -77,7 +77,7 @@ export class LockBench {
     return this.endLater(await RespProxy.start(this.redis));
   }
 
-  /** Who waits for a key, as Redis sees it. */
+  /** The waiters of a key, as Redis sees them. */
   async waiters(key: string): Promise<string[]> {
     return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');
   }
@@ -88,7 +88,7 @@ export class LockBench {
     await eventually(async () => (await this.waiters(key)).length === count, { what, within: 15_000 });
   }
 
-  /** Resolves when nobody holds or awaits any lock. */
+  /** Resolves when no client holds or awaits a lock. */
   untilNothingIsLeft(): Promise<void> {
     return eventuallyPasses(() => expectNothingLeft(this.redis.admin), { within: 10_000 });
   }
@@ -99,7 +99,7 @@ export class LockBench {
   }
 }
 
-/** What a process has acquired. */
+/** A lock that a process has acquired. */
 export interface RemoteHandle {
   readonly number: number;
   /** When it had it, by `now()`. */
@@ -131,7 +131,7 @@ export class LockWorker {
     return this.process.call('tryAcquire', key, options);
   }
 
-  /** Acquires a key and drops the handle; resolves when the process has noticed that nobody can release it. */
+  /** Acquires a key and drops the handle; resolves when the process has noticed that no code can release it. */
   async forget(key: string, options?: AcquireOptions): Promise<void> {
     await this.process.call('forget', key, options);
     const noticed = async (): Promise<boolean> => {
@@ -188,7 +188,7 @@ export function aborted(signal: AbortSignal): Promise<unknown> {
   });
 }
 
-/** Collects what a service tells. */
+/** Collects the events of a service. */
 export function record(service: LockService): LockEvent[] {
   const events: LockEvent[] = [];
   service.events.subscribe((event) => events.push(event));

@@ -15,7 +15,7 @@ export class ClusterProxies implements AsyncDisposable {
     return new ClusterProxies(cluster, await Promise.all(cluster.nodes.map((node) => RespProxy.start(node))));
   }
 
-  /** What `connection` takes. */
+  /** The value for `connection`. */
   get connection(): ClusterAddress {
     const cluster = this.all.map(({ host, port }) => ({ host, port }));
     return { cluster, options: { natMap: detours(this.cluster.nodes, this.all) } };

@@ -24,7 +24,7 @@
  * @property {(command: ProxiedCommand) => void} spring
  */
 
-/** What is to happen to single commands on their way through a proxy. */
+/** The planned faults of single commands on their way through a proxy. */
 export class CommandTraps {
   /** @type {Set<Trap>} */
   #traps = new Set();

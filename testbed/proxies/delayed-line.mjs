@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Does what it is given in the order in which it was given, each thing after the delay of its moment. */
+/** Runs its actions in the order in which they were added, each after the delay of its moment. */
 export class DelayedLine {
   /** @type {Array<{ due: number, action: () => void }>} */
   #queue = [];
@@ -26,7 +26,7 @@ export class DelayedLine {
     this.flush();
   }
 
-  /** Does what is due; to be called when the line is not held any more. */
+  /** Runs the actions that are due; call it when the line is not held any more. */
   flush() {
     clearTimeout(this.#timer);
     while (!this.#isHeld()) {

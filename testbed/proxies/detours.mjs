@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * How a client finds proxies if servers tell it their own addresses: what ioredis calls `natMap`.
+ * How a client finds proxies if servers tell it their own addresses: the `natMap` of ioredis.
  * @param {ReadonlyArray<{ readonly host: string, readonly port: number }>} servers
  * @param {ReadonlyArray<{ readonly host: string, readonly port: number }>} proxies in the same order
  * @returns {Record<string, { host: string, port: number }>}

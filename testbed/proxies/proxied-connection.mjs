@@ -19,7 +19,7 @@ import { RespReader } from './resp-reader.mjs';
  */
 
 /**
- * What a connection does with what it is about to pass on.
+ * The hooks of a connection for the data that it is about to pass on.
  * @typedef {object} Rules
  * @property {() => number} requestDelay in ms
  * @property {() => number} replyDelay in ms
@@ -30,7 +30,8 @@ import { RespReader } from './resp-reader.mjs';
  * @property {(command: ProxiedCommand) => 'pass' | 'cut'} requested `cut`: the connection ends in place of the command
  * @property {(command: ProxiedCommand) => 'pass' | 'cut' | 'cut within'} replied `cut`: the connection ends in place of the
  *   reply; `cut within`: in its middle
- * @property {(command: ProxiedCommand, frame: RespFrame) => Buffer} rewritten what the server gets in place of the command
+ * @property {(command: ProxiedCommand, frame: RespFrame) => Buffer} rewritten the bytes that the server gets in place
+ * of the command
  * @property {(frame: RespFrame) => number} copiesOfPush how often a push is passed on
  * @property {(connection: ProxiedConnection) => void} closed
  */
@@ -45,7 +46,7 @@ export class ProxiedConnection {
   #requests;
   #replies;
   #isEnded = false;
-  /** In which directions something was lost in the middle of a stream: it cannot go on as if nothing had happened. */
+  /** The directions in which data was lost in the middle of a stream: it cannot go on as if nothing had happened. */
   #gaps = { requests: false, replies: false };
   #resolveClosed = () => {};
   /**
@@ -97,7 +98,7 @@ export class ProxiedConnection {
     });
     this.#client.on('end', () => this.#passRequest(() => this.#server.end()));
     this.#server.on('end', () => this.#passReply(() => this.#client.end()));
-    // An error is followed by a close; what was under way to the other side still arrives there before it.
+    // An error is followed by a close; data that was under way to the other side still arrives there before it.
     this.#client.on('error', () => this.#passRequest(() => this.cut()));
     this.#server.on('error', () => this.#passReply(() => this.cut()));
     this.#listenForClose();
@@ -173,13 +174,13 @@ export class ProxiedConnection {
     return this.#gaps.requests;
   }
 
-  /** Passes on what was held back. */
+  /** Passes on the data that was held back. */
   flush() {
     this.#requests.flush();
     this.#replies.flush();
   }
 
-  /** Tells the client that nothing more will come; what it has sent and still sends is executed. */
+  /** Tells the client that no more data follows; commands that it has sent or still sends are executed. */
   endReplies() {
     this.#replies.push(() => this.#client.end());
   }
@@ -194,7 +195,7 @@ export class ProxiedConnection {
     if (serverNotices) this.#server.destroy();
   }
 
-  /** Passes nothing on any more of what the client sends. What the server sends arrives, except that it ends. */
+  /** Passes on no more data from the client. Data from the server arrives, except that it ends. */
   goMute() {
     this.#goSilent();
     this.#server.on('data', (chunk) => this.#client.write(chunk));
@@ -209,13 +210,13 @@ export class ProxiedConnection {
     for (const socket of [this.#client, this.#server]) {
       for (const event of ['data', 'end', 'error', 'close']) socket.removeAllListeners(event);
       socket.on('error', () => undefined);
-      // What comes is read, and dropped: nobody's window fills up.
+      // Incoming data is read, and dropped: no window fills up.
       socket.resume();
     }
     this.#listenForClose();
   }
 
-  /** Ends the connection on both sides; what has been passed on still arrives, what is under way does not. */
+  /** Ends the connection on both sides; data that has been passed on still arrives, data that is under way does not. */
   cut() {
     this.#isEnded = true;
     this.#requests.clear();

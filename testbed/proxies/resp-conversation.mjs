@@ -10,7 +10,7 @@
  */
 
 /**
- * What a message from the server is: (part of) the answer to a command, or sent without being asked.
+ * The kind of a message from the server: (part of) the answer to a command, or unsolicited.
  * @template {RespCommand} C
  * @typedef {{ command: C, isComplete: boolean } | { command: undefined }} Answer
  */
@@ -29,7 +29,7 @@ const SUBSCRIPTION_COMMANDS = new Set([
 const MESSAGES = new Set(['message', 'pmessage', 'smessage']);
 
 /**
- * What is said on one connection: finds the command that a reply answers. Replies come in the order of commands.
+ * The messages of one connection: finds the command that a reply answers. Replies come in the order of commands.
  * @template {RespCommand} C
  */
 export class Conversation {

@@ -20,8 +20,8 @@ import { TcpListener } from './tcp-listener.mjs';
  *
  * @typedef {object} ProxyOptions
  * @property {boolean} [remembers] whether `commands` keeps all commands; default `true`. Not for long runs
- * @property {(command: ProxiedCommand) => readonly string[] | undefined} [rewrite] what the server gets in place of a command,
- *   as its words; `undefined`: the command itself
+ * @property {(command: ProxiedCommand) => readonly string[] | undefined} [rewrite] the words that the server gets in
+ *   place of a command; `undefined`: the command itself
  */
 
 /** @type {(connection: ProxiedConnection, message?: any) => boolean} */
@@ -30,12 +30,12 @@ const NONE = () => false;
 const ALL = () => true;
 
 /**
- * Stands between clients and a Redis server, knows what they say (RESP2 and RESP3) and makes the network misbehave.
- * Every fault holds from when it is called; `heal()` ends those that last.
+ * Stands between clients and a Redis server, understands their protocol (RESP2 and RESP3) and makes the network
+ * misbehave. Every fault holds from the moment it is called; `heal()` ends the lasting ones.
  */
 export class RespProxy extends TcpListener {
   /**
-   * All commands so far, in the order in which they came.
+   * All commands so far, in the order in which they arrived.
    * @type {ProxiedCommand[]}
    */
   commands = [];
@@ -108,7 +108,7 @@ export class RespProxy extends TcpListener {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves to the chosen command when it comes. @param {CommandSelector} selector */
+  /** Resolves to the chosen command when it arrives. @param {CommandSelector} selector */
   seen(selector) {
     return this.#traps.set('see', selector).happened;
   }
@@ -180,7 +180,7 @@ export class RespProxy extends TcpListener {
     this.#delay = { request, reply };
   }
 
-  /** Ends what loses, holds, repeats and delays, and cuts the connections that have lost something. */
+  /** Ends all faults that lose, hold, repeat or delay data, and cuts the connections that have lost some. */
   heal() {
     this.#heal([...this.#connections]);
   }
@@ -203,18 +203,18 @@ export class RespProxy extends TcpListener {
     }
   }
 
-  /** Ends all connections, or the chosen ones; not those that went deaf or mute. */
+  /** Ends all connections, or the chosen ones; not the ones that went deaf or mute. */
   cutAll(where = ALL) {
     for (const connection of this.#connections) if (where(connection) && !connection.isSilent) connection.cut();
   }
 
-  /** Tells clients that nothing more will come; what they send is still executed. */
+  /** Tells clients that no more data follows; commands that they send are still executed. */
   endReplies(where = ALL) {
     for (const connection of this.#connections) if (where(connection)) connection.endReplies();
   }
 
   /**
-   * What either end sends gets lost until `heal`, and clients see no end; servers do if `serverNotices`.
+   * Data from either end gets lost until `heal`, and clients see no end; servers do if `serverNotices`.
    * @param {ConnectionFilter} where
    * @param {DeafLink} how
    */
@@ -222,12 +222,12 @@ export class RespProxy extends TcpListener {
     for (const connection of this.#connections) if (where(connection)) connection.goDeaf(how);
   }
 
-  /** What clients send gets lost until `heal`, and what servers send arrives. @param {ConnectionFilter} where */
+  /** Data from clients gets lost until `heal`, and data from servers arrives. @param {ConnectionFilter} where */
   goMute(where) {
     for (const connection of this.#connections) if (where(connection)) connection.goMute();
   }
 
-  /** Leads new connections to another server; those that exist stay where they are. @param {{ readonly port: number }} target */
+  /** Leads new connections to another server; existing ones stay. @param {{ readonly port: number }} target */
   leadTo({ port }) {
     this.#target = { host: HOST, port };
   }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 const HOST = '127.0.0.1';
-/** Nobody takes the connections that wait, so that the system soon drops what else comes. */
+/** No process accepts the waiting connections, so that the system soon drops further ones. */
 const LISTENER = `
 const server = require('node:net').createServer();
 server.listen({ host: '${HOST}', port: 0, backlog: 1 }, () => {
@@ -43,7 +43,7 @@ export class SilentPort {
     return silent;
   }
 
-  /** Takes the places of those who may wait for a server that listens. */
+  /** Fills the places for connections that wait for a listening server. */
   async #fill() {
     for (let i = 0; i < MOST; i++) {
       const socket = connect({ host: this.host, port: this.port });

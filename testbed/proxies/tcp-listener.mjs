@@ -43,7 +43,7 @@ export class TcpListener {
     await once(this.#server, 'listening');
   }
 
-  /** Refuses new connections; those that exist go on. */
+  /** Refuses new connections; existing ones go on. */
   refuse() {
     this.#server.close();
   }

@@ -34,7 +34,7 @@ export async function endMove({ slot, from, to }, nodes) {
   const toId = await idOf(to);
   const rest = nodes.filter((node) => node !== to && node !== from);
   for (const node of [to, from, ...rest]) {
-    // A replica is told by its master.
+    // A replica learns this from its master.
     await node.admin.cluster('SETSLOT', slot, 'NODE', toId).catch(() => undefined);
   }
 }
@@ -119,7 +119,7 @@ async function mastersSeenBy(node) {
 }
 
 /**
- * How many nodes a node knows, without those with which it still shakes hands.
+ * How many nodes a node knows, without nodes with which it still shakes hands.
  * @param {RedisServer} node
  */
 async function knownNodes({ admin }) {

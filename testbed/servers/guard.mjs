@@ -26,14 +26,14 @@ export class Guard {
   }
 
   /**
-   * From now on `command` is what ends the process.
+   * From now on `command` ends the process.
    * @param {string} command
    */
   watch(command) {
     this.#shell.stdin.write(`${command}\n`);
   }
 
-  /** The process has ended by itself; its id may belong to somebody else soon. */
+  /** The process has ended by itself; another process may get its id soon. */
   release() {
     if (this.#shell.stdin.writable) this.#shell.stdin.write('\n');
   }

@@ -13,7 +13,7 @@ const FIRST_PORT = 15_000;
 const LAST_PORT = 22_000;
 const ATTEMPTS = 200;
 
-/** A port that nobody listens on at the moment. */
+/** A port on which no process listens at the moment. */
 export async function findFreePort() {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));

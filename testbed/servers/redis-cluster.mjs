@@ -25,7 +25,7 @@ export async function startRedisCluster(options = {}) {
   const { masters = 3, replicas = 0, nodeTimeout = 5_000, server, start = startRedis } = options;
   const args = [
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeout)],
-    // A master that nobody follows leaves the others at work.
+    // A master without a successor leaves the others at work.
     ...['--cluster-require-full-coverage', 'no', '--cluster-replica-validity-factor', '0'],
     ...['--repl-diskless-sync-delay', '0', ...(options.args ?? [])],
   ];
@@ -41,7 +41,7 @@ export async function startRedisCluster(options = {}) {
   return cluster;
 }
 
-/** A real Redis Cluster whose nodes are in the hands of a test or a laboratory. */
+/** A real Redis Cluster whose nodes a test or a laboratory controls. */
 export class RedisCluster {
   /** @type {Cluster[]} */
   #clients = [];
@@ -53,7 +53,7 @@ export class RedisCluster {
     this.nodes = nodes;
   }
 
-  /** What `connection.cluster` takes. */
+  /** The value for `connection.cluster`. */
   get addresses() {
     return this.nodes.map(({ host, port }) => ({ host, port }));
   }
@@ -77,7 +77,7 @@ export class RedisCluster {
     return client;
   }
 
-  /** A client of the caller's own, beside those it tests. */
+  /** A client of the caller's own, besides the clients that it tests. */
   get admin() {
     return (this.#admin ??= this.client({ slotsRefreshInterval: 500 }));
   }
@@ -114,7 +114,7 @@ export class RedisCluster {
   }
 
   /**
-   * `count` keys that begin with `name`, of which no two are in one slot, and which are on each of the masters in turn.
+   * `count` keys that begin with `name`, each in a slot of its own, which are on each of the masters in turn.
    * @param {string} name
    * @param {number} count
    */
@@ -131,7 +131,7 @@ export class RedisCluster {
   }
 
   /**
-   * Moves the slot of a lock to another master, with all that is in it, as `redis-cli --cluster reshard` does.
+   * Moves the slot of a lock to another master, with all its contents, as `redis-cli --cluster reshard` does.
    * @param {string} key
    * @param {() => Promise<void>} [meanwhile] happens between the move of the keys and its announcement
    */

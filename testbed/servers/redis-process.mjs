@@ -21,8 +21,8 @@ const PORT_ATTEMPTS = 20;
  *
  * @typedef {object} RedisProcessOptions
  * @property {readonly string[]} [args] further arguments of `redis-server`
- * @property {string} [config] the text of a configuration file, for what cannot be said in arguments (Sentinel wants one
- *   that it can write)
+ * @property {string} [config] the text of a configuration file, for settings that arguments cannot express (Sentinel
+ *   wants a file that it can write)
  * @property {number} [port] default: a free one
  */
 
@@ -75,7 +75,7 @@ export class RedisProcess {
     return this.#exited;
   }
 
-  /** What the server has logged since its last start. */
+  /** The log of the server since its last start. */
   get log() {
     return readFileSync(join(this.#directory, 'server.log'), 'utf8');
   }
@@ -88,7 +88,7 @@ export class RedisProcess {
       this.#spawn();
       if (await this.#becomesReady()) return;
       const log = this.log;
-      // Somebody was faster between our looking for a free port and the server's binding it.
+      // Another process took the port after our search for a free one and before the server bound it.
       if (!/address already in use|port is already allocated/i.test(log) || attempt === PORT_ATTEMPTS) {
         throw new Error(`Redis did not start on ${HOST}:${this.port}:\n${log.slice(-2000)}`);
       }
@@ -161,7 +161,7 @@ export class RedisProcess {
   }
 
   /**
-   * The answer could come from a stranger who took the port first, while our server is still failing to bind it.
+   * The answer could come from another server that took the port first, while our server is still failing to bind it.
    * @param {string | undefined} info
    */
   #isAnswerOfOurs(info) {

@@ -82,7 +82,7 @@ export async function startRedisSentinels(options = {}) {
 /** @param {string} user */
 const rightsOf = (user) => [user, 'on', `>${user}`, '~*', '&*', '+@all'];
 
-/** A master, its replica and their Sentinels, in the hands of a test or a laboratory. */
+/** A master, its replica and their Sentinels, which a test or a laboratory controls. */
 export class RedisSentinels {
   /**
    * @param {readonly RedisServer[]} servers
@@ -93,12 +93,12 @@ export class RedisSentinels {
     this.sentinels = sentinels;
   }
 
-  /** What `connection` takes. */
+  /** The value for `connection`. */
   get connection() {
     return { sentinels: this.sentinels.map(({ host, port }) => ({ host, port })), name: MASTER_NAME };
   }
 
-  /** The last Sentinel, whose word counts here: `cutOff` does nothing to it. */
+  /** The last Sentinel, whose view counts here: `cutOff` does not affect it. */
   get watcher() {
     return /** @type {RedisServer} */ (this.sentinels.at(-1));
   }
@@ -150,7 +150,8 @@ export class RedisSentinels {
    */
   async cutOff() {
     const [master, replica] = [await this.master(), await this.replica()];
-    // A part that is refused as one of these users goes on as the default user: so that loses what only parts need.
+    // A part that is refused as one of these users goes on as the default user: so the default user loses the rights
+    // that only parts need.
     const take = async (
       /** @type {RedisServer} */ { admin },
       /** @type {string[]} */ users,

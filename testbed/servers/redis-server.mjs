@@ -25,7 +25,7 @@ const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
  */
 export const startRedis = (options) => RedisServer.start(options);
 
-/** A real Redis (or Valkey) server whose life is in the hands of a test or a laboratory. */
+/** A real Redis (or Valkey) server whose life a test or a laboratory controls. */
 export class RedisServer {
   /** @type {Redis[]} */
   #clients = [];
@@ -74,7 +74,7 @@ export class RedisServer {
     return this.#process.url;
   }
 
-  /** What the server has logged since its last start. */
+  /** The log of the server since its last start. */
   get log() {
     return this.#process.log;
   }
@@ -109,7 +109,7 @@ export class RedisServer {
     return client;
   }
 
-  /** A connection of the caller's own, beside those it tests, and past all proxies. */
+  /** A connection of the caller's own, besides the connections that it tests, and past all proxies. */
   get admin() {
     return (this.#admin ??= this.client(this.#adminOptions));
   }
@@ -136,7 +136,7 @@ export class RedisServer {
 
   /** Resolves when a replica has all that has been written here so far. */
   async replicated() {
-    // WAIT speaks of what had been written when the last command of its own connection came.
+    // WAIT covers the writes up to the last command of its own connection.
     await this.admin.ping();
     if ((await this.admin.wait(1, 10_000)) === 0) throw new Error('no replica has it after 10 s');
   }
@@ -151,7 +151,7 @@ export class RedisServer {
   }
 
   /**
-   * Ends the server as a crash does. `start()` may follow: what was not saved is gone.
+   * Ends the server as a crash does. `start()` may follow: data that was not saved is gone.
    * @param {NodeJS.Signals} [signal]
    */
   kill(signal) {

@@ -1,4 +1,4 @@
-/** A promise in the hands of the test: what it waits for happens when the test says so. */
+/** A promise that the test controls: it settles when the test says so. */
 export interface Deferred<T> extends Promise<T> {
   resolve(value: T): void;
   reject(error: unknown): void;

@@ -6,7 +6,7 @@ import { RunningTime } from './running-time.mjs';
  * @typedef {object} EventuallyOptions
  * @property {number} [within] ms of running time after which it is a failure; default 15000
  * @property {number} [every] ms between two looks; default 5
- * @property {string} [what] what is awaited, for the error
+ * @property {string} [what] the awaited condition, for the error
  */
 
 /**

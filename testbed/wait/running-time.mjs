@@ -41,7 +41,7 @@ export class RunningTime {
     const now = performance.now();
     const { user, system } = process.cpuUsage(this.#used);
     const late = now - this.#looked - TICK;
-    // What this process computed itself was no machine's fault.
+    // Time that this process spent on its own computation is no fault of the machine.
     if (late > USUAL) this.#heldUp += Math.max(0, late - (user + system) / 1_000);
     this.#looked = now;
     this.#used = process.cpuUsage();

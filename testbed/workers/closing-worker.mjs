@@ -1,5 +1,5 @@
-// A process with one lock service of the built library, on the Redis at argv[2], in which somebody holds and somebody
-// waits. Closes the service when told to, and has nothing else that would keep the process alive after that.
+// A process with one lock service of the built library, on the Redis at argv[2], with one holder and one waiter. Closes
+// the service on request, and has nothing else that would keep the process alive after that.
 import { once } from 'node:events';
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';

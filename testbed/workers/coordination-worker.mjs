@@ -29,7 +29,7 @@ serve({
     return Promise.all(Array.from({ length: times }, () => latch.countDown()));
   },
 
-  /** Stands for election, tells what becomes of it, and notes down from when to when it certainly believed to lead. */
+  /** Stands for election, reports the outcome, and notes down from when to when it certainly believed that it led. */
   stand(key) {
     let term;
     election = service.getLeaderElection(key, {
@@ -46,7 +46,7 @@ serve({
       },
     });
     setInterval(() => {
-      // Before it looks: what it sees was true from then on.
+      // The time before the look: its result was true from then on.
       const at = now();
       if (term !== undefined && election.isLeader) term.to = at;
     }, LOOK).unref();

@@ -1,5 +1,5 @@
-// A process with one lock service of the built library. What escapes as an unhandled rejection or exception, and would
-// end any other process, is told with `escaped`.
+// A process with one lock service of the built library. Errors that escape as an unhandled rejection or exception, and
+// would end any other process, are reported with `escaped`.
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { started } from '../wait/started.mjs';
@@ -19,7 +19,7 @@ const handles = new Map();
 
 /** Announces a spin, and resolves when that is out, since a busy process sends nothing: to when it began. */
 async function announceSpinning() {
-  // From before the message: whoever hears it may stop this process before it gets any further.
+  // The time before the message: a reader of the message may stop this process before it gets any further.
   const start = performance.now();
   await tell('spinning');
   return start;
@@ -74,7 +74,7 @@ serve({
       return { seen, code: error.code, result: error.result };
     }
   },
-  /** Holds and waits, and lets everything that can be thrown be thrown where nobody catches. */
+  /** Holds and waits, and causes every error that can be thrown where no code catches it. */
   async holdCarelessly(keys, options) {
     for (const key of keys) {
       const handle = await service.acquire(key, {

@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * What a holder sees of its lock, on one line. `assertHeld`: the code of the error that it throws.
+ * The view that a holder has of its lock, on one line. `assertHeld`: the code of the error that it throws.
  * @param {import('../../lib/index.js').LockHandle} handle
  */
 export const viewOf = (handle) => ({

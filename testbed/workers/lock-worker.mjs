@@ -5,13 +5,13 @@ import { started } from '../wait/started.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
 const now = () => process.hrtime.bigint();
-/** What the services have warned of. */
+/** The warnings of the services. */
 const warnings = [];
 const logger = { debug() {}, log() {}, error() {}, warn: (text) => void warnings.push(text) };
 
 /** The lock services of this process; most tests need one. */
 const services = [];
-/** What it holds, by number. */
+/** Its handles, by number. */
 const handles = [];
 let counters;
 
@@ -24,7 +24,10 @@ function keep(handle) {
   return { number, at, owner: handle.owner, token: handle.fencingToken };
 }
 
-/** Reads, lets everybody else come in who can, and writes: whoever is not alone destroys what others wrote. */
+/**
+ * Reads, gives every other caller that can enter the time to do so, and writes: a caller that is not alone destroys the
+ * writes of others.
+ */
 async function increment(counter) {
   const value = Number(await counters.get(counter));
   await new Promise((resolve) => setImmediate(resolve));

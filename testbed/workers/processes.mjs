@@ -7,7 +7,7 @@ import { Guard } from '../servers/guard.mjs';
 const PATIENCE = 60_000;
 
 /**
- * What a worker says: an answer to a call, or an event with its details.
+ * A message from a worker: an answer to a call, or an event with its details.
  * @typedef {{ readonly event?: string, readonly [detail: string]: unknown }} WorkerMessage
  *
  * @typedef {{ readonly code: number | null, readonly signal: NodeJS.Signals | null }} WorkerExit
@@ -102,7 +102,7 @@ export class WorkerProcess {
   }
 
   /**
-   * Calls a method of the worker and resolves to what it returns; rejects with its error, `code` included.
+   * Calls a method of the worker and resolves to its result; rejects with its error, `code` included.
    * @template [T=any]
    * @param {string} method
    * @param {...unknown} args
@@ -118,7 +118,7 @@ export class WorkerProcess {
   }
 
   /**
-   * The first message that fulfils the condition and was not taken yet, now or when it comes.
+   * The first message that fulfils the condition and was not taken yet, now or when it arrives.
    * @param {(message: WorkerMessage) => boolean} [predicate]
    * @param {number} [within] ms
    * @returns {Promise<WorkerMessage>}

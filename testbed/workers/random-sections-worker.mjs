@@ -1,5 +1,5 @@
 // A process with one lock service of the built library that locks at random (see random-sections.mjs), and stalls its
-// own event loop when it is told to.
+// own event loop on request.
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { startRandomSections } from './random-sections.mjs';

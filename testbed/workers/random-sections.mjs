@@ -12,13 +12,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @property {readonly string[]} keys
  * @property {number} loops how many run at the same time
  *
- * @typedef {object} SectionsReport What has happened so far
+ * @typedef {object} SectionsReport The results so far
  * @property {BelievedHold[]} holds stretches in which `isHeld` was seen to be true, from the first to the last time
  * @property {Record<string, number>} outcomes how acquisitions ended: `held`, `null`, `aborted`, or the code of the error
  * @property {number} pending acquisitions without an outcome
  * @property {string[]} late outcomes that came later than the wait and a few round trips allow, the process itself having
  *   run all the time
- * @property {string[]} surprises what nobody expects
+ * @property {string[]} surprises unexpected outcomes
  */
 
 /** How long an outcome may take beyond `waitTimeout`: some commands that time out, and a busy machine. */
@@ -27,7 +27,7 @@ const SLACK = 4_000;
 const LOOK = 4;
 
 /**
- * Mulberry32: small, and good enough to choose what to do next.
+ * Mulberry32: small, and good enough to choose the next action.
  * @param {number} seed
  */
 export function random(seed) {
@@ -88,7 +88,7 @@ export function startRandomSections(service, { who, seed, keys, loops }) {
     let asked = false;
     while (performance.now() < end) {
       await sleep(Math.min(LOOK, Math.max(0, end - performance.now())));
-      // Before it looks: what it sees is true from here on at the earliest.
+      // The time before the look: its result is true from here on at the earliest.
       const at = process.hrtime.bigint();
       if (!handle.isHeld) {
         if (!handle.signal.aborted) surprises.push(`${name}: not held, and the signal says nothing`);

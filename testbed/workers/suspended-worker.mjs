@@ -13,7 +13,8 @@ let election;
 
 /** Looks on the first line after the next resume, before the event loop has done anything. */
 async function onFirstLine(look) {
-  // From before the message: whoever hears it may suspend and resume this process before it gets any further.
+  // The time before the message: a reader of the message may suspend and resume this process before it gets any
+  // further.
   const waitForResume = nextResume();
   await tell('ready to be suspended');
   waitForResume();

@@ -36,12 +36,12 @@ export class SuspendedWorker implements AsyncDisposable {
     return this.process.call('stand', key);
   }
 
-  /** Resolves when the process has told of an event that nobody has asked for yet. */
+  /** Resolves when the process has reported an event that no call has asked for yet. */
   async told(event: 'acquired' | 'lost' | 'elected' | 'deposed', within?: number): Promise<void> {
     await this.process.next((message) => message.event === event, within);
   }
 
-  /** What a holder sees on the first line after a suspension of at least `ms`, in which `meanwhile` happens. */
+  /** The view that a holder has on the first line after a suspension of at least `ms`, in which `meanwhile` happens. */
   async viewAfterResume(name: string, meanwhile: () => Promise<unknown>, wallStep = 0): Promise<HolderView> {
     return this.lookAfterResume(meanwhile, wallStep, 'viewAfterResume', name);
   }

@@ -1,5 +1,5 @@
-// A process whose observers of locks all throw. It tells in which order they heard of a loss, and what escaped, which would
-// end any other process.
+// A process whose lock observers all throw. It reports in which order they learned of a loss, and which errors escaped
+// that would end any other process.
 import { channel } from 'node:diagnostics_channel';
 import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
@@ -13,7 +13,10 @@ process.on('uncaughtException', (error) => escaped.push(String(error)));
 process.on('warning', ({ name, message }) => warnings.push(`${name}: ${message.split('\n')[0]}`));
 
 serve({
-  /** @param {{ platform: boolean }} who `platform`: also those whose errors Node itself makes uncaught exceptions */
+  /**
+   * @param {{ platform: boolean }} who `platform`: also the observers whose errors Node itself makes uncaught
+   * exceptions
+   */
   async lose(url, { platform }) {
     const order = [];
     const heard = (who) => {
@@ -38,7 +41,7 @@ serve({
     const served = await next.release();
     stop();
     await service.close();
-    // What escapes does so behind a timer, at the latest.
+    // Errors escape from a timer, at the latest.
     await new Promise((resolve) => setTimeout(resolve, 20));
     return { order, served, escaped, warnings };
   },

@@ -2,8 +2,8 @@
 import { parentPort } from 'node:worker_threads';
 
 /**
- * Makes a script a worker, a process (see `processes.mjs`) or a thread: every call of the other side runs one of `methods`,
- * with the call's arguments; what it returns, or throws, is the answer.
+ * Makes a script a worker, a process (see `processes.mjs`) or a thread: every call of the other side runs one of
+ * `methods`, with the call's arguments; its return value, or its error, is the answer.
  * @param {Record<string, (...args: any[]) => unknown>} methods
  */
 export function serve(methods) {
@@ -45,7 +45,7 @@ function send(message) {
 }
 
 /**
- * Between processes errors lose all but their message: this keeps what tests look at.
+ * Between processes errors lose all but their message: this keeps the fields that tests read.
  * @param {unknown} error
  */
 function plain(error) {

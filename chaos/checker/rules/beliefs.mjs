@@ -1,8 +1,8 @@
 import { takenBy } from '../assumptions.mjs';
 
 /**
- * A handle that has said no never says yes again, and says no by its signal as well. Nobody is told of a loss before its
- * lease has ended by its own clock, unless the lock was taken away on purpose.
+ * A handle that was lost once never counts as held again, and its signal reports the loss as well. No holder learns of
+ * a loss before its lease has ended by its own clock, unless the lock was taken away on purpose.
  */
 export function beliefs(model) {
   const found = [];

@@ -1,8 +1,8 @@
 import { excuseOf } from '../assumptions.mjs';
 
 /**
- * Who holds a key beside whom: one exclusive holder, or readers, or permits up to their number. Those who name the same
- * owner count as one.
+ * Which holds of a key may overlap: one exclusive holder, or readers, or permits up to their number. Holders that name
+ * the same owner count as one.
  */
 export function exclusion(model) {
   const { permits = Infinity } = model.run;

@@ -1,9 +1,9 @@
 import { excuseOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
- * The resource that exclusive holders write to, with their tokens; it refuses whatever is below the largest it has seen.
- * It must never refuse one who holds the lock, nor take anything from one whose time is over once the next has written.
- * Holders with a name are left out: those who share it write side by side.
+ * The resource that exclusive holders write to, with their tokens; it refuses every token below the largest it has
+ * seen. It must never refuse the current holder, nor accept a write from a former holder once the next one has written.
+ * Holders with a name are left out: holders that share a name write side by side.
  */
 export function fencing(model) {
   const writes = model.holds
@@ -11,7 +11,7 @@ export function fencing(model) {
     .flatMap((hold) => hold.writes.filter(({ key }) => key === hold.key).map(({ at, token }) => ({ at, token, hold })))
     .sort((a, b) => a.at - b.at);
   const found = [];
-  /** For each key the write with the largest token, and the hold that began last among those that have written. */
+  /** For each key the write with the largest token, and the hold that began last among the holds that have written. */
   const seen = new Map();
   for (const { at, token, hold } of writes) {
     const { key } = hold;

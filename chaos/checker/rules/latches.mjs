@@ -2,8 +2,8 @@ import { lossBetween } from '../assumptions.mjs';
 import { commandTimeoutOf, laneOf } from '../model.mjs';
 
 /**
- * ms after which a waiter has seen the latch, or was told that Redis does not answer: some commands that time out. It has
- * no later than it was noted that a later question was answered.
+ * ms after which a waiter has seen the latch, or was told that Redis does not answer: some commands that time out. The
+ * waiter sees the latch no later than the note that a later question was answered.
  */
 const SEES = 400;
 const UNANSWERED = 3;
@@ -12,8 +12,8 @@ const UNANSWERED = 3;
 const EXPECTED = ['LOCK_STORE', 'LOCK_LATCH_LOST', 'ABORTED'];
 
 /**
- * Who waits for a latch and is told that it is open was told the truth: as many as it was set to have counted it down.
- * One that has seen it closed is told of a loss by an error, and of none where there was none.
+ * A waiter that is told that its latch is open was told the truth: the latch has been counted down as many times as it
+ * was set to. A waiter that has seen it closed learns of a loss by an error, and gets no such error without a loss.
  */
 export function latches(model) {
   const found = [];

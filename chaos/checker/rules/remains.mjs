@@ -1,4 +1,4 @@
-/** Nothing stays behind in Redis, nothing that is there lasts for ever, and nothing happens that nobody expects. */
+/** Nothing stays behind in Redis, no entry there lasts for ever, and nothing unexpected happens. */
 export function remains({ left, eternal, revived, surprise, end }) {
   const found = [];
   const add = (rule, at, message) => found.push({ rule, at, message, operations: [] });
@@ -7,7 +7,7 @@ export function remains({ left, eternal, revived, surprise, end }) {
   for (const { at, holds } of revived)
     add('remains', at, `held again after it was given back or ended: ${holds.join(', ')}`);
   for (const { at, client, text } of surprise) add('surprise', at, `${client}: ${text}`);
-  // Of a history that breaks off nothing is known.
+  // A history that breaks off says nothing about the end.
   if (end.length === 0) add('incomplete', 0, 'the history has no end');
   else if (left.length === 0) add('incomplete', end[0].at, 'nobody looked at what was left in Redis');
   return found;

@@ -7,7 +7,9 @@ import { commandTimeoutOf } from '../model.mjs';
 const LONGEST = 12_900;
 const UNANSWERED = 3;
 
-/** Whatever fails comes back: no client goes without its pulse for long, the time aside in which it did not run. */
+/**
+ * Every failure is temporary: no client goes without its pulse for long, not counting the time in which it did not run.
+ */
 export function service({ run, pulse: pulses, stall: stalls }) {
   const longest = LONGEST + UNANSWERED * commandTimeoutOf(run);
   const found = [];
@@ -19,7 +21,7 @@ export function service({ run, pulse: pulses, stall: stalls }) {
     if (without <= longest) continue;
     const message = `${client} could take no lock of its own for ${Math.round(without)} ms`;
     found.push({ rule: 'service', at, since, message, operations: [] });
-    // Told once for so long a time.
+    // Reported once for such a stretch of time.
     served.set(client, at);
   }
   return found;

@@ -1,12 +1,14 @@
 import { excuseOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
- * Fencing tokens grow, in three ways to say it: whoever asked after somebody had been told has a larger one, always;
- * exclusive holders have them in the order of their holds; and what re-enters has that of the hold.
+ * Fencing tokens grow, by three rules: a caller that asks after another caller was granted always gets a larger one;
+ * exclusive holders have them in the order of their holds; and a re-entrant acquisition has the token of the hold.
  */
 export const tokens = (model) => [...growth(model), ...order(model), ...reentry(model)];
 
-/** The one assumption behind it is that of the servers' clocks: where these differ, somebody has to remember the last token. */
+/**
+ * The rule assumes only that the servers' clocks agree: where these differ, a server has to remember the last token.
+ */
 function growth(model) {
   const { operations } = model;
   const granted = operations.filter(({ isGranted, reenters }) => isGranted && !reenters);
@@ -44,7 +46,9 @@ function growth(model) {
 
 function order(model) {
   const found = [];
-  /** For each key those with the largest tokens so far, of two different owners: one of them is not the next holder. */
+  /**
+   * For each key the holds with the largest tokens so far, of two different owners: one of them is not the next holder.
+   */
   const largest = new Map();
   const exclusive = model.holds.filter(({ mode }) => mode === 'exclusive').sort((a, b) => a.from - b.from);
   for (const hold of exclusive) {

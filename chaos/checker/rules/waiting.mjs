@@ -1,12 +1,12 @@
 import { commandTimeoutOf, laneOf } from '../model.mjs';
 
-/** ms beyond the wait: a lock that is given back again, and a busy machine; and commands that are not answered. */
+/** ms beyond the wait: a lock that is released again, a busy machine, and commands that are not answered. */
 const SLACK = 2_600;
 const UNANSWERED = 2;
 
 /**
- * Every waiter is served or told, in time. A process is not blamed for the time in which it did not run, and one that was
- * killed owes nothing any more. After the last fault every key must be had.
+ * Every waiter gets the lock or an answer in time. A process is not blamed for the time in which it did not run, and a
+ * killed process owes nothing any more. After the last fault every key must be acquirable.
  */
 export function waiting({ run, operations, stall: stalls }) {
   const slack = SLACK + UNANSWERED * commandTimeoutOf(run);

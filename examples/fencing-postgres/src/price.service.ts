@@ -6,7 +6,7 @@ import { Database, type Queries } from './database.js';
 export class PriceService {
   constructor(private readonly database: Database) {}
 
-  /** `write` is anybody's SQL: the trigger of the table sees the token. */
+  /** `write` may be any SQL: the trigger of the table sees the token. */
   @DistributedLock({ key: 'price:#{#sku}' })
   async change(sku: string, write: (transaction: Queries, sku: string) => Promise<unknown>): Promise<void> {
     const { fencingToken } = currentLock()!;

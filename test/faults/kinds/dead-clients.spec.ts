@@ -53,7 +53,7 @@ describe('a process that is killed', () => {
     await doomed.process.kill();
     await eventually(async () => (await clients()) === 2);
     const dead = now();
-    // Whoever comes next goes past it, and takes along those who wait.
+    // The next caller goes past it, and takes the waiters along.
     expect(await one.tryAcquire('a', READ)).not.toBeNull();
     await reading;
     expect(between(dead)).toBeLessThan(AT_ONCE);
@@ -155,7 +155,7 @@ describe('a process that is stopped', () => {
     frozen.process.pause();
     const stopped = now();
     const { value } = await timed(() => other.acquire('a', READ));
-    // Two periods of asking and a commandTimeout, and the time until somebody asks.
+    // Two periods of asking and a commandTimeout, and the time until a client asks.
     expect(between(stopped)).toBeLessThan(2 * 240 + 300 + 400 + AT_ONCE);
     frozen.process.resume();
     expect((await late).error).toMatchObject({ code: expect.stringMatching(/LOCK_(TIMEOUT|STORE)/) });

@@ -67,7 +67,7 @@ describe('replicas: { min: 1 } with a replica', () => {
       expect(took).toBeGreaterThan(TIMEOUT - 5);
       expect(ran).toBeLessThan(TIMEOUT + AT_ONCE);
       expect(await held('a')).toBe(0);
-      // Who does not ask for replicas has nothing to do with it.
+      // A caller that does not ask for replicas is not affected.
       await (await service.acquire('a', options)).release();
     });
     await (await service.acquire('a', { ...options, ...REPLICAS })).release();
@@ -82,7 +82,7 @@ describe('replicas: { min: 1 } with a replica', () => {
       expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining('replicas') });
       expect(took).toBeGreaterThan(TIMEOUT - 5);
       expect(ran).toBeLessThan(TIMEOUT + AT_ONCE);
-      // It has not been lost, as far as anybody knows.
+      // It has not been lost, as far as the client knows.
       expect(lock.isHeld).toBe(true);
     });
     await lock.verify();
@@ -132,7 +132,7 @@ describe('replicas: { min: 1 } with a replica', () => {
       const released = now();
       await second.release();
       expect((await refused).error).toMatchObject({ code: 'LOCK_STORE' });
-      // Given back to the next one, who does not ask for replicas.
+      // Released to the next waiter, which does not ask for replicas.
       expect((await last).isHeld).toBe(true);
       expect(between(released)).toBeLessThan(TIMEOUT + AT_ONCE);
     });

@@ -45,7 +45,7 @@ describe('one grant for each acquisition', () => {
     proxy.cutAll(SUBSCRIBERS);
     await eventually(async () => (await listening()) === 2);
     await first.release();
-    // Nobody tells it; it asks when its period is over, and does not take a place that it could not hear of.
+    // It is not notified; it asks when its period is over, and does not take a place of which it could not be notified.
     const lock = await waiting;
     expect(await bench.waiters('a')).toEqual([]);
 
@@ -82,14 +82,14 @@ describe('one grant for each acquisition', () => {
     proxy.heal();
     await late;
     expect(await released).toBe(true);
-    // Answered after what was said before it: so that has been executed by then.
+    // Answered after the earlier commands: so they have been executed by then.
     await waiter.inspect('a');
     await bench.untilNothingIsLeft();
   });
 
   it('a duplicate request from before a reconnect that arrives after the release holds nothing', async () => {
     const proxy = await bench.proxy();
-    // Gives a silent connection up, and says again on the next one what was not answered.
+    // Gives a silent connection up, and sends the unanswered commands again on the next one.
     const connection = { host: proxy.host, port: proxy.port, socketTimeout: 500 };
     const service = await bench.service({ connection });
     const known = proxy.seen({ names: ['evalsha'] });

@@ -28,7 +28,7 @@ function besideAScope(work: () => Promise<void>): Promise<void> {
   });
 }
 
-/** What comes of asking for 'mine' is `null` for everybody but the method that holds it. */
+/** A request for 'mine' returns `null` to every caller except the method that holds it. */
 const tryMine = (): Promise<LockHandle | null> => service.tryAcquire('mine');
 
 describe('code that the engine calls runs outside all scopes', () => {

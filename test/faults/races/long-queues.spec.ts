@@ -22,7 +22,9 @@ async function joinAndVanish(count: number): Promise<void> {
   await bench.untilWaiting(KEY, count);
 }
 
-/** Somebody holds the key, and behind a long queue of those who have gone somebody waits in each client of `waiting`. */
+/**
+ * A caller holds the key, and in each client of `waiting` a caller waits behind a long queue of waiters that have gone.
+ */
 async function queueUp(...waiting: LockService[]) {
   const holder = await bench.service();
   const lock = await holder.acquire(KEY);

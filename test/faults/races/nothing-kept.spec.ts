@@ -50,7 +50,10 @@ describe('a handle that was dropped without a release', () => {
 describe('data of the user in the async context of a finished call', () => {
   const context = new AsyncLocalStorage<object>();
 
-  /** Runs `work` in a context of its own and answers a weak reference to what is in it, and what the work returned. */
+  /**
+   * Runs `work` in a context of its own and returns a weak reference to the contents of that context, and the result of
+   * the work.
+   */
   const within = async <T>(work: () => Promise<T>): Promise<{ kept: WeakRef<object>; value: T }> => {
     const store = { request: 'large' };
     return { kept: new WeakRef(store), value: await context.run(store, work) };
@@ -117,7 +120,7 @@ it('handles that re-entered and were released are not notified of a later loss',
     }),
   );
   expect(error).toMatchObject({ code: 'LOCK_LOST' });
-  // The one that was not released.
+  // The callback of the handle that was not released.
   expect(told).toBe(1);
 });
 

@@ -5,7 +5,7 @@ import { startWorker } from '../../../testbed/workers/processes.mjs';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
-/** Time enough for what happens at once, on a busy machine, and less than any timeout that would be in the way. */
+/** Time enough for immediate effects, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 1_500;
 
 let redis: RedisServer;
@@ -41,7 +41,7 @@ it('does not repeat all requests of a long outage once Redis is back', async () 
     outcomes.push(...(await Promise.all(tries)));
   }
   expect(new Set(outcomes.map(({ error }) => error?.code))).toEqual(new Set(['LOCK_STORE']));
-  // Once it has been away for so long, nobody is kept waiting.
+  // Once it has been away for so long, no caller is kept waiting.
   const last = outcomes.slice(-TRIES);
   expect(Math.max(...last.map(({ ran }) => ran))).toBeLessThan(TIMEOUT);
   expect(last[0]!.error.message).toMatch(/unreachable for/);
@@ -50,7 +50,7 @@ it('does not repeat all requests of a long outage once Redis is back', async () 
   const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { what: 'a lock after the outage' });
   expect(await lock.release()).toBe(true);
   const { evalsha = 0, eval: byText = 0 } = await redis.commandStats();
-  // What was asked in the first moments, and that it is not wanted any more; each try is twice as much at least.
+  // The requests of the first moments, and their withdrawals. Each try would be at least two commands.
   expect(evalsha + byText).toBeLessThan(ROUNDS * TRIES);
   await nothingLeftBehind(redis);
 });
@@ -71,7 +71,7 @@ it('READONLY makes the client reconnect to the new master, and its waiters are s
   const service = await locks.start(proxy.url, { commandTimeout: 3_000 });
   await (await service.acquire('a')).release();
   const connections = Math.max(...proxy.openConnections.map(({ id }) => id));
-  // A replica of nobody.
+  // A replica of no master.
   await redis.admin.replicaof('127.0.0.1', 1);
   const waiting = service.acquire('a');
   await eventually(() => proxy.openConnections.some(({ id }) => id > connections), { what: 'a new connection' });

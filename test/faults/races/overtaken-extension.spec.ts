@@ -37,7 +37,7 @@ it('a duplicate extension that arrives late, on the lost connection, does not en
   const isOnItsWay = proxy.seen({ names: ['eval'] });
   const shorter = lock.extend(3_000);
   await isOnItsWay;
-  // The client sends it again on the next connection; what the first one has taken is under way still.
+  // The client sends it again on the next connection; the bytes that the first one has taken are still under way.
   proxy.endReplies((connection) => connection === lost);
   await shorter;
   await lock.extend(20_000);

@@ -42,12 +42,12 @@ describe('a client that does not take its grant', () => {
     expect(between(released)).toBeLessThan(options.grantTimeout + 2 * AT_ONCE);
 
     frozen.process.resume();
-    // The first one comes again, behind the others, and those have asked as well: parked tickets are 2^52 farther back.
+    // The first one asks again, behind the others, which have asked as well: parked tickets are 2^52 farther back.
     await eventually(async () => (await bench.redis.admin.zcount(redisKey('queue', KEY), '-inf', 2 ** 52)) === 50);
     await mine.release();
     await Promise.all(theirs);
-    // All of them are served, in the order in which they came, but for the first one, which lost its place with its grant. So
-    // does another one whose process is too busy to take its grant in time.
+    // All of them are served in the order of their requests, except the first one, which lost its place with its grant.
+    // The same happens to another one whose process is too busy to take its grant in time.
     const fallenBehind = order.filter((place, i) => i > 0 && place < order[i - 1]!);
     expect(order).toHaveLength(50);
     expect(fallenBehind).toContain(0);

@@ -8,7 +8,7 @@ import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);
 
-/** Somebody holds `a` and somebody else waits for it, two read `b`. */
+/** One caller holds `a` and another one waits for it, two read `b`. */
 async function setUp() {
   const [one, other] = await bench.serviceList(2);
   const lock = await one!.acquire('a');

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../../../', import.meta.url);
 
-/** What the package is run by: `bin` of package.json, in the built package. */
+/** The program of the package: `bin` of package.json, in the built package. */
 export const manifest = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as {
   version: string;
   bin: Record<'nestjs-redis-locks', string>;

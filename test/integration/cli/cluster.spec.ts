@@ -15,7 +15,7 @@ afterEach(() => onAllNodes('DELUSER', USER.username));
 const onAllNodes = (...command: [string, ...string[]]): Promise<unknown> =>
   Promise.all(bench.cluster.nodes.map(({ admin }) => admin.call('ACL', ...command)));
 
-/** What the module takes, as JSON; one node leads to the others. */
+/** The `connection` of the module, as JSON; one node leads to the others. */
 const where = (redisOptions?: object): string =>
   JSON.stringify({ cluster: bench.cluster.addresses.slice(1, 2), ...(redisOptions && { options: { redisOptions } }) });
 

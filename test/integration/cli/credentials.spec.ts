@@ -114,7 +114,7 @@ describe("an application prints no credential with Nest's logger", () => {
     const texts = await Promise.all([url, repeating, cluster, behindSentinels].map((each) => run(each!)));
     for (const text of texts) {
       expect(text).toContain('LOCK_STORE');
-      // Node itself prints what nobody catches.
+      // Node itself prints uncaught errors.
       expect(text).toMatch(/Node\.js v/);
       expectNoPassword(text);
     }

@@ -79,7 +79,7 @@ describe('doctor', () => {
   });
 
   it('names each missing permission as an ACL rule', async () => {
-    // INFO, PING, WAIT and SCAN are optional, and a user who may not subscribe has a finding of its own.
+    // INFO, PING, WAIT and SCAN are optional, and a user without the right to subscribe has a finding of its own.
     const apart = ['+info', '+ping', '+wait', '+subscribe'];
     const commands = RULES.filter((rule) => rule.startsWith('+') && !apart.includes(rule));
     const { code, about } = await examined(await userWithout(...commands, ...apart), '-t', '1s');

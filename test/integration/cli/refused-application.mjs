@@ -1,4 +1,4 @@
-// An application whose Redis refuses it, with Nest's own logger: what it prints is looked through for the password.
+// An application whose Redis refuses it, with Nest's own logger: the test searches its output for the password.
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -18,5 +18,5 @@ try {
   Logger.error(error);
   console.error('%O %o %j', error, error, error);
 }
-// Nobody catches this, so it ends the process.
+// This is not caught, so it ends the process.
 void locks.acquire('b');

@@ -5,7 +5,7 @@ interface Report {
   readonly findings: ReadonlyArray<{ status: string; check: string; found: string; advice?: string }>;
 }
 
-/** What `doctor --json` has written. */
+/** The report that `doctor --json` has written. */
 export function readReport({ stdout, code }: CliResult) {
   const { ok, findings } = JSON.parse(stdout) as Report;
   const about = (check: string) => findings.filter((finding) => finding.check === check);

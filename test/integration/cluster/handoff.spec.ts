@@ -85,7 +85,7 @@ describe('a handoff in a Cluster', () => {
       await (await waiting[0]!).release();
       expect(performance.now() - since).toBeLessThan(2_500);
       await eventually(async () => (await listening('h')) === 0);
-      // Somebody waits for this one still.
+      // A caller still waits for this one.
       expect(await listening('i')).toBe(1);
       await kept.release();
       await (await waiting[1]!).release();

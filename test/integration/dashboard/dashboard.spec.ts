@@ -54,7 +54,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain('unsafe');
     expect(html).toContain('<h1>Locks</h1>');
-    // No file but this one: what it refers to is within it, or data.
+    // No file but this one: everything that it refers to is within it, or data.
     expect([...html.matchAll(/\b(?:src|href)="(.)/g)].filter(([, first]) => first !== '#' && first !== 'd')).toEqual(
       [],
     );
@@ -127,7 +127,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect(await server.release(order)).toEqual({ status: 200, body: { outcome: 'released' } });
     await aborted(lock.signal);
     const next = await waiting;
-    // Whoever has it now was not meant.
+    // The release was not meant for the current holder.
     const { status, body } = await server.release(order);
     expect([status, body]).toMatchObject([409, { outcome: 'changed', lock: { fencingToken: next.fencingToken } }]);
     expect(next.isHeld).toBe(true);

@@ -14,7 +14,7 @@ export const ADAPTERS: Array<[string, () => HttpServer]> = [
   ['Fastify', () => new FastifyAdapter()],
 ];
 
-/** What the page sends with a release. */
+/** The headers that the page sends with a release. */
 export const OWN = { 'content-type': 'application/json', 'x-lock-dashboard': '1' };
 
 export interface DashboardServer {

@@ -24,7 +24,7 @@ class Mailer implements OnModuleInit, OnApplicationShutdown {
     this.election.start();
   }
 
-  /** What takes its time, after everybody has been told that the end is near. */
+  /** Work that takes its time, after every provider has been told that the end is near. */
   async onApplicationShutdown(): Promise<void> {
     if (this.drains) await busy;
   }

@@ -71,7 +71,7 @@ describe('candidates in several processes', () => {
       const worker = pick(workers);
       const what = next();
       if (what < 0.4) {
-        // Whoever leads does; nobody waits for one that is stalled.
+        // Resigns the current leader; the call does not wait for a stalled process.
         for (const { process } of workers) process.send({ method: 'resign' });
       } else if (what < 0.6) {
         worker.process.pause();

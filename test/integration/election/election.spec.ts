@@ -9,7 +9,7 @@ import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/loc
 
 const bench = new LockBench();
 
-/** A candidate that notes down what it is told. */
+/** A candidate that notes down its notifications. */
 function candidate(service: LockService, options: LeaderElectionOptions = {}) {
   const told: string[] = [];
   const election: LeaderElection = service.getLeaderElection('a', options);
@@ -26,7 +26,7 @@ const LOST = 'deposed LOCK_LOST false';
 const leads = (election: LeaderElection): Promise<unknown> =>
   eventually(() => election.isLeader, { what: 'leadership', within: 5_000 });
 
-/** One that leads and one that stands behind it. */
+/** A leader, and a candidate that stands behind it. */
 async function pair(options = {}) {
   const [one, other] = (await bench.serviceList(2, options)).map((service) => ({ service, ...candidate(service) }));
   one!.election.start();
@@ -64,7 +64,7 @@ describe('a leader election', () => {
     const { signal, handle } = one.election;
     const since = performance.now();
     const stopping = one.election.stop();
-    // On the next line, before Redis has heard of it.
+    // On the next line, before Redis has received it.
     expect(one.election.isLeader).toBe(false);
     expect(signal?.aborted).toBe(true);
     expect(one.told).toEqual([ELECTED, LEFT]);

@@ -27,7 +27,7 @@ class Health {
   }
 }
 
-/** An application with Terminus, and what it answers to `GET /health`. */
+/** An application with Terminus, and its answers to `GET /health`. */
 async function application(module: RedisLockRootOptions = {}, checks: LockHealthCheckOptions = {}) {
   options = checks;
   const builder = bench.build(

@@ -15,7 +15,7 @@ const TIMES = 2;
 const ALL = PROCESSES * WAITERS * TIMES;
 
 describe('8 processes × 8 waiters', () => {
-  // One set of processes for all of them: starting them takes longer than what they do.
+  // One set of processes for all of them: starting them takes longer than their work.
   it('lose no update with an exclusive lock, and all are served', async () => {
     const workers = await bench.workers(PROCESSES);
     for (const { kind, options } of ALONE) {

@@ -5,7 +5,7 @@ import { unawaited } from './support.js';
 
 const bench = new LockBench();
 
-/** How many others got in between two turns of somebody, for each two turns in a row. */
+/** How many other callers had the lock between two turns of a caller, for each two turns in a row. */
 function othersBetween(served: readonly string[], name: string): number[] {
   const turns = served.flatMap((who, i) => (who === name ? [i] : []));
   return turns.slice(1).map((turn, i) => new Set(served.slice(turns[i]! + 1, turn)).size);
@@ -87,7 +87,7 @@ describe('a fair lock', () => {
     await Promise.all(visits);
     expect(served).toHaveLength(42);
     const last = (name: string): number => served.lastIndexOf(name);
-    // While somebody else waits as well, each other has a turn between two turns of a client.
+    // While another client waits as well, each other client has a turn between two turns of a client.
     const withAll = served.slice(0, last('2') + 1);
     for (const name of ['0', '1', '2']) for (const others of othersBetween(withAll, name)) expect(others).toBe(2);
     const withTwo = served.slice(last('2') + 1, last('1') + 1);

@@ -15,7 +15,7 @@ const PERMITS = 4;
 /** How long an outcome may take beyond its `waitTimeout`, on a machine that is busy with other tests. */
 const SLACK = 5_000;
 
-/** What one round asks for, and how it ends. */
+/** The requests of one round, and how it ends. */
 interface Plan {
   readonly keys: readonly string[];
   readonly options: AcquireOptions;
@@ -44,7 +44,7 @@ function plan(next: () => number): Plan {
   return { keys, options: { ...options, type }, stay, units: 1, end };
 }
 
-/** What many who did the same things at random have found. */
+/** The findings of many workers that did the same things at random. */
 class Findings {
   readonly holds: BelievedHold[] = [];
   readonly permits: Array<{ at: bigint; units: number }> = [];
@@ -52,7 +52,7 @@ class Findings {
   readonly late: string[] = [];
   asked = 0;
   answered = 0;
-  /** What was over already when it was given; in a process that was busy just then. */
+  /** A lock that was over already when it was granted; in a process that was busy just then. */
   over = 0;
 
   async round(service: LockService, who: string, { keys, options, stay, units, end }: Plan): Promise<void> {
@@ -113,8 +113,8 @@ class Findings {
   }
 
   /**
-   * Believes in a lock for a while, or until it is over. A belief has no gaps, so it reaches to the last look that said
-   * yes: a process that is busy hears of the end later than others of the next beginning.
+   * Believes in a lock for a limited time, or until it is over. A belief has no gaps, so it reaches to the last look
+   * that said yes: a busy process learns of the end later than others learn of the next beginning.
    */
   private async believe(who: string, handle: LockHandle, isShared: boolean, length: number): Promise<void> {
     const from = now();
@@ -123,7 +123,7 @@ class Findings {
     this.holds.push(...records);
     for (let at = from; between(from, at) < length;) {
       await sleep(Math.min(4, length));
-      // Before it looks: what it sees is true from here on at the earliest.
+      // The time before the look: its result is true from here on at the earliest.
       at = now();
       if (!handle.isHeld) return;
       for (const record of records) record.to = at;

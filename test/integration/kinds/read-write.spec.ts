@@ -178,7 +178,7 @@ describe('a read-write lock', () => {
     await eventually(() => passed > 30);
     const before = passed;
     const { value, ran } = await timed(() => writing!.acquire('a', WRITE));
-    // Those who were in when it came, and as many who asked before it did; no more.
+    // The callers that held it when it asked, and as many callers that asked before it did; no more.
     expect(passed - before).toBeLessThanOrEqual(12);
     expect(ran).toBeLessThan(AT_ONCE);
     expect(inside).toBe(0);
@@ -279,7 +279,7 @@ describe('downgrade and upgrade', () => {
   it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
     const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 600, grantTimeout: 600 });
     const lock = await holder!.acquire('a', WRITE);
-    // Both of one owner, of whom nothing is held yet: first its reader, then its writer.
+    // Both of one owner, which holds nothing yet: first its reader, then its writer.
     const reading = service!.acquire('a', { ...READ, owner: 'me', waitTimeout: '5s' });
     await bench.untilWaiting('a', 1);
     const writing = timed(() => service!.acquire('a', { ...WRITE, owner: 'me', waitTimeout: '5s' }));

@@ -53,7 +53,7 @@ describe('a semaphore', () => {
         return handle;
       });
     await bench.untilWaiting('s', 1);
-    // One is free, but whoever comes now comes behind the big one.
+    // One is free, but a caller that asks now queues behind the big one.
     expect(await semaphore.availablePermits()).toBe(1);
     expect(await semaphore.tryAcquire()).toBeNull();
     const late = semaphore.acquire(2);
@@ -103,7 +103,7 @@ describe('a semaphore', () => {
       refused,
     );
     await expect(semaphore.release(undefined as never)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    // Whoever has the handle may give it back, through whichever object of the key.
+    // Any code that has the handle may release it, through any object of the key.
     await twin.release(mine);
     await expect(semaphore.release(mine)).rejects.toMatchObject(refused);
     expect(await semaphore.availablePermits()).toBe(2);
@@ -190,7 +190,7 @@ describe('a semaphore', () => {
     await Promise.all(waiting.slice(0, 2));
     expect(between(raised)).toBeLessThan(AT_ONCE);
     expect(await bench.waiters('s')).toHaveLength(1);
-    // What is set counts for who comes, too, whatever number it names.
+    // The number that was set applies to new callers, too, no matter which number they name.
     expect(await other!.getSemaphore('s', { permits: 100 }).tryAcquire()).toBeNull();
     expect(await other!.getSemaphore('s', { permits: 100 }).getPermits()).toBe(3);
   });

@@ -9,7 +9,7 @@ const KEY = 'stream';
 const READERS = 100;
 const WRITERS = 5;
 const LENGTH = 5_000;
-/** What a machine that is busy with other tests may add to a wait. */
+/** The time that a machine busy with other tests may add to a wait. */
 const SLACK = 1_000;
 
 interface Visit extends BelievedHold {
@@ -17,7 +17,7 @@ interface Visit extends BelievedHold {
   readonly token: number;
 }
 
-/** The time by which somebody who asked is in Redis' queue: it has been told that others hold the key. */
+/** The time by which a caller that asked is in Redis' queue: it has been told that others hold the key. */
 type Queued = Map<string, bigint>;
 
 describe('100 readers and 5 writers on one key for 5 s', () => {
@@ -69,7 +69,7 @@ describe('100 readers and 5 writers on one key for 5 s', () => {
       own.forEach((write, nth) => {
         const since = queued.get(`w${i} ${nth}`);
         if (since === undefined) return;
-        // A larger token is a later grant: who asked after this writer stood in the queue is behind it.
+        // A larger token is a later grant: a caller that asked after this writer stood in the queue is behind it.
         overtaken += visits.filter(({ asked, token }) => asked > since && token < write.token).length;
         const before = visits.filter(({ token, to }) => token < write.token && to! > write.asked);
         const lastBefore = before.reduce((latest, { to }) => (to! > latest ? to! : latest), write.asked);

@@ -3,7 +3,7 @@ import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockBench } from '../../../testbed/locks/locks.js';
 
-/** Who waits for a key, and in which order they get in. */
+/** The waiters of a key, and the order in which they are granted. */
 export class Arrivals {
   /** Names, in the order in which they were served. */
   readonly served: string[] = [];
@@ -14,7 +14,7 @@ export class Arrivals {
     private readonly key: string,
   ) {}
 
-  /** Somebody asks for the key, and stands in the queue in Redis when this resolves. What it gets it keeps. */
+  /** A caller asks for the key, and stands in the queue in Redis when this resolves. It keeps the lock that it gets. */
   async queue(service: LockService, name: string, options: AcquireOptions): Promise<[Promise<LockHandle>]> {
     const before = (await this.bench.waiters(this.key)).length;
     const visit = this.enter(service, name, options);
@@ -22,7 +22,7 @@ export class Arrivals {
     return [visit];
   }
 
-  /** Somebody asks for the key. */
+  /** A caller asks for the key. */
   enter(service: LockService, name: string, options: AcquireOptions): Promise<LockHandle> {
     const visit = service.acquire(this.key, { waitTimeout: Infinity, ...options }).then((handle) => {
       this.served.push(name);

@@ -153,10 +153,10 @@ describe('a latch and a failing Redis', () => {
       expect(error).toMatchObject({ code: 'LOCK_STORE' });
       expect(ran).toBeLessThan(400 + AT_ONCE);
     }
-    // Asked along with those who came later.
+    // Asked together with the later waiters.
     expect((await long).error).toMatchObject({ code: 'LOCK_STORE' });
     await bench.redis.resume();
-    // The count-down of which nobody knew has been executed.
+    // The count-down that no caller knew of has been executed.
     await eventually(async () => (await latch.getCount()) === 2);
   });
 
@@ -187,7 +187,7 @@ describe('a latch and a failing Redis', () => {
     const told = timed(() => latch.await({ waitTimeout: Infinity }));
     await untilRegistered(1);
     await bench.redis.kill();
-    // Its next question after 3 to 4 s finds nobody.
+    // Its next question after 3 to 4 s finds no server.
     expect((await told).error).toMatchObject({ code: 'LOCK_STORE' });
     const late = await timed(() => latch.await());
     expect(late.error).toMatchObject({ code: 'LOCK_STORE' });

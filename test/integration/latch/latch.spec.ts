@@ -16,7 +16,7 @@ const registered = async (): Promise<string[]> =>
 const untilRegistered = (count: number): Promise<unknown> =>
   eventually(async () => (await registered()).length === count, { what: `${count} waiting clients` });
 
-/** What the client keeps for those who wait. */
+/** The state that the client keeps for waiters. */
 const watched = (service: LockService): number =>
   (service as unknown as { engine: { latches: { watches: Map<string, unknown> } } }).engine.latches.watches.size;
 
@@ -130,7 +130,7 @@ describe('a count-down latch', () => {
     await untilRegistered(1);
     await latch.getCount();
     const { evalsha = 0, eval: asText = 0 } = await bench.redis.commandStats();
-    // One for the first, one for all who came while that was on its way, and the one of this test.
+    // One for the first, one for all that asked while that was on its way, and the one of this test.
     expect(evalsha + asText).toBeLessThanOrEqual(3);
     const since = performance.now();
     await other!.getCountDownLatch('a').countDown();
@@ -192,9 +192,9 @@ describe('the next latch', () => {
     for (let round = 0; round < 20; round++) {
       await one!.trySetCount(1);
       const waiting = Array.from({ length: 5 }, () => other!.await({ waitTimeout: Infinity }));
-      // This one came last: when it knows that the latch is closed, they all do.
+      // This one asked last: when it knows that the latch is closed, they all do.
       expect(await other!.await({ waitTimeout: 80 })).toBe(false);
-      // Gone before anybody who was woken can ask.
+      // Gone before any waiter that was woken can ask.
       await Promise.all([one!.countDown(), one!.trySetCount(1)]);
       expect(await Promise.all(waiting)).toEqual(Array(5).fill(true));
       await one!.countDown();
@@ -251,7 +251,7 @@ describe('a latch at shutdown', () => {
       message: expect.stringMatching(/shutting down/),
     });
     expect((await timed(() => latch.await())).error).toMatchObject({ code: 'LOCK_STORE' });
-    // Requests are still in flight then, and what they have done counts.
+    // Requests are still in flight then, and their effects count.
     expect(await latch.countDown()).toBe(1);
   });
 });

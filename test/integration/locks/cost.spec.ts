@@ -7,9 +7,9 @@ const bench = new LockBench();
 
 /** Nothing falls due by itself while a test counts. */
 const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' } as const;
-/** What the test itself sends, and what connecting costs. */
+/** The test's own commands, and the cost of connecting. */
 const NOT_OURS = /^(config\|resetstat|info|keys|scan|zrange|pttl|client\|setinfo|hello|subscribe)$/;
-/** What scripts call. `PUBLISH` is one of them, and counted. */
+/** The commands that scripts call. `PUBLISH` is one of them, and counted. */
 const OF_SCRIPTS = /^(time|exists|get|set|del|h\w+|z\w+|p?expire|pexpireat|pttl|pubsub\|numsub)$/;
 
 /** The commands that clients have sent since the statistics were reset, and the messages that scripts have. */

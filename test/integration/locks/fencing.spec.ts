@@ -3,7 +3,7 @@ import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/hist
 import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
-/** What `TIME` says, in microseconds. */
+/** The reply of `TIME`, in microseconds. */
 const micros = ([seconds, rest]: ReadonlyArray<number | string>): number => Number(seconds) * 1_000_000 + Number(rest);
 
 const KEYS = ['a', 'b', 'c', 'd', 'e'];

@@ -31,7 +31,7 @@ describe('a handle', () => {
     expect(() => lock.assertHeld()).toThrow(LOST);
     await expect(lock.verify()).rejects.toEqual(LOST);
     await expect(lock.extend('1s')).rejects.toEqual(LOST);
-    expect(lock.signal.aborted).toBe(false); // it was given back, not lost
+    expect(lock.signal.aborted).toBe(false); // it was released, not lost
   });
 
   it('ends at once, before Redis has answered', async () => {
@@ -131,7 +131,7 @@ describe('a handle', () => {
     const service = await bench.service();
     const lock = await service.acquire('a');
     await bench.redis.admin.del('lock:state:{a}');
-    expect(lock.isHeld).toBe(true); // nobody has told it
+    expect(lock.isHeld).toBe(true); // it has not been notified
     await expect(lock.verify()).rejects.toEqual(LOST);
     expect(lock.signal.aborted).toBe(true);
     expect(lock.isHeld).toBe(false);

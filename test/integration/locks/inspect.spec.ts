@@ -29,7 +29,7 @@ describe('inspect', () => {
     expect(one!.id).not.toBe(two!.id);
     expect(Math.abs(one!.since.getTime() - before)).toBeLessThan(AT_ONCE);
 
-    // One ticket for those who wait in one client, first come first.
+    // One ticket for the waiters of one client, first come first.
     expect(info.waiters).toHaveLength(2);
     expect(info.waiters[1]).toMatchObject({ owner: 'you' });
     expect(new Set([one!.client, ...info.waiters.map(({ client }) => client)]).size).toBe(3);

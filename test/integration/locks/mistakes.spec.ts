@@ -56,7 +56,7 @@ describe('a duplicate command', () => {
     await service.acquire('warm');
     proxy.holdRequests(({ isSubscriber }) => !isSubscriber);
     const { error } = await timed(() => service.acquire('a', { waitTimeout: 50 }));
-    expect(error.code).toBe('LOCK_STORE'); // nobody can say that others held it
+    expect(error.code).toBe('LOCK_STORE'); // the client cannot say that others held it
     proxy.heal();
     await eventually(async () => (await other.inspect('a')) === null);
     expect(await other.tryAcquire('a')).not.toBeNull();

@@ -6,7 +6,7 @@ const bench = new LockBench();
 /** How many of its own waiters a client may serve with one grant from Redis. */
 const BATCH = 16;
 
-/** Who got in, in order; each leaves at once. */
+/** The callers that got the lock, in order; each leaves at once. */
 class Order {
   readonly served: string[] = [];
   private readonly visits: Array<Promise<void>> = [];

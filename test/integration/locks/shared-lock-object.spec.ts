@@ -14,13 +14,13 @@ const notRenewed = (): string[] => bench.warnings.filter((text) => text.includes
 const untilFree = (service: LockService): Promise<void> =>
   eventuallyPasses(async () => expect(await service.inspect('a')).toBeNull(), { within: 3 * LEASE });
 
-/** Goes on long after the lease would have ended if nobody renewed it. */
+/** Goes on long after the lease would have ended without renewals. */
 async function forSeveralLeases(): Promise<void> {
   const since = performance.now();
   await eventually(() => performance.now() - since > 2.5 * LEASE, { within: 5 * LEASE });
 }
 
-/** What people write who come from Redisson: the attempt within the `try`, the guard in the `finally`. */
+/** The code of users who know Redisson: the attempt within the `try`, the guard in the `finally`. */
 async function guarded(lock: Lock, work: (handle: LockHandle) => Promise<void>): Promise<string> {
   try {
     const handle = await lock.tryLock();

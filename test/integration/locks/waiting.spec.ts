@@ -7,7 +7,7 @@ import { now } from '../../../testbed/history/history.js';
 
 const bench = new LockBench();
 
-/** Whether a command runs a script that acquires: those have the lock's keys, and answer with a code. */
+/** Whether a command runs a script that acquires: these scripts have the lock's keys, and answer with a code. */
 const isScript = ({ name }: { name: string }): boolean => name === 'evalsha' || name === 'eval';
 
 /** Resolves once a service has a place in the queue; its acquisition goes on. */
@@ -74,7 +74,7 @@ describe('a wait with a limit', () => {
     await holder!.acquire('a', { expire: 1_000 });
     const { acquisition } = await queueUp(next!, 'a', { expire: '5s' });
     const { value, took, ran } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 1_500 }));
-    expect((await acquisition).isHeld).toBe(true); // somebody else came first
+    expect((await acquisition).isHeld).toBe(true); // another caller came first
     expect(value).toBeNull();
     expect(took).toBeGreaterThanOrEqual(1_500);
     expect(ran).toBeLessThan(1_500 + AT_ONCE);

@@ -9,7 +9,7 @@ import { NestBench } from './support.js';
 const bench = new NestBench();
 const FAR = '0 0 1 1 *';
 
-/** Who is in which section: everybody stays until the test says so. */
+/** The callers in each section: each stays until the test says so. */
 class Inside {
   readonly names: string[] = [];
   readonly order: string[] = [];

@@ -34,7 +34,7 @@ class Jobs {
   }
 }
 
-/** An application of its own making: nothing but what is imported. */
+/** An application of its own making: nothing but its imports. */
 const start = (imports: Array<DynamicModule | (new () => unknown)>, providers: any[] = []) =>
   bench.start(Test.createTestingModule({ imports, providers }));
 

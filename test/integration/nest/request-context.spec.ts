@@ -39,7 +39,7 @@ function pause(id: string): Promise<void> {
 
 @Injectable()
 class Stock {
-  /** A field of a singleton, as people write it who come from Java. */
+  /** A field of a singleton, as people with a background in Java write it. */
   private readonly lock: Lock;
   private readonly other: Lock;
 
@@ -294,7 +294,7 @@ describe('a Lock object in a field of a singleton, with messages', () => {
   it.each(['rpc', 'ws', 'graphql'])('has a context for each of type %s', async (type) => {
     const app = await bench.boot(METADATA, OPTIONS);
     const stock = app.get(StockController);
-    // What Nest's packages for GraphQL and other transports call handlers through.
+    // The class through which Nest's packages for GraphQL and other transports call handlers.
     const creator = app.get(ExternalContextCreator);
     const handle = (method: 'reserve' | 'tryReserve'): ((...args: unknown[]) => Promise<unknown>) => {
       const callback = stock[method] as (...args: unknown[]) => unknown;

@@ -59,9 +59,9 @@ export class NestBench {
     return (await this.boot({ providers: [type] }, options)).resolve(type);
   }
 
-  /** Holds a key for somebody else, until the test lets go. */
+  /** Holds a key as another caller, until the test lets go. */
   async occupy(key: string): Promise<{ release(): Promise<unknown> }> {
-    // At the end nobody waits for this holder, who never gives the key back by itself.
+    // At the end no service waits for this holder, which never releases the key by itself.
     const other = await this.boot({}, { shutdownTimeout: 0 });
     return other.get(LockService).acquire(key);
   }
@@ -90,7 +90,7 @@ export class Section {
   async pass(): Promise<number> {
     this.entries += 1;
     this.most = Math.max(this.most, ++this.inside);
-    // Long enough for everybody else to come in, if they could.
+    // Long enough for every other caller to enter, if it could.
     await new Promise((resolve) => setTimeout(resolve, 3));
     this.inside -= 1;
     return this.entries;

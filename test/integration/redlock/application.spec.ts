@@ -19,7 +19,7 @@ describe('an application on several masters', () => {
         const lock = currentLock();
         await lock?.verify();
         this.held += lock?.isHeld === true ? 1 : 0;
-        // Re-enters: no question to anybody.
+        // Re-enters: no question to any master.
         return this.again(sku);
       }
 

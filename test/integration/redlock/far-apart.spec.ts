@@ -72,7 +72,7 @@ class Watch implements AsyncDisposable {
 interface Rounds {
   /** In how many rounds a client got the key. */
   served: number;
-  /** In how many rounds nobody got it, and the machine let the processes wait for longer than a try can spare. */
+  /** In how many rounds no caller got it, and the machine let the processes wait for longer than a try can spare. */
   heldUp: number;
   longest: number;
 }
@@ -105,7 +105,7 @@ async function tryOnce(
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** Somebody got the key in each of so many rounds, as far as the machine let them run. */
+/** A caller got the key in each of so many rounds, as far as the machine let them run. */
 function expectServed({ served, heldUp }: Rounds, rounds: number): void {
   expect(served + heldUp).toBe(rounds);
   expect(served).toBeGreaterThan(0);

@@ -39,7 +39,7 @@ describe('a handoff', () => {
       (part) => `p${part * 100} ${handoffs[Math.floor((handoffs.length - 1) * part)]!.toFixed(2)} ms`,
     );
     process.stdout.write(`${handoffs.length} handoffs over 3 masters: ${shown.join(', ')}\n`);
-    // A question that nobody has to ask would come after a second at the earliest.
+    // A question that no caller has to ask would come after a second at the earliest.
     expect(handoffs[Math.floor(handoffs.length / 2)]).toBeLessThan(500);
     await bench.untilNothingIsLeft();
   });

@@ -4,9 +4,9 @@ import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.m
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);
-/** Short, so that what is given up does not make the tests slow; long enough to answer in on a busy machine. */
+/** Short, so that requests that are given up do not make the tests slow; long enough to answer in on a busy machine. */
 const commandTimeout = 1_000;
-/** Long, where a call that waits for a master that is away is to be told from one that does not. */
+/** Long, to tell a call that waits for an absent master from a call that does not. */
 const LONG = 6_000;
 
 describe('five masters', () => {

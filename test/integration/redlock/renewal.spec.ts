@@ -46,7 +46,7 @@ describe('a renewal by a majority', () => {
     await lock.verify();
     await lock.extend('20s');
     expect(await lock.release()).toBe(true);
-    // Whoever waits for it waits for 20 s.
+    // Every waiter of it waits for 20 s.
     expect(performance.now() - since).toBeLessThan(15_000);
   });
 
@@ -163,7 +163,7 @@ describe('a release', () => {
     await sleep(110);
     const release = await timed(() => lock.release());
     expect(release).toMatchObject({ value: false });
-    // Half of what the masters would be given to answer.
+    // Half of the time that the masters would be given to answer.
     expect(release.ran).toBeLessThan(2_500);
   });
 

@@ -32,7 +32,7 @@ export class RedlockBench {
     return this.masters.map(({ url }) => url);
   }
 
-  /** What the services have logged: `level: text`. */
+  /** The log of the services: `level: text`. */
   get lines(): string[] {
     return this.services.lines.map(({ level, text }) => `${level}: ${text}`);
   }
@@ -65,7 +65,7 @@ export class RedlockBench {
     await eventually(async () => (await this.holding(key)).every(Boolean), { what });
   }
 
-  /** On which masters somebody holds a key. */
+  /** The masters on which a caller holds a key. */
   async holding(key: string): Promise<boolean[]> {
     return Promise.all(this.masters.map(async ({ admin }) => (await admin.exists(`lock:state:{${key}}`)) === 1));
   }
@@ -83,7 +83,7 @@ export class RedlockBench {
     });
   }
 
-  /** Resolves when nobody holds or awaits any lock, on any of some masters. */
+  /** Resolves when no client holds or awaits a lock, on any of some masters. */
   async untilNothingIsLeft(masters: readonly RedisServer[] = this.masters, within = 10_000): Promise<void> {
     for (const { admin } of masters) await eventuallyPasses(() => expectNothingLeft(admin), { within });
   }

@@ -56,7 +56,7 @@ async function redisWith(...args: string[]): Promise<RedisServer> {
 const withLogin = (redis: RedisServer, password: string, user = ''): string =>
   redis.url.replace('//', `//${user}:${encodeURIComponent(password)}@`);
 
-/** Everything that can be asked of a service, and what came of it: values, errors, and their causes. */
+/** Every request that a service accepts, and its outcome: values, errors, and their causes. */
 async function useEverything(service: LockService): Promise<unknown[]> {
   const wait = { waitTimeout: 100 };
   const asked: Array<Promise<unknown>> = [

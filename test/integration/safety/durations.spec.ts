@@ -47,7 +47,10 @@ const show = (written: unknown): string =>
 
 let extended = 0;
 
-/** Places where a length of time is written, and what is refused there beside nonsense and what is too long. */
+/**
+ * Places where a length of time is written, and the values that are refused there besides nonsense and values that are
+ * too long.
+ */
 const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: unknown[] }]> = [
   [
     'acquire: expire',
@@ -108,7 +111,7 @@ function resolve(option: keyof RedisLockModuleOptions, inner?: string): (duratio
   return async (duration) => resolveModuleOptions({ [option]: inner === undefined ? duration : { [inner]: duration } });
 }
 
-/** `null` is what some configuration services give for what is not configured. */
+/** Some configuration services return `null` for a value that is not configured. */
 const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module') || place === 'tryLock: waitTime';
 
 const start = () => locks.start(redis.url);
@@ -169,7 +172,7 @@ it('the longest duration is a lease, a wait and a timer, and no timer fires at o
   expect(handle.remainingTime()).toBeLessThanOrEqual(400);
   await handle.release();
   await watched.release();
-  // Node would set what is too long for a timer to 1 ms.
+  // Node would set a time that is too long for a timer to 1 ms.
   const delays = timers.mock.calls.map(([, delay]) => delay ?? 0);
   timers.mockRestore();
   expect(delays.filter((delay) => delay > LONGEST)).toEqual([]);
@@ -241,7 +244,7 @@ describe('the interval of renewals is never near zero', () => {
     await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
     await redis.resetCommandStats();
     await new Promise((done) => handle.signal.addEventListener('abort', done));
-    // From two thirds of the lease on, after a tenth of what is left each time, never sooner than after 10 ms.
+    // From two thirds of the lease on, after a tenth of the remaining time each time, never sooner than after 10 ms.
     expect((await redis.commandStats())['evalsha']).toBeLessThan(80);
   });
 });

@@ -16,7 +16,7 @@ beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
-/** What would begin a new line, or act on a terminal. */
+/** Text that would begin a new line, or act on a terminal. */
 const BREAKS_LINES = /[\p{Cc}\u2028\u2029]/u;
 
 describe('keys', () => {
@@ -143,7 +143,8 @@ describe('owners', () => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const handle = await one.acquire('a');
     const stolen = await other.tryAcquire('a', { owner: handle.owner });
-    // Whoever knows the id and names it re-enters, as documented for owners; it does not come from the key or a value.
+    // A caller that knows the id and names it re-enters, as documented for owners; it does not come from the key or a
+    // value.
     expect(handle.owner).toMatch(/^[0-9a-f]{32}:\d+$/);
     await stolen?.release();
     await handle.verify();

@@ -29,7 +29,7 @@ const toldByKernel: Probes = ({ port }) =>
     .filter(([, to]) => parseInt(to!, 16) === port)
     .map(([, , timer, time]) => (timer === '02' ? parseInt(time!, 16) / 100 : undefined));
 
-/** What the sockets of this process were told. */
+/** The settings that the sockets of this process received. */
 const asked = new Map<Socket, number | undefined>();
 const { setKeepAlive } = Socket.prototype;
 Socket.prototype.setKeepAlive = function (this: Socket, enable, delay = 0) {
@@ -40,7 +40,7 @@ Socket.prototype.setKeepAlive = function (this: Socket, enable, delay = 0) {
 const toldBySockets: Probes = ({ port }) =>
   [...asked].filter(([{ destroyed, remotePort }]) => !destroyed && remotePort === port).map(([, seconds]) => seconds);
 
-/** Only Linux tells the timers of sockets; elsewhere a socket is known to do what it was told. */
+/** Only Linux shows the timers of sockets; elsewhere a socket is trusted to follow its settings. */
 const probes = process.platform === 'linux' ? toldByKernel : toldBySockets;
 
 const url = (): LockConnectionOption => redis.url;

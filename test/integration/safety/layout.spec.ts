@@ -51,7 +51,9 @@ const request = (waits: boolean, { clientId }: { clientId: string } = store): Ac
   fair: false,
 });
 
-/** A lock that a client of another layout holds, and one for which it waits: in forms of which this version knows nothing. */
+/**
+ * A lock that a client of another layout holds, and one for which it waits: in forms that this version does not know.
+ */
 const holdIt = (): Promise<unknown> =>
   redis.admin.multi().hset(state, 'layout', OTHER, 'their:1', '{"mode":"exclusive"}').pexpire(state, 60_000).exec();
 const waitForIt = (): Promise<unknown> =>

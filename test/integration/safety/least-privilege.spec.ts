@@ -37,7 +37,7 @@ afterEach(async () => {
   await redis.stop();
 });
 
-/** What the library does, beyond the scenario: everything that a service can be asked for. */
+/** The actions of the library, beyond the scenario: every request that a service accepts. */
 async function useEverything(url: string): Promise<void> {
   const service = await locks.start(url, { commandTimeout: 1_000 });
   await playLockScenario(locks, { connection: url, key: 'a', observer: service });
@@ -62,14 +62,14 @@ async function useEverything(url: string): Promise<void> {
 
 it('needs no more than the documented commands, keys and channels, with the password in the URL', async () => {
   await redis.admin.acl('SETUSER', 'locks', ...RULES);
-  // The test's own commands are those of another user.
+  // The test's own commands run as another user.
   const url = redis.url.replace('//', `//${LOGIN}`);
   await redis.admin.acl('LOG', 'RESET');
   await useEverything(url);
   const refused = ((await redis.admin.acl('LOG')) as unknown[][]).map((entry) => entry[entry.indexOf('object') + 1]);
   // A telling name for the connection, which ioredis does without when it may not give one.
   expect(refused.filter((what) => !String(what).startsWith('client|'))).toEqual([]);
-  // What is to be remembered for a while.
+  // Entries that are kept for a limited time.
   await redis.admin.del('lock:limit:{e}', 'lock:counted:{g}');
   await nothingLeftBehind(redis);
 });

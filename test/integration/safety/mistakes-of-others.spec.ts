@@ -114,7 +114,7 @@ describe('a holder is notified of a loss', () => {
     handle.signal.addEventListener('abort', () => reasons.push(handle.signal.reason));
     await redis.admin.del(redisKey('state', 'a'));
     await abortOf(handle.signal);
-    // Whatever else could tell it again has its time.
+    // Gives every other source of a second notification its time.
     await handle.release();
     await eventually(async () => (await redis.admin.ping()) === 'PONG' && locks.told('lost').length > 0);
     expect(reasons).toEqual([expect.objectContaining({ code: 'LOCK_LOST', key: 'a', name: 'LockLostError' })]);

@@ -21,7 +21,7 @@ function json(value: unknown, replacer?: (key: string, value: unknown) => unknow
   }
 }
 
-/** What error reporters do: all own properties of everything, each object once. */
+/** The behaviour of error reporters: all own properties of everything, each object once. */
 function ownProperties(): (key: string, value: unknown) => unknown {
   const seen = new Set<unknown>();
   return (_key, value) => {
@@ -45,7 +45,7 @@ function* reachableTexts(value: unknown): Iterable<string> {
   }
 }
 
-/** Where secrets stand in what is made of the values, with some text around them; `[]`: nowhere. */
+/** Where secrets stand in the renderings of the values, with some text around them; `[]`: nowhere. */
 export function leaks(secrets: readonly string[], values: readonly unknown[]): string[] {
   const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]);
   const findIn = (text: string): string[] =>
@@ -54,6 +54,6 @@ export function leaks(secrets: readonly string[], values: readonly unknown[]): s
       return at < 0 ? [] : [text.slice(Math.max(0, at - 80), at + form.length)];
     });
   const found = values.flatMap((value) => [...reachableTexts(value)].flatMap(findIn));
-  // What can be reached by properties is printed, too: but that may be gigabytes.
+  // Everything that properties reach is printed, too: but that may be gigabytes.
   return found.length > 0 ? found : values.flatMap((value) => renderings(value).flatMap(findIn));
 }

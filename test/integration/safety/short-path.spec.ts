@@ -11,7 +11,7 @@ const SHORT_PATH_OFF = "if false then\n  local time = redis.call('TIME')";
 
 const RUNS = 400;
 
-/** Often empty: a free key is what the short path is for. */
+/** Often empty: the short path is for a free key. */
 const oftenEmpty = <T>(list: fc.Arbitrary<T[]>): fc.Arbitrary<T[]> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant<T[]>([]) }, list);
 const LEASES = [1_000, 30_000, 86_400_000];
@@ -24,7 +24,7 @@ beforeAll(async () => {
 beforeEach(() => redis.admin.flushall());
 afterAll(() => redis.stop());
 
-/** What stands in Redis before the request, as texts of scripts: all times count from the request. */
+/** The contents of Redis before the request, as texts of scripts: all times count from the request. */
 type Situation = typeof situations extends fc.Arbitrary<infer Value> ? Value : never;
 const situations = fc.record({
   /** The last token: `undefined`, or so many µs before or after the server's time; `text`: foreign data. */
@@ -85,7 +85,10 @@ interface Outcome {
   readonly ttls: number[];
 }
 
-/** What `acquire` replies and leaves in a situation, by each of two texts: all at one moment of the server. */
+/**
+ * The reply of `acquire` and the state that it leaves in a situation, by each of two texts: all at one moment of the
+ * server.
+ */
 async function outcomesOf(sources: readonly string[], situation: Situation, name: string) {
   const micros = await serverMicros();
   const batch = redis.admin.multi();
@@ -114,7 +117,7 @@ async function outcomesOf(sources: readonly string[], situation: Situation, name
   return { outcomes, elapsed: (microsOf(answers.at(-1) as unknown[]) - micros) / 1_000 };
 }
 
-/** What an error says, without the place in the script. */
+/** The message of an error, without the place in the script. */
 const textOf = (error: Error): string => error.message.replace(/script: \w+|user_script:\d+|f_\w+/g, '');
 
 it('the short path of acquire leaves the same reply, keys, values and TTLs as the whole script', async () => {

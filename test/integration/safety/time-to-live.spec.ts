@@ -101,7 +101,7 @@ it('the TTL of the state is the longest of its leases, whichever way they are sh
   expect(await ttl()).toBeGreaterThan(19_000);
   await short.extend(300);
   expect(await ttl()).toBeGreaterThan(19_000);
-  // What is kept for its holdAtLeast does not shorten what others of the owner hold.
+  // A lock that is kept for its holdAtLeast does not shorten the other holds of the owner.
   expect(await short.release()).toBe(true);
   expect(await ttl()).toBeGreaterThan(19_000);
   await long.verify();

@@ -6,7 +6,7 @@ import { FaultLocks, nothingLeftBehind, redisKey } from '../../../testbed/locks/
 import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s' } as const;
@@ -26,7 +26,7 @@ afterEach(async () => {
 const waitersOf = async (key: string): Promise<number> =>
   (await sentinels.master()).admin.zcard(redisKey('queue', key));
 
-/** What has been written so far will be known after a failover. */
+/** All writes so far will be known after a failover. */
 const replicated = async (): Promise<void> => (await sentinels.master()).replicated();
 
 describe('behind Sentinels', () => {
@@ -72,7 +72,7 @@ describe('behind Sentinels', () => {
       within: 10_000,
     });
     const atOld = (await old.commandStats())['wait'];
-    // Nobody follows the new master yet.
+    // No replica follows the new master yet.
     await service.acquire('b', { replicas: { min: 1, timeout: 100 } }).catch(() => undefined);
     expect((await master.commandStats())['wait']).toBeGreaterThan(0);
     expect((await old.commandStats())['wait']).toBe(atOld);
@@ -88,7 +88,7 @@ describe('behind Sentinels', () => {
     const old = await sentinels.master();
     const replica = sentinels.servers.find((server) => server !== old)!;
     await replicated();
-    await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: what follows is not known there
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: later writes are not known there
     const lock = await one.acquire('a');
     const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
     await old.kill();
@@ -132,14 +132,14 @@ describe('behind Sentinels', () => {
     const service = await locks.start(connection, OUTAGE);
     const lock = await service.acquire('a');
     await replicated();
-    // The detectors hear all; what clients ask is answered late.
+    // The detectors receive everything; requests of clients are answered late.
     proxy.holdReplies(({ isSubscriber }) => !isSubscriber);
     const asked = proxy.seen(() => true);
     const old = await sentinels.master();
     await old.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await asked;
     await sentinels.failover();
-    // Nobody can see whether the detector has heard of it.
+    // The test cannot see whether the detector has received it.
     await sleep(200);
     proxy.heal();
     await eventually(() => lock.verify().then(() => true), { within: 10_000 });

@@ -3,7 +3,7 @@ import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.m
 import { abortOf, FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
 import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
-/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: what comes sooner came by other means. */
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
 const OUTAGE = { commandTimeout: '15s', lockWatchdogTimeout: 3_000 } as const;
@@ -40,7 +40,8 @@ describe('behind Sentinels', () => {
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     expect(lock.isHeld).toBe(false);
     await old.resume();
-    // It takes writes until the Sentinel makes it a replica, eight seconds and more; whoever believed it would get in.
+    // It takes writes until the Sentinel makes it a replica, eight seconds and more; a caller that believed it would
+    // get the lock.
     for (let times = 0; times < 20; times++) expect(await one.tryAcquire('a')).toBeNull();
     await next.verify();
     expect(await next.release()).toBe(true);
@@ -88,7 +89,7 @@ describe('behind Sentinels', () => {
     const old = await sentinels.master();
     await old.replicated();
     const replica = sentinels.servers.find((server) => server !== old)!;
-    await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: what follows is not known there
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network: later writes are not known there
     const refused = one.acquire('a', { replicas: { min: 1, timeout: 300 } });
     await expect(refused).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await old.kill();

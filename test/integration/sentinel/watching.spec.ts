@@ -6,7 +6,7 @@ import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
 import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
-/** Until a Sentinel makes a replica of an old master it takes eight seconds and more: what comes sooner was told. */
+/** Until a Sentinel makes a replica of an old master it takes eight seconds and more: anything sooner was announced. */
 const TOLD = { within: 4_000 };
 
 /** ms in which a Sentinel is missed several times. */
@@ -70,7 +70,7 @@ it('a message about a new master that arrives while a client connects does not e
   const service = await locks.start({ ...connection, sentinels: [{ host, port: proxy.port }] });
   await (await service.acquire('a')).release();
   const old = await sentinels.master();
-  // The Sentinel's news take so long, and its answer to who asks where the master is twice as long.
+  // The Sentinel's announcements take this long, and its answer to a question for the master's address twice as long.
   proxy.delay({ request: 400, reply: 400 });
   await sentinels.failover();
   await old.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');

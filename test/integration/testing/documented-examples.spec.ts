@@ -23,7 +23,7 @@ class AppModule {}
 const slowly = (): Promise<unknown> =>
   new Promise((resolve) => currentLock()!.signal.addEventListener('abort', resolve));
 
-/** What docs/testing.md shows, as it stands there. */
+/** The examples of docs/testing.md, as they stand there. */
 describe('docs/testing.md', () => {
   it('shows a testing module, recorded acquisitions, another holder and a lost lock', async () => {
     const module = await Test.createTestingModule({

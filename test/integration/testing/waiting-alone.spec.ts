@@ -4,7 +4,7 @@ import { expect, it } from '@jest/globals';
 
 const LIBRARY = new URL('../../../dist/esm/testing/index.js', import.meta.url).href;
 
-/** What a script prints that has nothing else to do than to wait for locks in memory. */
+/** The output of a script that only waits for locks in memory. */
 async function printed(script: string): Promise<string> {
   const source = `import { LockTesting } from '${LIBRARY}'; const testing = new LockTesting(); const { service } = testing; ${script}`;
   // Jest passes the colours of its terminal on.

@@ -21,7 +21,10 @@ async function connected(): Promise<{ near: Socket; far: Socket }> {
   return { near, far };
 }
 
-/** What comes first: an answer that arrives while the event loop is blocked, or what `begin` calls. */
+/**
+ * Which of them comes first: an answer that arrives while the event loop is blocked, or the callback that `begin`
+ * receives.
+ */
 async function firstOf(begin: (over: () => void) => void): Promise<string> {
   const { near, far } = await connected();
   const first = await new Promise<string>((resolve) => {
@@ -72,7 +75,7 @@ describe('a timer that reads first', () => {
     const early = setReadingTimer(1, () => called.push('early'));
     clearReadingTimer(early);
     const late = setReadingTimer(1, () => called.push('late'));
-    // Node calls a timer of the same length right behind it, before what has arrived is read.
+    // Node calls a timer of the same length right behind it, before arrived data is read.
     setTimeout(() => {
       expect(late.immediate).toBeDefined();
       clearReadingTimer(late);

@@ -36,7 +36,7 @@ class FakeLatches implements LatchStore {
   }
 }
 
-/** There is no latch; those that are named have opened. */
+/** There is no latch; the named ones have opened. */
 const open = (...opened: string[]): LatchCount => ({ left: 0, latch: '', opened });
 const closed = (latch: string, ...opened: string[]): LatchCount => ({ left: 1, latch, opened });
 const PERIOD = 3_000;
@@ -79,7 +79,7 @@ describe('waiting for a latch', () => {
     expect(fake.questions[0]).toMatchObject({ key: 'a', patience: 2 * PERIOD + COMMAND_TIMEOUT });
     outcomes.push(wait(), wait(), wait());
     await answer(closed('x'));
-    // Those who came meanwhile cannot be told by an answer that may be older.
+    // Waiters that came meanwhile cannot be told by an answer that may be older.
     expect(asked()).toBe(2);
     await answer(closed('x'));
     clock.advance(PERIOD - 1);

@@ -103,7 +103,7 @@ describe('waiters of one client for one key', () => {
     expect(store.acquires).toHaveLength(1);
     store.acquires[0]!.answer.resolve(held(5, 30_000));
     const first = await waits[0]!;
-    expect(store.acquires).toHaveLength(1); // nobody asks while one of them has it
+    expect(store.acquires).toHaveLength(1); // no caller asks while one of them has it
 
     void engine.release(first);
     expect(store.releases[0]!.request).toMatchObject({ id: 'me:1', next: { id: 'me:2', waits: true } });
@@ -132,7 +132,7 @@ describe('waiters of one client for one key', () => {
     const second = acquire({}, { waitTimeout: 100 });
     await clock.pass(50);
     void engine.release(first);
-    const third = acquire({}, { waitTimeout: 50 }); // nobody knows whether the key has been free since it came
+    const third = acquire({}, { waitTimeout: 50 }); // it is unknown whether the key has been free since it came
     await clock.pass(50);
     await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     const refused = expect(third).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
@@ -387,7 +387,10 @@ describe('several keys that are requested in one step', () => {
     { ...TERMS, key: 'b' },
   ];
 
-  /** The first question was executed, and is asked again on a new connection, behind that of somebody who waits for one of the keys. */
+  /**
+   * The first question was executed, and is asked again on a new connection, behind that of a waiter for one of the
+   * keys.
+   */
   async function withWaiter() {
     const { store, engine, acquire, left } = setUp();
     const answer = deferred<readonly HeldReply[] | undefined>();
@@ -430,7 +433,10 @@ describe('a yield message for a fair request', () => {
   const grant = held(5, 30_000, 50_000, 16);
   const push = { ...PUSH, id: ID, batchSize: 16 };
 
-  /** Two of one process want a key. How the first is granted it is up to `grants`; who has it when that one is done? */
+  /**
+   * Two of one process want a key. How the first is granted it is up to `grants`; which caller has it when that one is
+   * done?
+   */
   async function nextAfter(grants: (store: FakeStore, clock: FakeClock) => Promise<void> | void): Promise<string> {
     const { clock, store, engine, acquire, left } = setUp();
     const [first, second] = [acquire(), acquire()];

@@ -31,7 +31,7 @@ export interface Asked<Request, Reply> {
   readonly answer: Deferred<Reply>;
 }
 
-/** A store that answers when, and what, the test says. */
+/** A store whose answers, and their moments, the test decides. */
 export class FakeStore implements LockStore {
   readonly clientId = 'me';
   unreachable: LockStoreError | undefined;
@@ -41,7 +41,7 @@ export class FakeStore implements LockStore {
   closed = false;
   readonly keepsPermits: boolean = true;
   readonly latches = undefined;
-  /** The questions of acquisitions and renewals, in the order in which they came. */
+  /** The questions of acquisitions and renewals, in the order in which they were asked. */
   readonly order: Array<'acquire' | 'renew'> = [];
   readonly acquires: Array<Asked<AcquireRequest, AcquireReply>> = [];
   readonly releases: Array<Asked<ReleaseRequest, ReleaseReply>> = [];

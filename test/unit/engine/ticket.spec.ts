@@ -6,7 +6,7 @@ import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued } from './support.js';
 
 const ID = 'me:7';
-/** What the store tells of a grant at its own time of 51 s. */
+/** The store's report of a grant at its own time of 51 s. */
 const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
   key: 'a',
   id: ID,

@@ -29,7 +29,7 @@ function setUp() {
     watchdog.add(hold);
     return hold;
   };
-  /** Answers the latest renewal: all of them got what they asked for. */
+  /** Answers the latest renewal: every hold in it got the lease that it requested. */
   const confirm = async (i = store.renewals.length - 1) => {
     const { request, answer } = store.renewals[i]!;
     answer.resolve(request.map(({ lease }) => lease));

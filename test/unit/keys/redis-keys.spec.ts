@@ -23,7 +23,7 @@ function isKey(key: string): boolean {
   }
 }
 
-/** Keys made of what names are made of, so that collisions would be found. */
+/** Keys made of the same parts as names, so that collisions would be found. */
 const key = fc
   .oneof(
     fc

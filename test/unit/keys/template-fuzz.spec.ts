@@ -137,7 +137,7 @@ describe('random templates and arguments', () => {
       { sku: getters },
       Object.create(getters),
     ];
-    // By index, since fast-check itself looks into what it hands out.
+    // By index, since fast-check itself looks into the values that it hands out.
     const nasty = fc.nat({ max: values.length - 1 });
     fc.assert(
       fc.property(template, nasty, nasty, (source, a, b) => {

@@ -101,7 +101,7 @@ describe('an acquisition over several masters', () => {
       message: '1 of 5 masters answered, but 3 are needed: the connection is lost',
     });
     expect(a!.releases).toHaveLength(1);
-    // A grant that comes late is given back as well.
+    // A grant that arrives late is released as well.
     e!.holds();
     await settled();
     expect(e!.releases).toHaveLength(1);
@@ -140,7 +140,7 @@ describe('an acquisition over several masters', () => {
     await settled();
     expect(a!.releases).toHaveLength(0);
     await quorum.clock.pass(20);
-    // Given back and asked for in one step: whoever came first gets it, by an age that is the same everywhere.
+    // Released and requested in one step: the earliest request gets it, by an age that is the same everywhere.
     expect(a!.releases[0]!.request).toMatchObject({ id: 'me:1', tombstoneFor: 0, next: { id: 'me:1', waits: true } });
     const ages = [a!.releases[0]!.request.next!.age, c!.acquired.request.age];
     expect(ages[0]).toBe(ages[1]);
@@ -283,7 +283,7 @@ describe('an acquisition over several masters', () => {
     quorum.members[1]!.contends({ holders: ['other:1'] });
     await settled();
     expect(answer.value).toMatchObject({ outcome: 'queued' });
-    // It may have granted it all the same: that is asked about, or given back.
+    // It may have granted it all the same: the grant is asked about, or released.
     quorum.members[2]!.holds();
     await settled();
     expect(quorum.told.words).toEqual(['ask me:1 in 0']);

@@ -61,7 +61,7 @@ export class FakeMember extends FakeStore implements QuorumMember {
   }
 }
 
-/** What the engine was told. */
+/** The notifications that the engine received. */
 export class Told implements LockStoreListener {
   readonly words: string[] = [];
   granted(): void {

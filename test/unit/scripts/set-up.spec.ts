@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const STATIC_IMPORT = /^(?:import|export)\s(?:[^;'"]*\sfrom\s)?\s*['"]([^'"]+)['"]/gm;
 
-/** Every file that is loaded before the first line of `file` runs → what it imports that is neither Node's nor a file. */
+/** Every file that is loaded before the first line of `file` runs → its imports that are neither Node's nor a file. */
 function packagesBehind(file: string, seen = new Map<string, string[]>()): Map<string, string[]> {
   if (seen.has(file)) return seen;
   const specifiers = [...readFileSync(file, 'utf8').matchAll(STATIC_IMPORT)].map(([, specifier]) => specifier!);
@@ -20,7 +20,7 @@ function packagesBehind(file: string, seen = new Map<string, string[]>()): Map<s
   return seen;
 }
 
-// They install what they need: where they start there may be no package yet.
+// They install the packages that they need: where they start there may be no package yet.
 it.each([
   ...['demo', 'test', 'test-browser', 'fixtures', 'docs', 'setup'].map((name) => `scripts/${name}.mjs`),
   ...['chaos/run.mjs', 'simulation/run.mjs', 'bench/run.mjs', 'bench/package-size.mjs'],

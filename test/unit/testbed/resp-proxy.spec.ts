@@ -30,7 +30,9 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     return client;
   };
 
-  /** A client that does not send again what got no reply (with `autoResendUnfulfilledCommands: false` it would hang). */
+  /**
+   * A client that does not send unanswered commands again (with `autoResendUnfulfilledCommands: false` it would hang).
+   */
   const connectedOnce = (): Promise<Redis> => connected({ maxRetriesPerRequest: 0 });
 
   const outcome = async (promise: Promise<unknown>): Promise<unknown> =>

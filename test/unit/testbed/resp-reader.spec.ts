@@ -46,7 +46,7 @@ describe('RespReader', () => {
       const reader = new RespReader('server');
       const values: RespValue[] = [];
       for (let start = 0; start < stream.length; start += size) {
-        // A copy, as a socket gives: nothing may rely on what lies behind the piece.
+        // A copy, as a socket gives: nothing may rely on the bytes behind the piece.
         const frames = reader.push(Buffer.from(stream.subarray(start, start + size)));
         values.push(...frames.map(({ value }) => value));
       }
