@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/service/lock.service.js';
 import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import { FaultLocks, useOf, redisKey, timed } from '../../testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
@@ -13,10 +12,6 @@ const SOON = 4_500;
 
 const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
-
-const useOf = async (service: LockService, key: string): Promise<void> => {
-  await (await service.acquire(key, { waitTimeout: '60s' })).release();
-};
 
 /** Freezes the master of a key for good; resolves when its replica has taken over. */
 async function freeze(key: string): Promise<RedisServer> {

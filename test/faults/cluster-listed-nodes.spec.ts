@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/service/lock.service.js';
 import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
 import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
+import { FaultLocks, useOf, timed } from '../../testbed/locks/fault-locks.js';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
@@ -12,10 +11,6 @@ const SOON = 4_500;
 
 const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
-
-const useOf = async (service: LockService, key: string): Promise<void> => {
-  await (await service.acquire(key, { waitTimeout: '60s' })).release();
-};
 
 describe('a Cluster whose listed nodes are gone', () => {
   it('after a total outage a client reconnects through the last known nodes', async () => {

@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
+import { type RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */
@@ -13,19 +14,7 @@ const LONGEST_SILENCE = 8_000;
 const locks = new FaultLocks();
 let redis: RedisServer;
 let proxy: RespProxy;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(async () => {
-  await redis.admin.flushall();
-  proxy = await RespProxy.start(redis);
-});
-afterEach(async () => {
-  await redis.resume();
-  await locks.closeAll();
-  await proxy.close();
-});
-afterAll(() => redis.stop());
+useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
 
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });

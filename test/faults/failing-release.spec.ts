@@ -1,25 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind, redisKey, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { type RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(async () => {
-  await redis.admin.flushall();
-  proxy = await RespProxy.start(redis);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await proxy.close();
-});
-afterAll(() => redis.stop());
+useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
 
 /** Ways in which a release fails, each begun while the lock is held. */
 const failures: Array<[string, () => unknown]> = [

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../lib/service/lock.service.js';
-import { startRedisSentinels, type RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import type { RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { SilentPort } from '../../testbed/proxies/silent-port.mjs';
-import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
-import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useSentinelTrio } from '../../testbed/locks/fault-setups.js';
+import { FaultLocks, useOf, timed } from '../../testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
@@ -14,19 +14,9 @@ const SOON = 4_000;
 const locks = new FaultLocks();
 let trio: RedisSentinels;
 
-beforeEach(async () => {
-  trio = await startRedisSentinels({ sentinels: 3, downAfter: DOWN_AFTER, failoverTimeout: 3_000 });
-});
-afterEach(async () => {
-  await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));
-  await locks.closeAll();
-  await trio.stop();
-});
+useSentinelTrio(locks, DOWN_AFTER, (started) => (trio = started));
 
 const first = (): RedisServer => trio.sentinels[0]!;
-const useOf = async (service: LockService, key: string): Promise<void> => {
-  await (await service.acquire(key, { waitTimeout: '60s' })).release();
-};
 const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 

@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { type RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
@@ -14,18 +15,7 @@ let redis: RedisServer;
 let proxy: RespProxy;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(async () => {
-  await redis.admin.flushall();
-  proxy = await RespProxy.start(redis);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await proxy.close();
-});
-afterAll(() => redis.stop());
+useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
 
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
 import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { type RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const BOUND = 600;
 const LATE = 1_500;
@@ -13,18 +14,7 @@ let redis: RedisServer;
 let proxy: RespProxy;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(async () => {
-  await redis.admin.flushall();
-  proxy = await RespProxy.start(redis);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await proxy.close();
-});
-afterAll(() => redis.stop());
+useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
 
 it('an acquire whose replies are dropped fails, and its unconfirmed hold ends soon after its commandTimeout', async () => {
   const [far, near] = [await locks.start(proxy.url, { commandTimeout: BOUND }), await locks.start(redis.url)];

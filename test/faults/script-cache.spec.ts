@@ -1,26 +1,16 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { expect, it } from '@jest/globals';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
 import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { type RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(async () => {
-  await redis.admin.flushall();
-  proxy = await RespProxy.start(redis);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await proxy.close();
-});
-afterAll(() => redis.stop());
+useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
 
 it('handles an empty script cache in every command', async () => {
   const observer = await locks.start(redis.url);

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { startRedisSentinels, type RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import type { RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, redisKey, timed } from '../../testbed/locks/fault-locks.js';
-import { type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useSentinelTrio } from '../../testbed/locks/fault-setups.js';
+import { FaultLocks, useOf, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
@@ -13,19 +14,9 @@ const NORMAL = 5_000;
 const locks = new FaultLocks();
 let trio: RedisSentinels;
 
-beforeEach(async () => {
-  trio = await startRedisSentinels({ sentinels: 3, downAfter: DOWN_AFTER, failoverTimeout: 3_000 });
-});
-afterEach(async () => {
-  await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));
-  await locks.closeAll();
-  await trio.stop();
-});
+useSentinelTrio(locks, DOWN_AFTER, (started) => (trio = started));
 
 const first = (): RedisServer => trio.sentinels[0]!;
-const useOf = async (service: LockService, key: string): Promise<void> => {
-  await (await service.acquire(key, { waitTimeout: '60s' })).release();
-};
 const killConnections = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 

@@ -1,12 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, type HolderView } from '../../testbed/locks/fault-locks.js';
+import { FaultLocks, LOST, untilFree } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
-/** The view of a holder that knows that it has lost its lock. */
-const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
 
 let redis: RedisServer;
 const locks = new FaultLocks();
@@ -17,10 +14,6 @@ beforeAll(async () => {
 beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
-
-/** Resolves when no caller holds a key any more. */
-const isFree = (key: string): Promise<unknown> =>
-  eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
 
 describe.each([
   ['watched by the watchdog', 600, undefined],
@@ -47,7 +40,7 @@ describe.each([
       const key = `a ${step}`;
       await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
       await worker.acquire('mine', key, options);
-      const view = await worker.viewAfterResume('mine', () => isFree(key), step);
+      const view = await worker.viewAfterResume('mine', () => untilFree(redis, key), step);
       return view;
     });
     expect(await Promise.all(views)).toEqual([LOST, LOST]);

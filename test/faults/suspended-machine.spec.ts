@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, timed, type HolderView } from '../../testbed/locks/fault-locks.js';
+import { FaultLocks, LOST, untilFree, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
-/** The view of a holder that knows that it has lost its lock. */
-const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
 /** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */
 const SOON = 2_500;
 
@@ -21,14 +19,10 @@ beforeEach(() => redis.admin.flushall());
 afterEach(() => locks.closeAll());
 afterAll(() => redis.stop());
 
-/** Resolves when no caller holds a key any more. */
-const isFree = (key: string): Promise<unknown> =>
-  eventually(async () => (await redis.admin.exists(`lock:state:{${key}}`)) === 0, { within: 10_000 });
-
 it('notifies a holder that does not check within about a second after the resume', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
   await worker.acquire('mine', 'a', { expire: 2_500 });
-  await worker.sleep(() => isFree('a'));
+  await worker.sleep(() => untilFree(redis, 'a'));
   const { ran, error } = await timed(worker.told('lost'));
   expect(error).toBeUndefined();
   expect(ran).toBeLessThan(SOON);
@@ -42,7 +36,7 @@ it('detects a suspension within about a second even if the wall clock was set ba
   const elapsed = (): number => performance.now() - since;
   await worker.sleep(async () => {
     since = performance.now();
-    await isFree('a');
+    await untilFree(redis, 'a');
     worker.stepWall(-elapsed());
   });
   const { ran, error } = await timed(worker.told('lost'));

@@ -3,7 +3,7 @@ import type { LockEvent } from '../../lib/engine/lock-event.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
 import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
-import { eventuallyPasses } from '../wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { timed } from '../wait/timed.mjs';
 import { LockServices, type LogLine } from './lock-services.js';
@@ -120,6 +120,18 @@ export interface HolderView {
   readonly assertHeld: string | undefined;
   readonly aborted: boolean;
   readonly remaining: number;
+}
+
+/** The view of a holder that knows that it has lost its lock. */
+export const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
+
+/** Resolves when no caller holds a key any more. */
+export const untilFree = (redis: RedisServer, key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.exists(redisKey('state', key))) === 0, { within: 10_000 });
+
+/** Acquires a key, however long that takes during a fault, and releases it. */
+export async function useOf(service: LockService, key: string): Promise<void> {
+  await (await service.acquire(key, { waitTimeout: '60s' })).release();
 }
 
 /** A process of its own with a started service of the built library (`dist/esm`). */

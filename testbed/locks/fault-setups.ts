@@ -1,0 +1,39 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { RespProxy } from '../proxies/resp-proxy.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../servers/redis-sentinels.mjs';
+import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
+import type { FaultLocks } from './fault-locks.js';
+
+/** Starts a Redis for the tests of a file, and for each test a proxy before it. Services of `locks` end after each test. */
+export function useProxiedRedis(locks: FaultLocks, use: (redis: RedisServer, proxy: RespProxy) => void): void {
+  let redis: RedisServer;
+  let proxy: RespProxy;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  beforeEach(async () => {
+    await redis.admin.flushall();
+    proxy = await RespProxy.start(redis);
+    use(redis, proxy);
+  });
+  afterEach(async () => {
+    await redis.resume();
+    await locks.closeAll();
+    await proxy.close();
+  });
+  afterAll(() => redis.stop());
+}
+
+/** Starts a master, its replicas and three Sentinels for each test, which agree on a dead server after `downAfter` ms. */
+export function useSentinelTrio(locks: FaultLocks, downAfter: number, use: (trio: RedisSentinels) => void): void {
+  let trio: RedisSentinels;
+  beforeEach(async () => {
+    trio = await startRedisSentinels({ sentinels: 3, downAfter, failoverTimeout: 3_000 });
+    use(trio);
+  });
+  afterEach(async () => {
+    await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));
+    await locks.closeAll();
+    await trio.stop();
+  });
+}
