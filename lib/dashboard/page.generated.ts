@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-DQ6wKrP71Sy0oV11GVaMUEsDqWT6eA0B5TwpoU/ljps='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-u4cOYx0liBFrYkmQCp1UHGJxfIApFP7A2sx5CXVDZJw='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -1171,7 +1171,7 @@ Math.max(lease, this.#longest.get(fencingToken) ?? 0, 1),
 const focused = document.activeElement;
 this.#holds = this.lock.holders.map((holder) => holdCells(holder, process));
 const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
-this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, nobody())] : rows));
+this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, notHeld())] : rows));
 if (this.#open) this.body.append(this.#queueRow);
 if (focused === this.#release || focused === this.#waiting) focused.focus();
 }
@@ -1231,7 +1231,7 @@ leaseCell,
 bar,
 };
 }
-const nobody = () => [
+const notHeld = () => [
 labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
 ...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
 ];

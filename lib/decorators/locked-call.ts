@@ -102,7 +102,7 @@ function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, sto
   });
 }
 
-/** Redis does not say for whom it failed, so the error of a method names the method and its key. */
+/** The error of the store does not name the caller, so the error of a method names the method and its key. */
 function withSite(error: unknown, { site }: LockDeclaration, keys: string | readonly string[]): unknown {
   if (!isLockStoreError(error)) return error;
   const { message, transient } = error;

@@ -54,7 +54,7 @@ export class AcquireQueue implements TicketListener {
     // One try has nothing to wait for but the answer.
     waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
     this.waiters.append(waiter);
-    // A lost hold says nothing about who has the key now.
+    // A lost hold does not tell which client holds the lock now.
     if (this.holder?.state === 'held') this.seenHeld();
     if (this.ticket === undefined && this.holder === undefined) {
       this.newcomer = waiter;

@@ -92,7 +92,7 @@ export interface AcquireOptions {
    */
   type?: LockType;
   /**
-   * Makes the lock a semaphore with this many permits in total, of which each holder has one, or as many as `units` says. Does
+   * Makes the lock a semaphore with this many permits in total, one for each holder, or as many as `units` says. Does
    * not re-enter. Not together with `type`.
    */
   permits?: number;
@@ -121,7 +121,7 @@ export interface AcquireOptions {
   pattern?: string;
 }
 
-/** In which way a key is held. */
+/** How a key is held. */
 export type LockType = 'exclusive' | 'read' | 'write';
 
 /**

@@ -18,7 +18,7 @@ export interface AcquireDefaults {
   /** The lease of a lock that is renewed. */
   readonly lockWatchdogTimeout: number;
   readonly replicas?: ReplicaTerms | undefined;
-  /** Whether the caller does without the lock if others hold it. */
+  /** Whether the caller continues without the lock if other callers hold it. */
   readonly optional?: boolean;
 }
 

@@ -76,7 +76,7 @@ export class LockRows {
     const focused = document.activeElement;
     this.#holds = this.lock.holders.map((holder) => holdCells(holder, process));
     const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
-    this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, nobody())] : rows));
+    this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, notHeld())] : rows));
     if (this.#open) this.body.append(this.#queueRow);
     // The element was removed and inserted again.
     if (focused === this.#release || focused === this.#waiting) focused.focus();
@@ -142,7 +142,7 @@ function holdCells(holder, process) {
   };
 }
 
-const nobody = () => [
+const notHeld = () => [
   labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
   ...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
 ];
