@@ -3,29 +3,25 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { transform } from '@swc/core';
-import { generate } from '../scripts/generate-lua.mjs';
+import { moduleOf, mutatedModule } from '../mutations/mutate.mjs';
 import { ROOT } from '../scripts/lib/paths.mjs';
 import { MUTATION } from './clients/mutation.mjs';
-import { mutate } from './mutations.mjs';
-
-const SCRIPTS = 'lib/store/redis/scripts.generated.ts';
 
 /**
  * Makes a copy of the library that Node can load, with a mutation in it if there is one; answers its URL, and how it is
  * removed. The file that has the mutation says so when it is loaded.
  * @throws Error where the compiled output is the same with the mutation and without
- * @param {import('./mutations.mjs').Mutation | undefined} mutation
+ * @param {import('./mutations.mjs').ChaosMutation | undefined} mutation
  * @returns {Promise<{ url: string, remove(): void }>}
  */
 export async function buildMutant(mutation) {
   const directory = mkdtempSync(join(tmpdir(), 'locks-mutant-'));
   try {
-    for (const part of ['lib', 'lua']) cpSync(join(ROOT, part), join(directory, 'source', part), { recursive: true });
     const source = join(directory, 'source');
     const library = join(directory, 'library');
-    writeFileSync(join(source, SCRIPTS), generate(join(source, 'lua')));
+    cpSync(join(ROOT, 'lib'), source, { recursive: true });
     if (mutation !== undefined) await plant(mutation, source);
-    await compile(join(source, 'lib'), library);
+    await compile(source, library);
     writeFileSync(join(library, 'package.json'), '{ "type": "module" }\n');
     symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
     return {
@@ -39,16 +35,15 @@ export async function buildMutant(mutation) {
 }
 
 async function plant(mutation, source) {
-  const file = join(source, mutation.file);
-  // Scripts are loaded as a part of this one.
-  const loaded = join(source, mutation.file.endsWith('.lua') ? SCRIPTS : mutation.file);
-  const before = await compiled(readFileSync(loaded, 'utf8'), loaded);
-  writeFileSync(file, mutate(readFileSync(file, 'utf8'), mutation));
-  if (loaded !== file) writeFileSync(loaded, generate(join(source, 'lua')));
-  const text = readFileSync(loaded, 'utf8');
-  const after = await compiled(text, loaded);
-  if (after === before) throw new Error(`mutation '${mutation.name}' changes nothing in what is compiled`);
-  writeFileSync(loaded, `${text}\n(globalThis as any).${MUTATION} = '${mutation.name}';\n`);
+  const path = moduleOf(mutation);
+  const text = mutatedModule(mutation);
+  const before = await compiled(readFileSync(join(ROOT, path), 'utf8'), path);
+  if ((await compiled(text, path)) === before)
+    throw new Error(`mutation '${mutation.name}' changes nothing in what is compiled`);
+  writeFileSync(
+    join(source, path.slice('lib/'.length)),
+    `${text}\n(globalThis as any).${MUTATION} = '${mutation.name}';\n`,
+  );
 }
 
 async function compile(source, target) {

@@ -1,7 +1,4 @@
-/**
- * A line of the library, and its replacement.
- * @typedef {{ readonly name: string, readonly file: string, readonly topology: string, readonly from: string, readonly to: string }} Mutation
- */
+/** @typedef {import('../mutations/mutate.mjs').Mutation & { readonly topology: string }} ChaosMutation */
 
 const LEASE = 'lib/engine/lease-view.ts';
 const CLOCK = 'lib/common/suspension-detector.ts';
@@ -14,7 +11,7 @@ const TOKEN = 'lib/store/quorum/write-token.ts';
  * Lines of the library, and the replacement of each, to see whether chaos detects it: on which topology. `from` occurs
  * there once. With `kept` no presumption of the docs is broken, so that nothing is excused; with `only` there are
  * faults of these kinds alone, the ones that the line is there for; `holders` and `defaultTimeouts` as for a run.
- * @type {readonly Mutation[]}
+ * @type {readonly ChaosMutation[]}
  */
 export const MUTATIONS = [
   {
@@ -88,10 +85,3 @@ export const MUTATIONS = [
     to: 'waiter.served(true);',
   },
 ];
-
-/** The text of a file with one mutation applied. */
-export function mutate(text, { name, from, to }) {
-  const parts = text.split(from);
-  if (parts.length !== 2) throw new Error(`mutation '${name}': what it changes stands there ${parts.length - 1} times`);
-  return parts.join(to);
-}

@@ -23,7 +23,8 @@ export async function tryMutations(names, { seed, length, installation, say }) {
     const terms = { seed, length, installation };
     const result = await tryOne(mutation, terms);
     const unchanged = result.isFound ? await violationsUnchanged(mutation, result.seed, terms) : undefined;
-    rows.push(`| ${mutation.name} | ${mutation.topology} | ${result.seed} | ${result.text} | ${unchanged ?? ''} |`);
+    const found = result.isFound ? `${Math.round(result.after)} s: ${result.text}` : result.text;
+    rows.push(`| ${mutation.name} | ${mutation.topology} | ${result.seed} | ${found} | ${unchanged ?? ''} |`);
     say(rows.at(-1));
     failures += unchanged === 0 ? 0 : 1;
   }
@@ -33,6 +34,19 @@ export async function tryMutations(names, { seed, length, installation, say }) {
 
 const known = () => `there are ${MUTATIONS.map(({ name }) => name).join(', ')}`;
 
+/**
+ * Tries one mutation as `tryMutations` does.
+ * @param {import('./mutations.mjs').ChaosMutation} mutation
+ * @returns {Promise<import('../mutations/run.mjs').Result>}
+ */
+export async function tryChaos(mutation, terms) {
+  const { isFound, seed, after, text } = await tryOne(mutation, terms);
+  if (!isFound) return { isFound, by: `seeds ${seed}, ${text}`, after: terms.length / 1_000 };
+  const unchanged = await violationsUnchanged(mutation, seed, terms);
+  const by = `${mutation.topology}, seed ${seed}: ${text}${unchanged === 0 ? '' : `, and ${unchanged} without it`}`;
+  return { isFound: unchanged === 0, by, after };
+}
+
 /** Runs with one seed after the other, until one of them finds something. */
 async function tryOne(mutation, { seed: first, length, installation }) {
   for (let spent = 0, seed = first; ; spent += ROUND, seed += 1) {
@@ -41,9 +55,9 @@ async function tryOne(mutation, { seed: first, length, installation }) {
       return { isFound: false, seed: `${first} to ${seed - 1}`, text: `not within ${length / 60_000} min` };
     const violations = await runWith(mutation, mutation, { seed, installation, length: round });
     if (violations.length === 0) continue;
-    const [{ at }] = violations;
     const rules = [...new Set(violations.map(({ rule }) => rule))].join(', ');
-    return { isFound: true, seed, text: `${Math.round((spent + at) / 1_000)} s: ${violations.length} of ${rules}` };
+    const after = (spent + violations[0].at) / 1_000;
+    return { isFound: true, seed, after, text: `${violations.length} of ${rules}` };
   }
 }
 

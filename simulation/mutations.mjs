@@ -1,12 +1,3 @@
-/**
- * @typedef {object} Mutation
- * @property {string} name
- * @property {string} what for people: how the library then behaves
- * @property {string} file from the project's root
- * @property {string} from
- * @property {string} to
- */
-
 /** This variable tells a process which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
@@ -26,7 +17,7 @@ const WATCHDOG = 'lib/engine/watchdog.ts';
 /**
  * Lines of the library, and the replacement of each, to see whether the simulation detects it. `from` occurs there
  * once.
- * @type {readonly Mutation[]}
+ * @type {readonly import('../mutations/mutate.mjs').Mutation[]}
  */
 export const MUTATIONS = [
   {
@@ -177,7 +168,7 @@ export const MUTATIONS = [
     what: 'the end of the validity is noticed only when the state is read',
     file: WATCHDOG,
     from: 'if (!hold.isHeld) return;\n    if (this.mayRenew',
-    to: 'if (hold.validUntil <= this.clock.now()) return;\n    if (this.mayRenew',
+    to: 'if (hold.validUntil <= this.context.clock.now()) return;\n    if (this.mayRenew',
   },
   {
     name: 'silent-signal',
@@ -330,7 +321,7 @@ export const MUTATIONS = [
 
 /**
  * These mutations break the simulation itself: such a run has to fail with its seed and the reason, and not to hang.
- * @type {readonly Mutation[]}
+ * @type {readonly import('../mutations/mutate.mjs').Mutation[]}
  */
 export const BREAKAGES = [
   {
@@ -351,15 +342,3 @@ export const BREAKAGES = [
 
 /** @param {string} name */
 export const findMutation = (name) => [...MUTATIONS, ...BREAKAGES].find((mutation) => mutation.name === name);
-
-/**
- * The text of a file with one mutation applied.
- * @param {string} text
- * @param {Mutation} mutation
- * @returns {string}
- */
-export function mutate(text, { name, from, to }) {
-  const parts = text.split(from);
-  if (parts.length !== 2) throw new Error(`mutation '${name}': the line to change occurs ${parts.length - 1} times`);
-  return parts.join(to);
-}

@@ -7,6 +7,7 @@ import { findMutation, MUTATION_VARIABLE, MUTATIONS } from './mutations.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { runSeeds } from './pool.mjs';
 import { describeFinding, summaryOf } from './report.mjs';
+import { trySimulation } from './try-mutations.mjs';
 
 async function simulation() {
   const { help, seed, path, mutations, ...options } = readOptions(process.argv.slice(2));
@@ -33,13 +34,11 @@ async function tryAll(options) {
 async function tryMutations({ seeds, workers }) {
   console.log('| mutation | what was changed | seeds | rule |\n|---|---|---|---|');
   let failed = 0;
-  for (const { name, what } of MUTATIONS) {
-    const { findings } = await runSeeds({ seeds, workers, shrinks: false, stopsAtFirst: true, mutation: name });
-    const [first] = findings;
-    if (first === undefined) failed += 1;
-    console.log(
-      `| ${name} | ${what} | ${first?.seed ?? `not in ${seeds}`} | ${first ? `\`${first.failure.rule}\`` : ''} |`,
-    );
+  for (const mutation of MUTATIONS) {
+    const { isFound, seed, rule } = await trySimulation(mutation, { seeds, workers });
+    if (!isFound) failed += 1;
+    const found = isFound ? `${seed} | \`${rule}\`` : `not in ${seeds} | `;
+    console.log(`| ${mutation.name} | ${mutation.what} | ${found} |`);
   }
   return tell({ passed: MUTATIONS.length - failed, failed });
 }

@@ -7,12 +7,13 @@ import { REDIS_VARIABLE } from './redis-installation.mjs';
 import { run } from './run.mjs';
 
 /** Runs Jest with these arguments, on this Redis; resolves to its exit code, and how many tests have passed and failed. */
-export async function runJest(jestArguments, installation, env = {}) {
+export async function runJest(jestArguments, installation, env = {}, stdio = 'inherit') {
   const directory = mkdtempSync(join(tmpdir(), 'locks-test-'));
   const file = join(directory, 'counts.json');
   try {
     const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
     const code = await run(process.execPath, [jest, ...jestArguments], {
+      stdio,
       env: {
         ...env,
         NODE_OPTIONS:

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transform } from '@swc/core';
+import { mutate } from '../../mutations/mutate.mjs';
 import { ROOT } from '../../scripts/lib/paths.mjs';
-import { mutate } from '../mutations.mjs';
 
 let mutation;
 let mutated;

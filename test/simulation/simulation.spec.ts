@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { BREAKAGES, mutate, MUTATIONS } from '../../simulation/mutations.mjs';
+import { mutate } from '../../mutations/mutate.mjs';
+import { BREAKAGES, MUTATIONS } from '../../simulation/mutations.mjs';
 
 /** ms that a run is given; each takes a few seconds on a machine that has nothing else to do. */
 const TIME = 240_000;

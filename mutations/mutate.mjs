@@ -1,0 +1,52 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { generate } from '../scripts/generate-lua.mjs';
+import { ROOT } from '../scripts/lib/paths.mjs';
+
+/**
+ * A place in the library, and its replacement.
+ * @typedef {object} Mutation
+ * @property {string} name
+ * @property {string} what for people: how the library then behaves
+ * @property {string} file from the project's root
+ * @property {string} from text that occurs there once
+ * @property {string} to
+ */
+
+const SCRIPTS = 'lib/store/redis/scripts.generated.ts';
+
+/**
+ * The text of a file with one mutation applied.
+ * @param {string} text
+ * @param {Pick<Mutation, 'name' | 'from' | 'to'>} mutation
+ * @returns {string}
+ * @throws Error if the text to replace does not occur exactly once
+ */
+export function mutate(text, { name, from, to }) {
+  const parts = text.split(from);
+  if (parts.length !== 2) throw new Error(`mutation '${name}': the text to replace occurs ${parts.length - 1} times`);
+  return parts.join(to);
+}
+
+/** The TypeScript file that changes with a mutation: the scripts are compiled into one. @param {Mutation} mutation */
+export const moduleOf = ({ file }) => (file.endsWith('.lua') ? SCRIPTS : file);
+
+/**
+ * The text of `moduleOf` with a mutation applied.
+ * @param {Mutation} mutation
+ * @returns {string}
+ */
+export function mutatedModule(mutation) {
+  const { file } = mutation;
+  const mutated = mutate(readFileSync(join(ROOT, file), 'utf8'), mutation);
+  if (!file.endsWith('.lua')) return mutated;
+  const directory = mkdtempSync(join(tmpdir(), 'locks-mutated-'));
+  try {
+    cpSync(join(ROOT, 'lua'), join(directory, 'lua'), { recursive: true });
+    writeFileSync(join(directory, file), mutated);
+    return generate(join(directory, 'lua'));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
