@@ -9,6 +9,12 @@ const OPERATOR = 'test/faults/operator-commands.spec.ts';
 const PASSED_OVER = 'test/faults/races/passed-over.spec.ts';
 const DEAF_SIGNS = 'test/faults/deaf-subscriber-signs.spec.ts';
 const RESTARTS = 'test/faults/redlock-restarts.spec.ts';
+const ELECTION_OUTAGES = 'test/integration/election/election-outages.spec.ts';
+const LEASE_VIEW = 'test/unit/engine/lease-view.spec.ts';
+const TICKET = 'test/unit/engine/ticket.spec.ts';
+const STALE_REPLICA = 'test/faults/stale-replica.spec.ts';
+const ACQUISITION = 'test/unit/quorum/acquisition.spec.ts';
+const REINSTATEMENT = 'test/unit/quorum/reinstatement.spec.ts';
 const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
 
 /**
@@ -278,7 +284,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'endless-finish',
     what: 'a candidate waits without limit for the work of its last term',
-    ...{ file: 'lib/service/objects/default-leader-election.ts', spec: 'test/integration/election/election.spec.ts' },
+    ...{ file: 'lib/service/objects/default-leader-election.ts', spec: ELECTION_OUTAGES },
     from: 'this.pause(this.finishTimeout, stopped,',
     to: 'this.pause(this.finishTimeout * 1e3, stopped,',
   },
@@ -295,5 +301,117 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lib/engine/orphans.ts', spec: 'test/unit/engine/lock-engine.spec.ts' },
     from: 'holders.filter((id) => this.releases.ofHold(id) === undefined),',
     to: 'holders,',
+  },
+  {
+    name: 'uncontradicted-validity',
+    what: 'a reply of the same server may only raise the validity',
+    ...{ file: 'lib/engine/lease-view.ts', spec: LEASE_VIEW },
+    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
+    to: 'this.end = isAnotherServer ? certain : Math.max(this.end, certain);',
+  },
+  {
+    name: 'slow-reply-lowers',
+    what: 'a reply that is too slow to tell lowers the validity',
+    ...{ file: 'lib/engine/lease-view.ts', spec: LEASE_VIEW },
+    from: 'if (sent + left < this.end && received + left >= this.end && !isAnotherServer) {',
+    to: 'if (received < 0) {',
+  },
+  {
+    name: 'slow-reply-confirms',
+    what: 'a reply that is too slow to tell confirms the validity',
+    ...{ file: 'lib/engine/lease-view.ts', spec: LEASE_VIEW },
+    from: "this.unclear = true;\n      return 'unclear';",
+    to: "return 'confirmed';",
+  },
+  {
+    name: 'reply-of-an-old-server',
+    what: 'a reply of the old server counts behind one of the new server',
+    ...{ file: 'lib/engine/lease-view.ts', spec: LEASE_VIEW },
+    from: 'if (isContradicted || isAnotherServer) this.countsFrom = number;',
+    to: '',
+  },
+  {
+    name: 'overtaken-extension',
+    what: 'an extension that may still be executed does not limit the validity',
+    ...{ file: 'lib/engine/lease-view.ts', spec: 'test/faults/races/overtaken-extension.spec.ts' },
+    from: 'Math.min(left, ...loose.map((extension) => extension.lease))',
+    to: 'Math.min(left, Infinity * (loose.length + 1))',
+  },
+  {
+    name: 'handoff-in-doubt',
+    what: 'a lock is handed off locally while a reply is in doubt or an extension pending',
+    ...{ file: 'lib/engine/lease-view.ts', spec: LEASE_VIEW },
+    from: 'if (this.unclear || this.looseExtensions.some(({ until }) => now < until)) return false;',
+    to: '',
+  },
+  {
+    name: 'reply-to-a-predecessor',
+    what: 'a reply about an earlier local holder is dropped',
+    ...{ file: 'lib/engine/watchdog.ts', spec: STALE_REPLICA },
+    from: 'since the question.\n    const hold = asked.currentHolder;',
+    to: 'since the question.\n    const hold = asked;',
+  },
+  {
+    name: 'no-request-for-the-rest',
+    what: 'a lease that a server has lost is not requested again',
+    ...{ file: 'lib/engine/watchdog.ts', spec: STALE_REPLICA },
+    from: 'return hold.missingLease > 0 || (renews',
+    to: 'return (renews',
+  },
+  {
+    name: 'no-look-after-reconnect',
+    what: 'holds are not looked at when the connection is back',
+    ...{ file: 'lib/engine/store-messages.ts', spec: STALE_REPLICA },
+    from: 'this.watchdog.renewNow(holds.all());',
+    to: 'void holds;',
+  },
+  {
+    name: 'leave-without-tombstone',
+    what: 'a waiter that gives up leaves no tombstone for a request under way',
+    ...{ file: 'lib/engine/ticket.ts', spec: TICKET },
+    from: 'isUnanswered ? 2 * limits.commandTimeout : 0);',
+    to: '0 * Number(isUnanswered) * limits.commandTimeout);',
+  },
+  {
+    name: 'late-revocation',
+    what: 'a late message about an earlier grant ends the hold',
+    ...{ file: 'lib/engine/store-messages.ts', spec: 'test/faults/races/stale-revocation.spec.ts' },
+    from: 'if (hold !== undefined && token >= hold.firstToken) hold',
+    to: 'if (hold !== undefined && token >= 0) hold',
+  },
+  {
+    name: 'spoiled-vote',
+    what: 'Redlock: a grant counts although a release of the same vote may still be executed',
+    ...{ file: 'lib/store/quorum/member-state.ts', spec: ACQUISITION },
+    from: 'this.isSpoiled = true;',
+    to: '',
+  },
+  {
+    name: 'late-vote',
+    what: 'Redlock: a grant whose lease is over when it arrives keeps its vote',
+    ...{ file: 'lib/store/quorum/acquisition.ts', spec: ACQUISITION },
+    from: "if (reply.outcome === 'held' && sent + reply.lease <= now) {",
+    to: "if (reply.outcome === 'held' && sent + reply.lease <= 0) {",
+  },
+  {
+    name: 'kept-minority',
+    what: 'Redlock: an acquisition keeps its votes although a rival has a majority',
+    ...{ file: 'lib/store/quorum/acquisition.ts', spec: ACQUISITION },
+    from: 'for (const state of held) this.votes.release(state);\n        return this.contended(',
+    to: 'return this.contended(',
+  },
+  {
+    name: 'reinstatement-after-message',
+    what: 'Redlock: a vote is taken again after the message that the hold was ended by force',
+    ...{ file: 'lib/store/quorum/acquisition.ts', spec: REINSTATEMENT },
+    from: 'this.reinstatement.revoked();',
+    to: '',
+  },
+  {
+    name: 'reinstatement-in-extension',
+    what: 'Redlock: votes are taken again while `extend` sets a shorter lease',
+    ...{ file: 'lib/store/quorum/reinstatement.ts', spec: REINSTATEMENT },
+    from: 'if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;',
+    to: 'if (standing === undefined || this.isRevoked) return 0;',
   },
 ];

@@ -6,6 +6,9 @@ import { runJest } from '../scripts/lib/jest.mjs';
 import { ROOT } from '../scripts/lib/paths.mjs';
 import { moduleOf, mutatedModule } from './mutate.mjs';
 
+/** ms after which a test has failed: a mutation may make it wait for what never happens. */
+const LONGEST_TEST = 100_000;
+
 /**
  * Runs a spec on the library with a mutation in it, and says which test finds it.
  * @param {import('./specs.mjs').SpecMutation} mutation
@@ -31,7 +34,17 @@ async function runSpec(mutation, { spec, test }, installation) {
   try {
     writeFileSync(config, JSON.stringify(configFor(mutation, directory)));
     const only = test === undefined ? [] : ['--testNamePattern', test];
-    const args = ['--config', config, '--silent', '--json', '--outputFile', results, '--runTestsByPath', ...only];
+    const args = [
+      '--config',
+      config,
+      '--silent',
+      '--forceExit',
+      '--json',
+      '--outputFile',
+      results,
+      '--runTestsByPath',
+      ...only,
+    ];
     await runJest([...args, join(ROOT, spec)], installation, {}, ['ignore', 'ignore', 'ignore']);
     const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(results, 'utf8'));
     const [broken] = testResults.filter(({ assertionResults }) => assertionResults.length === 0);
@@ -46,7 +59,7 @@ async function runSpec(mutation, { spec, test }, installation) {
 
 /** The project's configuration, with a transformer that puts the mutation in place. */
 function configFor(mutation, directory) {
-  const config = { ...jestConfig, rootDir: ROOT, reporters: [] };
+  const config = { ...jestConfig, rootDir: ROOT, reporters: [], testTimeout: LONGEST_TEST };
   if (mutation === undefined) return config;
   const mutated = join(directory, 'mutated.ts');
   writeFileSync(mutated, mutatedModule(mutation));

@@ -74,7 +74,7 @@ export class Candidate {
     const belief = this.beliefs.get(handle)!;
     trace(() => `${process.name} is elected with token ${handle.fencingToken}`);
     outcomes.terms += 1;
-    const term: Term = { belief, election, candidacy, unfinished: 1, ended: undefined };
+    const term: Term = { belief, election, candidacy, unfinished: 1, isLeaving: false, ended: undefined };
     this.term = term;
     judge.check(() => judge.elections.elected(term, signal));
     if (candidacy.resignsAfter !== undefined) {
@@ -96,5 +96,6 @@ export class Candidate {
     term.unfinished += 1;
     await process.sleep(this.candidacy.farewell);
     term.unfinished -= 1;
+    term.isLeaving = false;
   }
 }

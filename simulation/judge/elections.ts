@@ -16,6 +16,8 @@ export interface Term {
   readonly candidacy: Candidacy;
   /** How many of its listeners are still running. */
   unfinished: number;
+  /** Its leader has resigned or stopped, and `onDeposed` is running. */
+  isLeaving: boolean;
   /** When the term ended, by the clock of its process. */
   ended: number | undefined;
 }
@@ -49,6 +51,7 @@ export class ElectionRules {
       }
     }
     for (const other of this.latest.values()) if (other !== term) this.compare(other, term);
+    this.handedOver(term);
     if (this.excuses.excuse(belief)) return;
     this.tokens.falls(belief, this.lastToken, 'both are those of leaders');
     this.lastToken = hold.token;
@@ -62,6 +65,7 @@ export class ElectionRules {
     }
     if (term.ended !== undefined) throw new Violation('terms', `${nameOf(belief)} is deposed twice`);
     term.ended = belief.process.clock.says;
+    term.isLeaving = error === undefined;
     if (this.isCalm && error !== undefined)
       throw new Violation('unexpected', `deposed in calm weather: ${error.message}`);
   }
@@ -78,6 +82,14 @@ export class ElectionRules {
   /** Drops the beliefs of a process that is gone. */
   forget(died: (belief: Belief) => boolean): void {
     for (const [election, { belief }] of this.latest) if (died(belief)) this.latest.delete(election);
+  }
+
+  /** The lock is kept until the `onDeposed` of a leader that has resigned or stopped is over, unless it is lost. */
+  private handedOver(term: Term): void {
+    for (const { belief, isLeaving } of this.latest.values()) {
+      if (isLeaving && belief.hold.state === 'released' && !belief.process.machine.dead)
+        throw new Violation('terms', `${nameOf(term.belief)} leads while ${nameOf(belief)} is being deposed`);
+    }
   }
 
   private compare(old: Term, term: Term): void {

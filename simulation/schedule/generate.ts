@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   CALLERS,
+  ELECTION,
   KEYS,
   MOST_MASTERS,
   PROCESSES,
@@ -38,13 +39,27 @@ const waits = fc.oneof(
 );
 const sections = fc.oneof({ weight: 19, arbitrary: fc.nat(8) }, { weight: 1, arbitrary: fc.nat(3 * TIMES.lease) });
 
-const candidacies: fc.Arbitrary<Candidacy> = fc.record({
-  stands: fc.oneof({ weight: 2, arbitrary: fc.nat(300) }, { weight: 1, arbitrary: fc.nat(4 * TIMES.lease) }),
-  work: fc.nat(60),
-  farewell: fc.nat(10),
-  finishTimeout: oneOf([2, 30_000], [1, 20], [1, Infinity]),
-  resignsAfter: fc.option(fc.integer({ min: 10, max: 200 }), { nil: undefined }),
-});
+const candidacyOf = (
+  stands: fc.Arbitrary<number>,
+  resignsAfter: fc.Arbitrary<number | undefined>,
+): fc.Arbitrary<Candidacy> =>
+  fc.record({
+    stands,
+    resignsAfter,
+    work: fc.nat(60),
+    farewell: fc.oneof({ weight: 2, arbitrary: fc.nat(10) }, { weight: 1, arbitrary: fc.nat(300) }),
+    finishTimeout: oneOf([2, 30_000], [1, 20], [1, Infinity]),
+  });
+const resignations = fc.option(fc.integer({ min: 10, max: 200 }), { nil: undefined });
+const candidacies = candidacyOf(
+  fc.oneof({ weight: 2, arbitrary: fc.nat(300) }, { weight: 1, arbitrary: fc.nat(4 * TIMES.lease) }),
+  resignations,
+);
+/** For so long that most faults strike a leader. */
+const longCandidacies = candidacyOf(
+  fc.integer({ min: 300, max: 4 * TIMES.lease }),
+  rarely<number | undefined>(4, undefined, resignations),
+);
 
 /** All of some kinds side by side. */
 const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): fc.Arbitrary<Visit> =>
@@ -134,12 +149,35 @@ const singleTry: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
-const faultOf = (kind: fc.Arbitrary<FaultKind>, server: fc.Arbitrary<number>): fc.Arbitrary<Fault> =>
+/** Few candidates, so that one of them often leads again. */
+const candidacyVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(60),
+  keys: fc.constant([0]),
+  kind: fc.constant('exclusive' as const),
+  units: fc.constant(1),
+  owner: fc.constant(undefined),
+  lease: fc.constant('renewed' as const),
+  holdAtLeast: fc.constant(0),
+  replicas: fc.constant(false),
+  waitTimeout: fc.constant(0),
+  abortAfter: fc.constant(undefined),
+  section: fc.constant(0),
+  act: fc.constant('nothing' as const),
+  candidacy: longCandidacies,
+});
+
+const faultOf = (
+  kind: fc.Arbitrary<FaultKind>,
+  server: fc.Arbitrary<number>,
+  key: fc.Arbitrary<number> = fc.nat(KEYS.length - 1),
+): fc.Arbitrary<Fault> =>
   fc.record({
     at: fc.nat(1_000),
     kind,
     process: fc.nat(PROCESSES - 1),
-    key: fc.nat(KEYS.length - 1),
+    key,
     lasts: fc.nat(2 * TIMES.lease),
     server,
   });
@@ -151,6 +189,7 @@ const faultOfOneServer = faultOf(
     [2, 'crash'],
     [1, 'shutdown'],
     [2, 'commands cut'],
+    [2, 'commands late'],
     [2, 'subscription cut'],
     [2, 'both cut'],
     [1, 'server frozen'],
@@ -171,6 +210,7 @@ const faultOfMasters = faultOf(
     [2, 'crash'],
     [1, 'shutdown'],
     [2, 'commands cut'],
+    [4, 'commands late'],
     [2, 'subscription cut'],
     [3, 'both cut'],
     [2, 'server frozen'],
@@ -182,6 +222,22 @@ const faultOfMasters = faultOf(
     [1, 'wall clock'],
   ),
   fc.nat(MOST_MASTERS),
+);
+
+const faultOfElections = faultOf(
+  oneOf<FaultKind>(
+    [2, 'stall'],
+    [2, 'suspension'],
+    [1, 'crash'],
+    [1, 'shutdown'],
+    [2, 'both cut'],
+    [1, 'server frozen'],
+    [1, 'server restarted'],
+    [2, 'server emptied'],
+    [4, 'force release'],
+  ),
+  fc.nat(MOST_MASTERS),
+  fc.constant(ELECTION),
 );
 
 const CALM: Weather = { delay: 2, loss: 0, pushLoss: 0, duplicates: 0, refusals: 0 };
@@ -258,8 +314,17 @@ const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
   faults: faultsOf(faultOfMasters),
 });
 
+/** Elections alone, and the faults by which leaders lose their locks. */
+const schedulesOfElections: fc.Arbitrary<Schedule> = fc.record({
+  ...common,
+  servers: fc.oneof(oneServer, masters),
+  visits: visitsOf(candidacyVisit, 6),
+  faults: faultsOf(faultOfElections),
+});
+
 /** All schedules. */
 export const schedules: fc.Arbitrary<Schedule> = fc.oneof(
-  { weight: 2, arbitrary: schedulesOfOneServer },
-  { weight: 1, arbitrary: schedulesOfMasters },
+  { weight: 18, arbitrary: schedulesOfOneServer },
+  { weight: 9, arbitrary: schedulesOfMasters },
+  { weight: 3, arbitrary: schedulesOfElections },
 );

@@ -95,6 +95,7 @@ export type FaultKind =
   | 'crash'
   | 'shutdown'
   | 'commands cut'
+  | 'commands late'
   | 'subscription cut'
   | 'both cut'
   | 'server frozen'

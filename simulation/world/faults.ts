@@ -67,6 +67,10 @@ function strike(
     case 'commands cut':
       for (const line of lines) line.cutCommands(lasts);
       return;
+    case 'commands late':
+      // What was on its way arrives behind requests on the next connection.
+      for (const line of lines) line.cutCommands(lasts / 100, lasts / 4);
+      return;
     case 'subscription cut':
       for (const line of lines) line.cutPushes(lasts, lasts / 10);
       return;

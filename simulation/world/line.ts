@@ -14,6 +14,8 @@ const FASTEST = 0.05;
  */
 export class Line {
   isBroken = false;
+  /** ms by which messages that were on their way when it broke arrive later; a restarted server does not get them. */
+  lag = 0;
   private lastThere = 0;
   private lastBack = 0;
 
@@ -23,8 +25,11 @@ export class Line {
     private readonly weather: Weather,
   ) {}
 
-  /** Has a message arrive at the server, or twice (`again`); answers whether it is on its way, and not lost. */
-  there(arrive: (again: boolean) => void): boolean {
+  /**
+   * Has a message arrive at the server, or twice (`again`); answers whether it is on its way, and not lost. `isThere`:
+   * whether the server still has this connection open.
+   */
+  there(arrive: (again: boolean) => void, isThere: () => boolean): boolean {
     const { random, weather, world } = this;
     const delay = this.delay();
     const lost = random() < weather.loss;
@@ -33,8 +38,12 @@ export class Line {
     const late = random() < 0.5;
     if (lost) return false;
     this.lastThere = Math.max(world.now + delay, this.lastThere);
+    const arriveLate = (again: boolean): void => {
+      if (isThere()) arrive(again);
+    };
     const arriveOnce = (again: boolean) => (): void => {
-      if (!this.isBroken || late) arrive(again);
+      if (!this.isBroken || (late && this.lag === 0)) arrive(again);
+      else if (late) world.at(world.now + this.lag, () => arriveLate(again));
     };
     world.at(this.lastThere, arriveOnce(false));
     if (!twice) return true;

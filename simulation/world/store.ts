@@ -147,14 +147,18 @@ export class SimulatedStore implements QuorumMember {
     world.at(world.now + ms, () => move(home));
   }
 
-  /** The connection for commands breaks, and is made anew after `lasts` ms. */
-  cutCommands(lasts: number): void {
+  /**
+   * The connection for commands breaks, and is made anew after `lasts` ms. The server gets what was on its way `lag` ms
+   * later, behind requests on the next connection.
+   */
+  cutCommands(lasts: number, lag = 0): void {
     const { machine, clock } = this.surroundings;
     if (this.closed) return;
     const { life } = this.server;
     machine.do(() => (this.knownLife = life));
     if (this.commands === undefined) return;
     this.commands.isBroken = true;
+    this.commands.lag = lag;
     this.commands = undefined;
     machine.do(() => {
       this.downSince ??= clock.now();
@@ -323,7 +327,9 @@ export class SimulatedStore implements QuorumMember {
       const question: Question = {
         send: (line) => {
           const { server } = this;
+          const { life: openIn } = server;
           const isRefused = random() < weather.refusals;
+          const isThere = (): boolean => server.life === openIn;
           const isSent = line.there((again) => {
             if (isRefused) return void line.back(0, () => machine.do(end(() => reject(failure('not now')))));
             const execute = (backend: MemoryBackend): Reply => script(backend, server);
@@ -335,7 +341,7 @@ export class SimulatedStore implements QuorumMember {
               };
               onItsWay(line.back(weather.loss, () => machine.do(end(answer))));
             });
-          });
+          }, isThere);
           onItsWay(isSent);
         },
       };
