@@ -113,7 +113,8 @@ export class WaitingRule {
       for (const server of this.servers.all) {
         const { holds, waiters } = server.inspect(key);
         for (const { id } of waiters) {
-          const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id);
+          // A hold that a majority has may keep its place on another master.
+          const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id) && !known.has(id);
           if (hasLeft)
             lasts(`${id} has left the queue of '${key}' and stands in it (${server.name})`, this.service.left);
         }
