@@ -90,7 +90,7 @@ function strike(
     case 'address moved': {
       const line = process?.connections[serverPlace % servers.all.length];
       // If it is so from the start, no lock is granted: that is a mistake in the options.
-      if (line === undefined || process?.isAdmitted(line) !== true) return;
+      if (line === undefined || !process!.connections.every((each) => process!.isAdmitted(each))) return;
       return line.leadTo(servers.all[(serverPlace + 1) % servers.all.length]!, lasts);
     }
     case 'failover':

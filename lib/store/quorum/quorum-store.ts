@@ -246,9 +246,8 @@ export class QuorumStore implements LockStore {
   /** The engine counts a lease from its own call, and the masters from when they were asked. */
   private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
     if ('reply' in outcome) {
-      const isContended = ['queued', 'busy'].includes(outcome.reply.outcome);
-      if (!(isContended && acquisition.isAwaited) && this.acquisitions.get(id) === acquisition)
-        this.acquisitions.delete(id);
+      const isAskedAgain = acquisition.isAwaited && ['queued', 'busy'].includes(outcome.reply.outcome);
+      if (!isAskedAgain && this.acquisitions.get(id) === acquisition) this.acquisitions.delete(id);
       return outcome.reply;
     }
     const { token, batchSize, until, from } = outcome.majority;
