@@ -1,21 +1,15 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, nothingLeftBehind, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const BOUND = 500;
 const LATE = 1_500;
 
-let redis: RedisServer;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  redis = await startRedis();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await redis.stop();
-});
+let redis: RedisServer;
+useRedisForEach(locks, (started) => (redis = started));
 
 it('fails with LockStoreError within its limit while Redis is down, and works again once it is back', async () => {
   const one = await locks.start(redis.url, { commandTimeout: BOUND, lockWatchdogTimeout: 900 });

@@ -1,21 +1,15 @@
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LATE = 1_500;
 
-let redis: RedisServer;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  redis = await startRedis();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await redis.stop();
-});
+let redis: RedisServer;
+useRedisForEach(locks, (started) => (redis = started));
 
 const advice = (text: string) =>
   expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(text) });

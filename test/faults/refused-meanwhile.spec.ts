@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 1_500;
@@ -8,16 +9,9 @@ const LEASE = 1_500;
 const LATE_TIMER = 1_000;
 const LATE = 1_500;
 
-let redis: RedisServer;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  redis = await startRedis();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await redis.stop();
-});
+let redis: RedisServer;
+useRedisForEach(locks, (started) => (redis = started));
 
 const untilWaiting = (key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });

@@ -1,21 +1,15 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { KINDS } from '../integration/kinds/support.js';
 
 const LEASE = 2_500;
 
-let redis: RedisServer;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  redis = await startRedis();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await redis.stop();
-});
+let redis: RedisServer;
+useRedisForEach(locks, (started) => (redis = started));
 
 it.each(KINDS)(
   'a Redis that restarts empty: holders are notified, and waiters are served: $kind',

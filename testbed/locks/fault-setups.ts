@@ -24,6 +24,19 @@ export function useProxiedRedis(locks: FaultLocks, use: (redis: RedisServer, pro
   afterAll(() => redis.stop());
 }
 
+/** Starts a Redis for each test. Services of `locks` end after it. */
+export function useRedisForEach(locks: FaultLocks, use: (redis: RedisServer) => void): void {
+  let redis: RedisServer;
+  beforeEach(async () => {
+    redis = await startRedis();
+    use(redis);
+  });
+  afterEach(async () => {
+    await locks.closeAll();
+    await redis.stop();
+  });
+}
+
 /** Starts a master, its replicas and three Sentinels for each test, which agree on a dead server after `downAfter` ms. */
 export function useSentinelTrio(locks: FaultLocks, downAfter: number, use: (trio: RedisSentinels) => void): void {
   let trio: RedisSentinels;

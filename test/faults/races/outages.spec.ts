@@ -1,23 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { startWorker } from '../../../testbed/workers/processes.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Time enough for immediate effects, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 1_500;
 
-let redis: RedisServer;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  redis = await startRedis();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await redis.stop();
-});
+let redis: RedisServer;
+useRedisForEach(locks, (started) => (redis = started));
 
 it('release() of a lost lock returns false at once, even if Redis does not answer', async () => {
   const service = await locks.start(redis.url, { commandTimeout: 5_000 });

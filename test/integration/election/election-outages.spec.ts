@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
 import { AT_ONCE } from '../../../testbed/locks/locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Short, so that a lease ends within a test. */
@@ -12,15 +13,9 @@ const LEASE = 1_000;
 const OPTIONS = { lockWatchdogTimeout: LEASE, commandTimeout: 500, grantTimeout: 500 };
 
 describe('a candidate whose Redis fails', () => {
-  let redis: RedisServer;
   const locks = new FaultLocks();
-  beforeEach(async () => {
-    redis = await startRedis();
-  });
-  afterEach(async () => {
-    await locks.closeAll();
-    await redis.stop();
-  });
+  let redis: RedisServer;
+  useRedisForEach(locks, (started) => (redis = started));
 
   const said = (pattern: RegExp): string[] => locks.lines.map(({ text }) => text).filter((text) => pattern.test(text));
 

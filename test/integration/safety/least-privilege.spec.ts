@@ -7,9 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HOST } from '../../../testbed/servers/ports.mjs';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
 import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
 import { leaveBeforeComing, playLockScenario } from '../../../testbed/locks/lock-scenario.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const RULES = [
   'reset',
@@ -26,16 +27,9 @@ const LOGIN = `locks:${encodeURIComponent('pass:word/with@all{that}')}@`;
 const CERTIFICATE = fileURLToPath(new URL('../../../testbed/servers/tls/cert.pem', import.meta.url));
 const KEY = fileURLToPath(new URL('../../../testbed/servers/tls/key.pem', import.meta.url));
 
-let redis: RedisServer;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  redis = await startRedis();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await redis.stop();
-});
+let redis: RedisServer;
+useRedisForEach(locks, (started) => (redis = started));
 
 /** The actions of the library, beyond the scenario: every request that a service accepts. */
 async function useEverything(url: string): Promise<void> {
