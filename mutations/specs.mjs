@@ -128,11 +128,11 @@ export const SPEC_MUTATIONS = [
     to: 'Object.assign(copy, { command: error.command });',
   },
   {
-    name: 'inherited-options',
-    what: 'options that a prototype adds are accepted',
+    name: 'getters-as-options',
+    what: 'options that a getter adds are accepted',
     ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
-    from: 'if (inherited !== undefined) throw hidden(',
-    to: "if (inherited === '') throw hidden(",
+    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(label, name, 'a getter', written);",
+    to: '',
   },
   {
     name: 'holes-in-lists',
@@ -186,7 +186,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'starving-queue',
     what: 'a waiter that asks for more permits than exist blocks the queue',
-    ...{ file: 'lua/shared/grant-waiters.lua', spec: 'test/contract/redis.spec.ts', test: 'permit' },
+    ...{ file: 'lua/shared/grant-waiters.lua', spec: 'test/contract/redis.spec.ts' },
     from: 'elseif exceeds_limit(ticket) then',
     to: 'elseif false then',
   },
@@ -228,7 +228,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'unheard-tokens',
     what: 'Redlock: the last tokens of masters that did not grant the lock do not count',
-    ...{ file: 'lib/store/quorum/write-token.ts', spec: CLOCKS, test: 'tokens' },
+    ...{ file: 'lib/store/quorum/write-token.ts', spec: ACQUISITION },
     from: '...states.map(({ lastToken }) => lastToken + 1),',
     to: '0 * states.length,',
   },
@@ -242,7 +242,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'endless-reinstatement',
     what: 'Redlock: a vote that is taken again late outlives the lease',
-    ...{ file: 'lua/reinstate.lua', spec: RESTARTS },
+    ...{ file: 'lua/reinstate.lua', spec: 'test/contract/redis.spec.ts' },
     from: 'if latest > 0 then hold.ends',
     to: 'if latest < 0 then hold.ends',
   },
