@@ -32,6 +32,7 @@ export type {
   OnContended,
   OnLost,
   OnUnavailable,
+  ReleaseMode,
   ReplicaOptions,
   RunOptions,
 } from './options/acquire-options.js';

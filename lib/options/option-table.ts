@@ -9,6 +9,7 @@ import {
   readOwner,
   readPattern,
   readPermits,
+  readRelease,
   readReplicas,
   readSignal,
   readType,
@@ -57,6 +58,7 @@ export const OPTIONS = {
     lock: readLossListener,
     semaphore: readLossListener,
   },
+  release: { defaults: readRelease, decorator: readRelease, run: readRelease },
   pattern: {
     decorator: readPattern,
     acquire: readPattern,

@@ -1,7 +1,7 @@
 import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import type { AcquireOptions, LockLostListener, OnLost, ReleaseMode, RunOptions } from './acquire-options.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
@@ -35,6 +35,7 @@ export interface AcquireCall {
 /** The options of a call of `run`. */
 export interface RunCall extends Omit<AcquireCall, 'onLost'> {
   readonly onLost: OnLost | undefined;
+  readonly release: ReleaseMode | undefined;
 }
 
 /**
@@ -57,10 +58,11 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
     terms: termsOf(options, optional ? { ...defaults, optional } : defaults),
     reentrant: options.reentrant ?? true,
     onLost: options.onLost,
+    release: options.release,
   };
 }
 
-function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults): AcquireTerms {
+function termsOf(options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>, defaults: AcquireDefaults): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
   refuseContradictions(options, expire);
   return {

@@ -5,7 +5,14 @@ import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.j
 import type { LockEvent } from '../engine/lock-event.js';
 import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import type { AcquireOptions, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type {
+  AcquireOptions,
+  OnContended,
+  OnLost,
+  OnUnavailable,
+  ReleaseMode,
+  RunOptions,
+} from '../options/acquire-options.js';
 import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
@@ -35,6 +42,7 @@ export interface LockServiceDefaults extends AcquireDefaults {
   readonly onLost: OnLost;
   readonly onContended: OnContended;
   readonly onUnavailable: OnUnavailable;
+  readonly release: ReleaseMode;
   /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
   readonly methodWaitTimeout: number;
 }

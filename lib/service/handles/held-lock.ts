@@ -122,6 +122,17 @@ export class HeldLock implements KeyHandle {
     return true;
   }
 
+  releaseInBackground(): void {
+    if (this.releaseAtOnce()) return;
+    if (this.abandoned) this.reclaim();
+    outside(() => {
+      if (this.released !== undefined) return this.released.catch(() => undefined);
+      this.end();
+      this.released = this.engine.releaseInBackground(this.hold);
+      return undefined;
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.release();

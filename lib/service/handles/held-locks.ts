@@ -89,6 +89,11 @@ export class HeldLocks implements OwnHandle {
     return false;
   }
 
+  releaseInBackground(): void {
+    this.end();
+    for (const part of this.parts) part.releaseInBackground();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.end();
     await Promise.all(this.parts.map((part) => part[Symbol.asyncDispose]()));
