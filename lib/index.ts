@@ -27,6 +27,7 @@ export { InjectLockService } from './decorators/inject-lock-service.decorator.js
 export { getLockServiceToken } from './module/redis-lock.tokens.js';
 export type {
   AcquireOptions,
+  AdoptOptions,
   LockLostListener,
   LockType,
   OnContended,

@@ -9,6 +9,7 @@ import { Admission } from './admission.js';
 import { BackgroundReleases } from './background-releases.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
+import { Handovers, type Offer } from './handovers.js';
 import { HoldRegistry } from './hold-registry.js';
 import { HoldReleases } from './hold-releases.js';
 import { Latches } from './latches.js';
@@ -20,7 +21,7 @@ import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
 
-export type { ListReply, ListRequest, StoredLock };
+export type { ListReply, ListRequest, Offer, StoredLock };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
@@ -42,6 +43,8 @@ export class LockEngine {
   private readonly leases: LeaseOperations;
   private readonly holdReleases: HoldReleases;
   private readonly background: BackgroundReleases;
+  /** Holds that pass from one client to another. */
+  readonly handovers: Handovers;
   private readonly one: AcquireOne;
   private readonly set: AcquireSet;
 
@@ -54,7 +57,8 @@ export class LockEngine {
     this.watchdog = new Watchdog(context, this.releases);
     this.holds = new HoldRegistry(context, this.watchdog);
     const { releases, holds, pending, admission } = this;
-    const orphans = new Orphans(context, releases, [holds, pending]);
+    this.handovers = new Handovers(context, admission, holds, releases);
+    const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);
     const parts: AcquireParts = { context, releases, orphans, holds, pending };
     this.queues = new AcquireQueues(parts);
     this.leases = new LeaseOperations(context, this.watchdog);

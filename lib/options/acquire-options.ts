@@ -149,6 +149,15 @@ export interface ReplicaOptions {
   timeout?: Duration;
 }
 
+/** How a lock that another process has handed over is held. It keeps its kind. */
+export interface AdoptOptions extends Pick<
+  AcquireOptions,
+  'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'
+> {
+  /** A function of the error and the handle, called the moment the lock is lost. */
+  onLost?: LockLostListener;
+}
+
 /** How `run` acquires, and what it does if the lock is lost before its task ends. */
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
   /**

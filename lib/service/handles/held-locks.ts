@@ -1,7 +1,7 @@
 import { inspect, type InspectOptions } from 'node:util';
 import { outside } from '../../common/outside.js';
 import type { Duration } from '../../common/duration.js';
-import type { LockLostError } from '../../errors/index.js';
+import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import type { KeyHandle, OwnHandle } from './own-handle.js';
 
@@ -78,6 +78,14 @@ export class HeldLocks implements OwnHandle {
 
   async extend(lease: Duration): Promise<void> {
     await Promise.all(this.parts.map((part) => part.extend(lease)));
+  }
+
+  async handOver(): Promise<string> {
+    throw new LockConfigError(
+      `${this.keys.map((key) => `'${key}'`).join(', ')} cannot be handed over, because they were acquired together: ` +
+        'acquire each key on its own, and hand over each.',
+      { key: this.key },
+    );
   }
 
   release(): Promise<boolean> {

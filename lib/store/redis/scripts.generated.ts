@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 const PARTS = {
   'shared/keys': `local STATE = KEYS[1]
@@ -531,6 +531,20 @@ local function try_acquire(request, after_release)
   return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 2': `return try_acquire(request_at(2))`,
+  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local mine = find_hold(holds, id)
+if mine then return held(mine) end
+local hold = find_hold(holds, offer)
+if not hold then return { 3, now } end
+redis.call('HDEL', STATE, offer)
+hold.token = next_token(lease, 1)
+hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
+write_hold(hold)
+set_state_ttl(holds)
+if hold.kind == 'permits' then redis.call('PEXPIRE', LIMIT, 604800000) end
+grant_waiters(holds, ended, nil, 0)
+return held(hold)`,
   'confirm': `local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], text)
@@ -652,6 +666,21 @@ record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
   'limit': `local _, version = limit_set()
 return version`,
+  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local offered = find_hold(holds, offer)
+if offered then return offered.ends - now end
+local hold = find_hold(holds, id)
+if not hold or hold.kept then return -1 end
+for _, other in ipairs(holds) do
+  if other.id ~= id and other.owner == hold.owner then return -2 end
+end
+redis.call('HDEL', STATE, id)
+hold.id, hold.owner, hold.ends, hold.pushed = offer, offer, now + lease, nil
+write_hold(hold)
+set_state_ttl(holds)
+grant_waiters(holds, ended, nil, 0)
+return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
@@ -754,6 +783,20 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire',
     'acquire 2',
   ]),
+  adopt: script('adopt', '81af86ff1268f17e49cf8aafa887442b16f5c450', [
+    'shared/keys',
+    'shared/clock',
+    'shared/token',
+    'shared/modes',
+    'shared/layout',
+    'shared/client',
+    'shared/holds',
+    'shared/request',
+    'shared/messages',
+    'shared/queue',
+    'shared/grant-waiters',
+    'adopt',
+  ]),
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
@@ -833,6 +876,19 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/keys',
     'shared/modes',
     'limit',
+  ]),
+  offer: script('offer', 'cc1c291d766cb48015494c29744674bd36b60d99', [
+    'shared/keys',
+    'shared/clock',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/modes',
+    'shared/holds',
+    'shared/messages',
+    'shared/queue',
+    'shared/grant-waiters',
+    'offer',
   ]),
   reinstate: script('reinstate', '394d0f9bb9424a3abc1ab6bba49220e2b2c3b236', [
     'shared/clock',

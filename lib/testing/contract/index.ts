@@ -1,6 +1,7 @@
 import { BACKGROUND_CASES } from './background-cases.js';
 import { EXCLUSIVE_CASES } from './exclusive-cases.js';
 import type { ContractCase, LockStoreHarness } from './harness.js';
+import { HANDOVER_CASES } from './handover-cases.js';
 import { LATCH_CASES } from './latch-cases.js';
 import { PORT_CASES } from './port-cases.js';
 import { SHARED_CASES } from './shared-cases.js';
@@ -13,6 +14,7 @@ const CASES = {
   ...WAITING_CASES,
   ...SHARED_CASES,
   ...LATCH_CASES,
+  ...HANDOVER_CASES,
   ...PORT_CASES,
 };
 
