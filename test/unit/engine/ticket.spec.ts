@@ -22,12 +22,12 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   const store = new FakeStore();
   const told: string[] = [];
   const grants: Grant[] = [];
-  const release = (_key: string, ids: readonly string[]): void => {
+  const release = (_key: string, ids: readonly string[]): undefined => {
     if (ids.length > 0) told.push(`orphans ${ids.join()}`);
   };
   const parts: TicketParts = {
     context: { ...contextOf(store, clock), nextId: () => ID },
-    releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
+    releases: { leave: async (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
     orphans: { release, releaseHolders: release },
   };
   const listener: TicketListener = {
