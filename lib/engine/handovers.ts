@@ -122,7 +122,7 @@ export class Handovers implements IdTable {
     const sent = clock.now();
     const { epoch } = store;
     const request = {
-      ...acquireRequest(context, id, { ...terms, waits: false, turns: 1, turnsAlone: 1 }),
+      ...acquireRequest(context, id, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
       adopts: offer,
     };
     let reply: AcquireReply;
@@ -146,7 +146,7 @@ export class Handovers implements IdTable {
       throw new LockStoreError(message, { key: terms.key });
     }
     const longest = Math.max(lease, terms.lease);
-    const grant = { id, token, lease, longest, turns: 1, from: sent, epoch, restsOn: epoch };
+    const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };
     const hold = this.holds.add(terms, grant, undefined);
     context.events.acquired(hold, sent);
     return hold;
