@@ -91,14 +91,14 @@ export class Handovers implements IdTable {
     if (typeof reply === 'number') {
       events.released(hold);
       const tombstone = this.releases.tombstoneFor(hold.epoch);
-      if (tombstone > 0) void this.releases.leave(key, id, tombstone);
+      if (tombstone > 0) this.releases.leave(key, id, tombstone);
       return reply;
     }
     if (reply === 'gone') {
       hold.lose('Redis did not know it any more when it was handed over');
       throw hold.loss!;
     }
-    for (const each of [id, offer]) void this.releases.leave(key, each, 0);
+    for (const each of [id, offer]) this.releases.leave(key, each, 0);
     throw new LockConfigError(
       `'${key}' cannot be handed over, because another process holds it under the same owner. It has been released here.`,
       { key },
@@ -141,7 +141,7 @@ export class Handovers implements IdTable {
     const { token, lease } = reply;
     this.adoptions.delete(offer);
     if (validUntil(sent, lease) <= clock.now()) {
-      void this.releases.leave(terms.key, id, 0);
+      this.releases.leave(terms.key, id, 0);
       const message = `Redis answered so late that the lease of '${terms.key}' (${lease} ms) was over by then`;
       throw new LockStoreError(message, { key: terms.key });
     }

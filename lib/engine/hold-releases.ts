@@ -44,7 +44,7 @@ export class HoldReleases {
     for (const hold of this.holds.all()) {
       hold.lose(reason);
       const { key, id } = hold;
-      this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
+      void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
     }
   }
 

@@ -37,7 +37,11 @@ export class Orphans {
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
     const ended = holders
       .filter((id) => this.isOrphan(id))
-      .map((id) => this.releases.ofHold(id)?.catch(() => undefined) ?? this.releases.leave(key, id, 0));
+      .map(
+        (id) =>
+          this.releases.ofHold(id)?.catch(() => undefined) ??
+          this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined }),
+      );
     return ended.length === 0 ? undefined : Promise.all(ended);
   }
 

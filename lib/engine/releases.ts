@@ -52,8 +52,8 @@ export class Releases {
    * Releases what an acquisition has in the store, a hold or a place in the queue, in the background. `tombstone`: for how
    * many ms the store refuses the acquisition if its question arrives later.
    */
-  leave(key: string, id: string, tombstone: number): Promise<unknown> {
-    return this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined });
+  leave(key: string, id: string, tombstone: number): void {
+    void this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined });
   }
 
   /** Sends a release whose answer no caller needs. The promise resolves with the first answer or failure. */

@@ -27,7 +27,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   };
   const parts: TicketParts = {
     context: { ...contextOf(store, clock), nextId: () => ID },
-    releases: { leave: async (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
+    releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
     orphans: { release, releaseHolders: release },
   };
   const listener: TicketListener = {
