@@ -16,6 +16,8 @@ export interface OwnHandle extends LockHandle {
    * `false`: it is not released yet.
    */
   releaseAtOnce(): boolean;
+  /** Releases the handle without waiting for the answer. A failure is logged, and a loss is an event. */
+  releaseInBackground(): void;
   /** The handle of one of its keys. */
   part(key: string): KeyHandle | undefined;
   /** Calls `listener` when the lock is lost. */
