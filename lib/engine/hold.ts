@@ -1,3 +1,4 @@
+import { messageOf } from '../common/describe.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
@@ -235,7 +236,7 @@ export class Hold {
     const { id, token, epoch, context } = this;
     const { lease } = terms;
     const from = context.clock.now();
-    const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from, epoch, restsOn: epoch };
+    const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
     return new Hold(terms, grant, context, this.lease.passTo(from, lease), this.chain);
   }
 
@@ -285,8 +286,7 @@ export class Hold {
     try {
       await listener(loss);
     } catch (failure) {
-      const why = failure instanceof Error ? failure.message : String(failure);
-      this.context.logger.error(`onLost of '${this.key}' failed: ${why}`);
+      this.context.logger.error(`onLost of '${this.key}' failed: ${messageOf(failure)}`);
     }
   }
 

@@ -9,6 +9,7 @@ import {
   readOwner,
   readPattern,
   readPermits,
+  readRelease,
   readReplicas,
   readSignal,
   readType,
@@ -28,9 +29,9 @@ const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: re
 
 export const OPTIONS = {
   key: { decorator: asWritten },
-  expire: { defaults: readExpire, ...inCalls(readExpire), trySetCount: readLease },
-  lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
-  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
+  expire: { defaults: readExpire, ...inCalls(readExpire), adopt: readExpire, trySetCount: readLease },
+  lockWatchdogTimeout: { ...inCalls(readLease), adopt: readLease, election: readLease },
+  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes), adopt: readTimes },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
   signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
   owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
@@ -56,13 +57,16 @@ export const OPTIONS = {
     run: readOnLost,
     lock: readLossListener,
     semaphore: readLossListener,
+    adopt: readLossListener,
   },
+  release: { defaults: readRelease, decorator: readRelease, run: readRelease },
   pattern: {
     decorator: readPattern,
     acquire: readPattern,
     run: readPattern,
     getLock: readPattern,
     getSemaphore: readPattern,
+    adopt: readPattern,
     election: readPattern,
   },
   condition: { decorator: readCondition },
@@ -74,7 +78,7 @@ export const OPTIONS = {
 
 /**
  * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
- * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
+ * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that make these
  * objects; an `election`; the methods of a latch.
  */
 export type OptionPlace =
@@ -84,6 +88,7 @@ export type OptionPlace =
   | 'run'
   | 'lock'
   | 'semaphore'
+  | 'adopt'
   | 'getLock'
   | 'getSemaphore'
   | 'election'
