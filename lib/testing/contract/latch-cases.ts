@@ -43,6 +43,22 @@ export const LATCH_CASES: CaseList = {
     assert.equal(await stage.outcome(one.getCount()), 0);
   }),
 
+  'a wait without a time ends only when the latch opens, and a wait with a time returns false': keeping(
+    async (stage) => {
+      const client = await stage.client({ defaults: { waitTimeout: 20 } });
+      const latch = client.getCountDownLatch(stage.key());
+      assert.equal(await stage.outcome(latch.trySetCount(1)), true);
+      let ended = false;
+      const waiting = Promise.all([latch.await(), latch.await({}), latch.await(Infinity)]);
+      void waiting.finally(() => (ended = true)).catch(() => undefined);
+      for (const wait of [0, 1, 100, { waitTimeout: 100 }]) assert.equal(await stage.outcome(latch.await(wait)), false);
+      assert.equal(ended, false);
+      await stage.outcome(latch.countDown());
+      assert.deepEqual(await stage.outcome(waiting), [true, true, true]);
+      assert.equal(await stage.outcome(latch.await(0)), true);
+    },
+  ),
+
   'waiters of one latch do not wait for the next one': keeping(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
