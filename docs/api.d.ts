@@ -157,7 +157,8 @@ export declare class LockService {
     getCountDownLatch(key: string): CountDownLatch;
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
     inspect(key: string): Promise<LockInfo | null>;
-    forceRelease(key: string): Promise<boolean>;
+    list(options?: LockListOptions): AsyncIterableIterator<LockInfo>;
+    forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean>;
     health(options?: LockHealthOptions): Promise<LockHealth>;
 }
 
@@ -321,6 +322,14 @@ export interface LockHealth {
 
 export interface LockHealthOptions {
     timeout?: Duration;
+}
+
+export interface ForceReleaseOptions {
+    hold?: string;
+}
+
+export interface LockListOptions {
+    match?: string;
 }
 
 export interface LockHolderInfo {
@@ -576,7 +585,7 @@ export interface LockStore {
     acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
-    forceRelease(key: string): Promise<ForceReleaseReply>;
+    forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
     inspect(key: string): Promise<StoredLock>;
     list?(request: ListRequest): Promise<ListReply>;
 }

@@ -127,9 +127,10 @@ export class LockEngine {
     this.context.logger.warn(`'${hold.key}' could not be released, so it ends with its lease: ${why}`);
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
+  /** Ends all holds of a key, or only the one with the id `hold`. */
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
     this.queues.endBatch(key);
-    return this.context.store.forceRelease(key);
+    return this.context.store.forceRelease(key, hold);
   }
 
   setLimit(key: string, permits: number): Promise<void> {

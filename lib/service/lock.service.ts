@@ -14,6 +14,9 @@ import { HeldLocks } from './handles/held-locks.js';
 import { DefaultLeaderElection } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
+import type { ForceReleaseOptions } from './force-release.options.js';
+import { isForeign, type ForeignKey } from './inspect-several.js';
+import { listLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockInfo } from './lock-info.js';
 import { readLockHealth } from './read-lock-health.js';
@@ -196,14 +199,29 @@ export class LockService {
   }
 
   /**
-   * Releases a key for all its holders, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
-   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
-   * `true` if the key was held. Only holds that the call has found end; a later grant stays, also if the network repeats or
-   * delays commands.
-   * @throws LockStoreError if Redis fails: the key may have been released all the same
+   * Lists the locks of all clients, with their holders and waiters: `for await (const lock of locks.list()) { … }`. Each key
+   * comes once, in no order. The list is read in parts while the loop runs, so a key that is acquired or released meanwhile
+   * may be missing, and a lock that is handed over at that moment may have no holder. Keys under the same prefix that hold
+   * other data are left out. Redis needs the permission `+scan`. Ending the loop ends the list.
+   * @throws LockStoreError from the loop if Redis fails, also if only some of the locks were listed by then; LockConfigError
+   * for an option that cannot be used, and from the loop on a store that cannot list
    */
-  async forceRelease(key: string): Promise<boolean> {
-    return (await this.engine.forceRelease(assertKey(key))).holds > 0;
+  list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
+    refuseUnknownOptions('list', options, optionNames('list'));
+    return locksOf(listLocks(this, readOptions('list', options).match));
+  }
+
+  /**
+   * Releases a key for all its holders, or only the hold that `hold` names, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
+   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
+   * `true` if the key was held, or if that hold existed. Only holds that the call has found end; a later grant stays, also if the network repeats or
+   * delays commands.
+   * @throws LockStoreError if Redis fails: the key may have been released all the same; LockKeyError, LockConfigError
+   */
+  async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
+    refuseUnknownOptions('forceRelease', options, optionNames('forceRelease'));
+    const { hold } = readOptions('forceRelease', options);
+    return (await this.engine.forceRelease(assertKey(key), hold)).holds > 0;
   }
 
   /**
@@ -224,7 +242,7 @@ export class LockService {
    * @internal Lists the keys that are held, page by page.
    * @throws LockStoreError if Redis fails; LockConfigError for a store that cannot list
    */
-  list(request: ListRequest): Promise<ListReply> {
+  listKeys(request: ListRequest): Promise<ListReply> {
     return this.engine.list(request);
   }
 
@@ -293,4 +311,8 @@ async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Pro
     if (isLockTimeoutError(error)) return null;
     throw error;
   }
+}
+
+async function* locksOf(listed: AsyncIterable<LockInfo | ForeignKey>): AsyncGenerator<LockInfo> {
+  for await (const found of listed) if (!isForeign(found)) yield found;
 }

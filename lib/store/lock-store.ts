@@ -67,8 +67,11 @@ export interface LockStore {
    * later call has set the number.
    */
   setLimit(key: string, permits: number): Promise<void>;
-  /** Ends the holds that a key has now. The command names them, so a duplicate or late copy ends no newer hold. */
-  forceRelease(key: string): Promise<ForceReleaseReply>;
+  /**
+   * Ends the holds that a key has now, or only the one with the id `hold`. The command names them, so a duplicate or late
+   * copy ends no newer hold.
+   */
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
   /** Returns the state of a key. */
   inspect(key: string): Promise<StoredLock>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */

@@ -161,6 +161,11 @@ export class MemoryLock implements Expiring {
     grantWaiters(this.state, holds, ended);
   }
 
+  /** The hold with this id, as `endHolds` takes it. */
+  named(id: string): HoldName[] {
+    return this.state.holds.read(this.server.now).holds.filter((hold) => hold.id === id);
+  }
+
   /** As `force-release`: ends the named holds; if `names` is left out, the holds that exist now. */
   endHolds(names?: readonly HoldName[], tombstoneFor = 0): ForceReleaseReply {
     const { now } = this.server;

@@ -101,8 +101,8 @@ export class MemoryStore implements LockStore {
     return this.withLock(key, (lock) => lock.setLimit(permits));
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.endHolds());
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.endHolds(hold === undefined ? undefined : lock.named(hold)));
   }
 
   /** As `QuorumMember.endHolds`. */

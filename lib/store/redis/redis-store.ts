@@ -198,9 +198,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return leaseLeft(await this.#commands.run('extend', key, [id, lease]));
   }
 
-  async forceRelease(key: string): Promise<ForceReleaseReply> {
+  async forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
     const { holds } = await this.inspect(key);
-    return this.endHolds(key, holds);
+    return this.endHolds(key, hold === undefined ? holds : holds.filter(({ id }) => id === hold));
   }
 
   async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {

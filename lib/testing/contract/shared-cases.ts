@@ -1,5 +1,6 @@
-import type { Stage } from './stage.js';
 import { strict as assert } from 'node:assert';
+import type { LockHandle } from '../../service/handles/lock-handle.js';
+import type { Stage } from './stage.js';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE } from './stage.js';
 
@@ -28,6 +29,58 @@ export const SHARED_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), [writer.owner]);
     assert.equal(await stage.outcome(clients[1]!.tryAcquire(key, { type: 'read' })), null);
     await stage.outcome(writer.release());
+  },
+
+  'a forced release of one hold ends no other hold': async (stage) => {
+    const clients = await stage.clientList(3);
+    const key = stage.key();
+    const readers: LockHandle[] = [];
+    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    const [first, ended, last] = readers as [LockHandle, LockHandle, LockHandle];
+    const end = (hold: string): Promise<boolean> => stage.outcome(clients[0]!.forceRelease(key, { hold }));
+    assert.equal(await end(ended.owner), true);
+    await stage.until('the end of the hold', () => ended.signal.aborted);
+    assert.deepEqual(await stage.holders(key), [first.owner, last.owner].sort());
+    for (const hold of [ended.owner, `${ended.owner}0`]) assert.equal(await end(hold), false);
+    for (const reader of [first, last]) await stage.outcome(reader.verify());
+    const writing = clients[1]!.acquire(key);
+    await stage.untilWaiting(key, 1);
+    assert.equal(await end(first.owner), true);
+    assert.equal(await end(last.owner), true);
+    await stage.outcome((await stage.outcome(writing)).release());
+  },
+
+  'the list names each key that is held, with the holders of all clients': async (stage) => {
+    const clients = await stage.clientList(2);
+    const prefix = stage.key();
+    if ((await stage.store()).port.list === undefined) {
+      await assert.rejects(clients[0]!.list().next(), { code: 'LOCK_CONFIG' });
+      return;
+    }
+    const keys = ['a', 'b', 'b*', 'c'].map((name) => `${prefix}:${name}`);
+    const handles: LockHandle[] = [];
+    for (const client of clients) {
+      for (const key of keys) handles.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    }
+    const listed = async (match: string): Promise<string[]> => {
+      const found: string[] = [];
+      for await (const { key, holders } of clients[0]!.list({ match })) {
+        assert.deepEqual(
+          holders.map(({ id }) => id).sort(),
+          handles
+            .filter((handle) => handle.key === key)
+            .map(({ owner }) => owner)
+            .sort(),
+        );
+        found.push(key);
+      }
+      return found.sort();
+    };
+    assert.deepEqual(await stage.outcome(listed(`${prefix}*`)), keys);
+    assert.deepEqual(await stage.outcome(listed(`${prefix}:b*`)), keys.slice(1, 3));
+    assert.deepEqual(await stage.outcome(listed(`${prefix}:c`)), keys.slice(3));
+    await stage.outcome(Promise.all(handles.splice(0).map((handle) => handle.release())));
+    assert.deepEqual(await stage.outcome(listed(`${prefix}*`)), []);
   },
 
   'readers that arrive after a waiting writer queue behind it': async (stage) => {
