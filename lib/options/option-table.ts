@@ -37,7 +37,7 @@ export const OPTIONS = {
   signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
   owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
   reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
-  holdAtLeast: inCalls(readWholeDuration),
+  holdAtLeast: { defaults: readWholeDuration, ...inCalls(readWholeDuration) },
   type: { decorator: readType, acquire: readType, run: readType },
   permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
   units: { decorator: readPermits, acquire: readPermits, run: readPermits },

@@ -5,6 +5,7 @@ import type { AcquireOptions, RunOptions } from '../../options/acquire-options.j
 import type { LockHandle } from '../handles/lock-handle.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
+import { tryOptions } from '../../options/try-options.js';
 import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
 
 /** What a `Semaphore` object needs of the service. */
@@ -32,9 +33,13 @@ export class DefaultSemaphore implements Semaphore {
     return this.service.acquire(this.key, { ...options, ...(await this.asked(units)) });
   }
 
-  async tryAcquire(units = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, ...(await this.asked(units)) };
-    return this.service.tryAcquire(this.key, options);
+  async tryAcquire(
+    units = 1,
+    wait: Duration | SemaphoreCallOptions = 0,
+    leaseTime?: Duration,
+  ): Promise<LockHandle | null> {
+    const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, leaseTime);
+    return this.service.tryAcquire(this.key, { ...options, ...(await this.asked(units)) });
   }
 
   async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {

@@ -36,10 +36,16 @@ export interface Semaphore {
    */
   acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
   /**
-   * Acquires `units` permits (default 1) within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime` 0 they are
-   * renewed as long as they are held.
+   * Acquires `units` permits (default 1) within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime`
+   * 0 they are renewed as long as they are held. Instead of the two times it takes the options of `acquire`:
+   * `tryAcquire(2, { waitTimeout: '3s', lockWatchdogTimeout: '5s' })`. It does not wait unless they contain a `waitTimeout`.
+   * @throws LockConfigError as `acquire` does; LockStoreError if Redis fails
    */
-  tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+  tryAcquire(
+    units?: number,
+    waitTime?: Duration | SemaphoreCallOptions,
+    leaseTime?: Duration,
+  ): Promise<LockHandle | null>;
   /** Runs `task` with one permit, or with `units` permits. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**

@@ -83,6 +83,34 @@ export const SHARED_CASES: CaseList = {
     assert.deepEqual(await stage.outcome(listed(`${prefix}*`)), []);
   },
 
+  'tryLock and tryAcquire take options in place of their two times': async (stage) => {
+    const client = await stage.client();
+    const key = stage.key();
+    const lock = client.getLock(key);
+    const handle = (await stage.outcome(lock.tryLock({ lockWatchdogTimeout: '2s' })))!;
+    assert.ok(handle.remainingTime() <= 2_000);
+    const other = client.getLock(key);
+    assert.equal(await stage.outcome(other.tryLock({ lockWatchdogTimeout: '2s' })), null);
+    assert.equal(await stage.outcome(other.tryLock({ waitTimeout: 30 })), null);
+    const waiting = other.tryLock({ waitTimeout: '30s', expire: '3s' });
+    await stage.untilWaiting(key, 1);
+    await stage.outcome(lock.unlock());
+    const next = (await stage.outcome(waiting))!;
+    assert.ok(next.remainingTime() <= 3_000);
+    await stage.outcome(other.unlock());
+    for (const wrong of [{ lease: 1 }, { expire: '1s', lockWatchdogTimeout: '1s' }]) {
+      assert.equal(await stage.refusal(lock.tryLock(wrong as object)), 'LOCK_CONFIG');
+    }
+    assert.equal(await stage.refusal(lock.tryLock({ waitTimeout: 0 }, '1s')), 'LOCK_CONFIG');
+    if (!(await stage.store()).port.keepsPermits) return;
+    const semaphore = client.getSemaphore(stage.key('s'), { permits: 2 });
+    const permits = (await stage.outcome(semaphore.tryAcquire(2, { lockWatchdogTimeout: '2s' })))!;
+    assert.ok(permits.remainingTime() <= 2_000);
+    assert.equal(await stage.outcome(semaphore.tryAcquire(1, { waitTimeout: 30 })), null);
+    assert.equal(await stage.refusal(semaphore.tryAcquire(1, { lease: 1 } as object)), 'LOCK_CONFIG');
+    await stage.outcome(semaphore.release(permits));
+  },
+
   'readers that arrive after a waiting writer queue behind it': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
