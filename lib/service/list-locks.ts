@@ -1,5 +1,5 @@
 import type { ListReply, ListRequest } from '../engine/lock-engine.js';
-import { inspectSeveral, type ForeignKey } from './inspect-several.js';
+import { inspectSeveral, isForeign, type ForeignKey } from './inspect-several.js';
 import type { LockInfo } from './lock-info.js';
 
 export type { ListReply };
@@ -38,6 +38,11 @@ export async function* listLocks(locks: ListableLocks, match = '*'): AsyncGenera
     // The same key may come twice in one part, too.
     for await (const [, found] of inspectAll(locks, new Set(fresh))) if (found !== null) yield found;
   }
+}
+
+/** Like `listLocks`, without the keys that look like locks and are something else. */
+export async function* heldLocks(locks: ListableLocks, match?: string): AsyncGenerator<LockInfo> {
+  for await (const found of listLocks(locks, match)) if (!isForeign(found)) yield found;
 }
 
 /** Lists the keys that are held, one part for each step. `budget`: about how many names the store looks at for a part. */

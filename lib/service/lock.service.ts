@@ -3,10 +3,10 @@ import type { Observable } from 'rxjs';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
-import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
+import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import type { AcquireOptions, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
-import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
+import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -15,10 +15,10 @@ import { DefaultLeaderElection } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
 import type { ForceReleaseOptions } from './force-release.options.js';
-import { isForeign, type ForeignKey } from './inspect-several.js';
-import { listLocks, type LockListOptions } from './list-locks.js';
+import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockInfo } from './lock-info.js';
+import { nullOnTimeout } from './null-on-timeout.js';
 import { readLockHealth } from './read-lock-health.js';
 import { readLockInfo } from './read-lock-info.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
@@ -159,6 +159,7 @@ export class LockService {
       run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
+      addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
     const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
     return new DefaultSemaphore(service, assertKey(key), { permits, pattern });
@@ -169,14 +170,7 @@ export class LockService {
    * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
    */
   getCountDownLatch(key: string): CountDownLatch {
-    const { latches } = this.engine;
-    if (latches === undefined) {
-      throw new LockConfigError(
-        'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
-          'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
-      );
-    }
-    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.acquirer.warnings);
+    return new DefaultCountDownLatch(latchesOf(this.engine), assertKey(key), this.defaults, this.acquirer.warnings);
   }
 
   /**
@@ -208,7 +202,7 @@ export class LockService {
    */
   list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
     refuseUnknownOptions('list', options, optionNames('list'));
-    return locksOf(listLocks(this, readOptions('list', options).match));
+    return heldLocks(this, readOptions('list', options).match);
   }
 
   /**
@@ -303,16 +297,3 @@ export class LockService {
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
 const EXCLUSIVE: Pick<LockObjectTerms, 'type' | 'fair'> = Object.freeze({ type: 'exclusive', fair: false });
-
-async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Promise<T | null> {
-  try {
-    return await acquisition;
-  } catch (error) {
-    if (isLockTimeoutError(error)) return null;
-    throw error;
-  }
-}
-
-async function* locksOf(listed: AsyncIterable<LockInfo | ForeignKey>): AsyncGenerator<LockInfo> {
-  for await (const found of listed) if (!isForeign(found)) yield found;
-}

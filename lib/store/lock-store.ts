@@ -1,6 +1,7 @@
 import type { LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
+import type { PermitStore } from './permit-store.js';
 import type { ReplicateRequest } from './replicate-request.js';
 
 export type { ReplicateRequest };
@@ -34,6 +35,8 @@ export interface LockStore {
    * holds.
    */
   readonly keepsPermits: boolean;
+  /** Changes permits that are in use. If left out, `addPermits` and the release of some permits are refused. */
+  readonly permits?: PermitStore;
   /** The count-down latches; `undefined`: this store does not support them. */
   readonly latches: LatchStore | undefined;
 

@@ -31,6 +31,10 @@ export class HeldLocks implements OwnHandle {
     return this.first.type;
   }
 
+  get units(): number {
+    return this.first.units;
+  }
+
   get fencingToken(): number {
     return this.first.fencingToken;
   }
@@ -78,6 +82,14 @@ export class HeldLocks implements OwnHandle {
 
   async extend(lease: Duration): Promise<void> {
     await Promise.all(this.parts.map((part) => part.extend(lease)));
+  }
+
+  async releaseUnits(units: number): Promise<void> {
+    if (units === this.units) {
+      await this.release();
+      return this.loss === undefined ? undefined : Promise.reject(this.loss);
+    }
+    await Promise.all(this.parts.map((part) => part.releaseUnits(units)));
   }
 
   release(): Promise<boolean> {

@@ -49,10 +49,12 @@ export interface Semaphore {
   /** Runs `task` with one permit, or with `units` permits. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**
-   * Releases the permits of a handle that `acquire` returned, of this object or another one of the same key.
-   * @throws LockNotHeldError if the permits are not held any more, or belong to another semaphore
+   * Releases the permits of a handle that `acquire` returned, of this object or another one of the same key: all of them, or
+   * `units` of them, as `handle.releaseUnits(units)` does.
+   * @throws LockNotHeldError if the permits are not held any more, or belong to another semaphore; otherwise as
+   * `handle.releaseUnits`
    */
-  release(handle: LockHandle): Promise<void>;
+  release(handle: LockHandle, units?: number): Promise<void>;
   /** How many permits are free now. Waiters may be about to get them. */
   availablePermits(): Promise<number>;
   /** How many permits there are: the number that `setPermits` has set, or the number of this object. */
@@ -65,6 +67,13 @@ export interface Semaphore {
    * @throws LockStoreError if Redis fails: the number may have been set all the same; LockConfigError
    */
   setPermits(permits: number): Promise<void>;
+  /**
+   * Adds `permits` to the number of permits on all machines, or removes some if it is below 0. Resolves to how many there are
+   * now, which is never below 0. Atomic: of calls that overlap, each counts, and once. The number that it adds to is that of
+   * `setPermits`, or else that of this object. Otherwise as `setPermits`.
+   * @throws LockStoreError if Redis fails: the permits may have been added all the same; LockConfigError
+   */
+  addPermits(permits: number): Promise<number>;
 }
 
 /** Options of `Semaphore.run`. */

@@ -6,7 +6,7 @@ import type { ScriptRunner } from './script-runner.js';
 import { SubscriptionEvidence } from './subscription-evidence.js';
 
 /** The scripts that publish messages and therefore take an address. */
-type ScriptWithAddress = 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit';
+type ScriptWithAddress = 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
 /**
  * Sends the scripts that grant locks. A script looks at a part of a long queue only, so further commands may have to

@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 const PARTS = {
   'shared/keys': `local STATE = KEYS[1]
@@ -531,6 +531,17 @@ local function try_acquire(request, after_release)
   return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 2': `return try_acquire(request_at(2))`,
+  'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local holds, ended = read_holds()
+local permits, version = limit_set()
+permits = permits or stated
+if not has_tombstone(record) then
+  if now > latest then return { -1, -1 } end
+  permits = math.max(0, permits + change)
+  write_tombstone(record, latest - now + 1)
+  redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', 604800000)
+end
+return { permits, grant_waiters(holds, ended, nil, 0) or -1 }`,
   'confirm': `local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], text)
@@ -585,6 +596,23 @@ for _, ticket in ipairs(read_all_tickets(tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
 return { last_token(), holders, waiters, limit_set() or -1 }`,
+  'keep-units': `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local holds, ended = read_holds()
+local hold = find_hold(holds, id)
+if not hold or hold.kept or hold.kind ~= 'permits' then return { -1, -1 } end
+local released = hold.units - units
+if released > 0 then
+  local function mode_of(count) return 'permits' .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
+  hold.units, hold.mode, hold.pushed = units, mode_of(units), nil
+  if keep > 0 then
+    holds[#holds + 1] = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
+      since = hold.since, ends = now + keep }, 'kept:' .. mode_of(released))
+  end
+  set_state_ttl(holds)
+  write_hold(hold)
+  if keep > 0 then write_hold(holds[#holds]) end
+end
+return { hold.units, grant_waiters(holds, ended, nil, 0) or -1 }`,
   'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
@@ -642,6 +670,13 @@ if left > 0 and patience > 0 then
   redis.call('HSET', LATCH, field, integer(now + patience))
 end
 return reply`,
+  'latch-delete': `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])
+count_left()
+if has_counted(id) then return 1 end
+if redis.call('HGET', LATCH, 'name') ~= name then return 0 end
+redis.call('DEL', LATCH)
+record_call(id, lifetime_of_record)
+return 1`,
   'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local left = count_left()
 if has_counted(id) then return 1 end
@@ -651,7 +686,7 @@ redis.call('PEXPIRE', LATCH, lifetime)
 record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
   'limit': `local _, version = limit_set()
-return version`,
+return { version, now }`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
@@ -754,6 +789,20 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire',
     'acquire 2',
   ]),
+  addLimit: script('add-limit', 'c752d49b8547f16c77a111f7e2ccb8b5906c4c76', [
+    'shared/keys',
+    'shared/clock',
+    'shared/modes',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/holds',
+    'shared/messages',
+    'shared/queue',
+    'shared/grant-waiters',
+    'shared/tombstones',
+    'add-limit',
+  ]),
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
@@ -805,6 +854,19 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/queue',
     'inspect',
   ]),
+  keepUnits: script('keep-units', '6170642ed4ea08b05566254f116e18ea95a16434', [
+    'shared/keys',
+    'shared/clock',
+    'shared/modes',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/holds',
+    'shared/messages',
+    'shared/queue',
+    'shared/grant-waiters',
+    'keep-units',
+  ]),
   latchConfirm: script('latch-confirm', '2b082f05205d89ed1071d877b4731aa56f7920a8', [
     'latch-confirm',
   ]),
@@ -823,13 +885,20 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch',
     'latch-count',
   ]),
+  latchDelete: script('latch-delete', 'ef5229e8cd277b3d81c508bf2b19f134ef9fbf8a', [
+    'shared/layout',
+    'shared/clock',
+    'shared/latch',
+    'latch-delete',
+  ]),
   latchSet: script('latch-set', '67f1d597499fe8151f4655b49ab69b9f491e9c11', [
     'shared/layout',
     'shared/clock',
     'shared/latch',
     'latch-set',
   ]),
-  limit: script('limit', '7d7e8d97d11e2ad9f8a51a2476ac01fa127c7d05', [
+  limit: script('limit', 'a81f38a2d7a201b5d3d4118c84143a2104ab593c', [
+    'shared/clock',
     'shared/keys',
     'shared/modes',
     'limit',
