@@ -10,6 +10,7 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/modes"
+--- @include "shared/limit"
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"
 --- @include "shared/tombstones"
