@@ -4,7 +4,6 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 hold id, 3 units to keep, 4 ms to keep the released permits taken (0: none)
 -- Output  { units of the hold, or -1: not held, rank to go on from or -1 }
---- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/modes"
 --- @include "shared/holds"
