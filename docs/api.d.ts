@@ -9,7 +9,6 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
     onContended?: OnContended;
     onUnavailable?: OnUnavailable;
     onLost?: OnLost;
-    release?: ReleaseMode;
 }
 
 export interface RedisLockModuleOptions {
@@ -150,7 +149,6 @@ export declare class LockService {
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
-    adopt(text: string, options?: AdoptOptions): Promise<LockHandle>;
     getLock(key: string, options?: LockObjectOptions): Lock;
     getFairLock(key: string, options?: LockObjectOptions): Lock;
     getReadWriteLock(key: string, options?: LockObjectOptions): ReadWriteLock;
@@ -159,7 +157,8 @@ export declare class LockService {
     getCountDownLatch(key: string): CountDownLatch;
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
     inspect(key: string): Promise<LockInfo | null>;
-    forceRelease(key: string): Promise<boolean>;
+    list(options?: LockListOptions): AsyncIterableIterator<LockInfo>;
+    forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean>;
     health(options?: LockHealthOptions): Promise<LockHealth>;
 }
 
@@ -185,10 +184,6 @@ export interface AcquireOptions {
     pattern?: string;
 }
 
-export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'> {
-    onLost?: LockLostListener;
-}
-
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
 export type LockType = 'exclusive' | 'read' | 'write';
@@ -199,8 +194,6 @@ export type OnLost = 'throw' | 'ignore' | LockLostListener;
 
 export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
 
-export type ReleaseMode = 'awaited' | 'background';
-
 export interface ReplicaOptions {
     min: number;
     timeout?: Duration;
@@ -208,7 +201,6 @@ export interface ReplicaOptions {
 
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
     onLost?: OnLost;
-    release?: ReleaseMode;
 }
 
 export interface LockHandle extends AsyncDisposable {
@@ -216,6 +208,7 @@ export interface LockHandle extends AsyncDisposable {
     readonly keys: readonly string[];
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
+    readonly units: number;
     readonly fencingToken: number;
     readonly fencingTokens: ReadonlyMap<string, number>;
     readonly signal: AbortSignal;
@@ -225,14 +218,14 @@ export interface LockHandle extends AsyncDisposable {
     assertHeld(): void;
     verify(): Promise<void>;
     extend(lease: Duration): Promise<void>;
-    handOver(within?: Duration): Promise<string>;
+    releaseUnits(units: number): Promise<void>;
     release(): Promise<boolean>;
 }
 
 export interface Lock {
     readonly key: string;
     lock(options?: LockCallOptions): Promise<LockHandle>;
-    tryLock(waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
     unlock(): Promise<void>;
     forceUnlock(): Promise<boolean>;
     isLocked(): Promise<boolean>;
@@ -257,12 +250,13 @@ export interface ReadWriteLock {
 export interface Semaphore {
     readonly key: string;
     acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-    tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryAcquire(units?: number, waitTime?: Duration | SemaphoreCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
-    release(handle: LockHandle): Promise<void>;
+    release(handle: LockHandle, units?: number): Promise<void>;
     availablePermits(): Promise<number>;
     getPermits(): Promise<number>;
     setPermits(permits: number): Promise<void>;
+    addPermits(permits: number): Promise<number>;
 }
 
 export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
@@ -281,6 +275,7 @@ export interface CountDownLatch {
     trySetCount(count: number, options?: LatchOptions): Promise<boolean>;
     countDown(options?: LatchCountOptions): Promise<number>;
     getCount(): Promise<number>;
+    delete(): Promise<boolean>;
     await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
 
@@ -331,6 +326,14 @@ export interface LockHealth {
 
 export interface LockHealthOptions {
     timeout?: Duration;
+}
+
+export interface ForceReleaseOptions {
+    hold?: string;
+}
+
+export interface LockListOptions {
+    match?: string;
 }
 
 export interface LockHolderInfo {
@@ -533,7 +536,6 @@ export interface AcquireRequest {
     readonly fair: boolean;
     readonly age?: number;
     readonly backedOff?: boolean;
-    readonly adopts?: string | undefined;
 }
 
 export interface ContendedReply {
@@ -576,6 +578,7 @@ export interface LockStore {
     readonly unreachable: LockStoreError | undefined;
     readonly outage?: LockStoreError | undefined;
     readonly keepsPermits: boolean;
+    readonly permits?: PermitStore;
     readonly latches: LatchStore | undefined;
     start(): Promise<void>;
     close(): Promise<void>;
@@ -583,12 +586,11 @@ export interface LockStore {
     acquire(request: AcquireRequest): Promise<AcquireReply>;
     release(request: ReleaseRequest): Promise<ReleaseReply>;
     renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
-    offer(request: OfferRequest): Promise<OfferReply>;
     extend(request: RenewRequest): Promise<RenewReply>;
     acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
-    forceRelease(key: string): Promise<ForceReleaseReply>;
+    forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
     inspect(key: string): Promise<StoredLock>;
     list?(request: ListRequest): Promise<ListReply>;
 }
@@ -681,6 +683,7 @@ export interface LatchStore {
     setCount(request: SetCountRequest): Promise<boolean>;
     countDown(key: string, id: string): Promise<CountDownReply>;
     count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
+    delete(key: string, id: string, latch: string): Promise<boolean>;
     replicate(request: ReplicateRequest): Promise<number>;
 }
 

@@ -58,6 +58,8 @@ export type {
   LeaderElectionOptions,
 } from './service/objects/leader-election.js';
 export type { LockHealth, LockHealthOptions } from './service/lock-health.js';
+export type { ForceReleaseOptions } from './service/force-release.options.js';
+export type { LockListOptions } from './service/list-locks.js';
 export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './service/lock-info.js';
 export type {
   LockAcquiredEvent,

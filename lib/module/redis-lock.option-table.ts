@@ -38,6 +38,7 @@ export const LOCK_DEFAULTS = Object.freeze({
   expire: 0,
   maxRenewTimes: 0,
   waitTimeout: 10_000,
+  holdAtLeast: 0,
   replicas: undefined,
   onContended: 'throw',
   onUnavailable: 'throw',

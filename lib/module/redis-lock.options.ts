@@ -8,6 +8,7 @@ import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
 import { refuseUnreadable } from '../options/plain-options.js';
+import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
@@ -213,6 +214,7 @@ function refuseMisplacedOptions(written: unknown): void {
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
   refuseUnknownOptions('defaults', written, optionNames('defaults'));
   const defaults = readOptions('defaults', written, 'defaults.', LOCK_DEFAULTS);
+  refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
   const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
   return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });
 }

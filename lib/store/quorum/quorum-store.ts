@@ -203,8 +203,8 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
-    return forceReleaseEverywhere(this.context, key);
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+    return forceReleaseEverywhere(this.context, key, hold);
   }
 
   async inspect(key: string): Promise<StoredLock> {
