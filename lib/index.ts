@@ -1,7 +1,7 @@
 // In reading order: set it up, lock a method, lock a handler, lock by hand, handle what can go wrong.
 export { RedisLockModule } from './module/redis-lock.module.js';
 export type { LockDefaults, RedisLockModuleOptions, RedisLockRootOptions } from './module/redis-lock.options.js';
-export type { LockStoreChoice, LockStoreFactory, LockStoreParts } from './module/redis-lock.store.js';
+export type { LockStoreChoice } from './module/redis-lock.store.js';
 export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './module/redis-lock.async-options.js';
 export type {
   LockConnectionOption,
@@ -96,28 +96,3 @@ export {
   type LockErrorCode,
   type LockErrorDetails,
 } from './errors/index.js';
-
-// For authors of a store (`store` of the module's options).
-export type {
-  AcquireReply,
-  AcquireRequest,
-  ContendedReply,
-  ForceReleaseReply,
-  HeldReply,
-  LockMode,
-  LockStore,
-  LockStoreListener,
-  PushedGrant,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  RenewRequest,
-  ReplicateRequest,
-  StoredHold,
-  StoredLock,
-  TooManyReply,
-} from './store/lock-store.js';
-export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './store/latch-store.js';
-export type { ListReply, ListRequest } from './store/key-list.js';
-export type { Clock } from './common/clock.js';
-export type { LockLogger } from './common/logger.js';

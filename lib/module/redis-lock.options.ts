@@ -142,9 +142,12 @@ export interface ResolvedLockDefaults {
  * Checks options and completes them.
  * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
  */
-export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
-  refuseUnreadable('RedisLockModule', () => refuseMisplacedOptions(written));
-  refuseUnknownOptions('RedisLockModule', written, MODULE_OPTION_NAMES);
+export function resolveModuleOptions(
+  written: RedisLockModuleOptions = {},
+  label = 'RedisLockModule',
+): ResolvedModuleOptions {
+  refuseUnreadable(label, () => refuseMisplacedOptions(label, written));
+  refuseUnknownOptions(label, written, MODULE_OPTION_NAMES);
   const connection = readConnection(written);
   if (Array.isArray(connection) && written.defaults?.replicas !== undefined) {
     throw new LockConfigError(
@@ -191,7 +194,7 @@ const CONNECTION_OPTIONS: readonly string[] = [
 ] satisfies Array<keyof RedisOptions>;
 
 /** Refuses an option that belongs elsewhere, and says where. */
-function refuseMisplacedOptions(written: unknown): void {
+function refuseMisplacedOptions(label: string, written: unknown): void {
   if (typeof written !== 'object' || written === null) return;
   for (const name of Object.keys(written)) {
     const place = optionNames('defaults').includes(name)
@@ -200,7 +203,7 @@ function refuseMisplacedOptions(written: unknown): void {
         ? `connection: { ${name} }`
         : undefined;
     if (place === undefined) continue;
-    throw new LockConfigError(`RedisLockModule has no option "${name}" of its own: write ${place}.`);
+    throw new LockConfigError(`${label} has no option "${name}" of its own: write ${place}.`);
   }
 }
 

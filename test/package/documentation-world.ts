@@ -12,6 +12,8 @@ import { LockTesting, type LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { memoryHarness } from '../contract/harnesses.js';
 
 export * from 'nestjs-redis-locks';
+export { createLockClient } from 'nestjs-redis-locks/client';
+export * from 'nestjs-redis-locks/store';
 export * from 'nestjs-redis-locks/dashboard';
 export * from '../../lib/observation/health/index.js';
 export * from '../../lib/observation/metrics/index.js';
