@@ -16,6 +16,7 @@ export interface RedisLockModuleOptions {
     connection?: LockConnectionOption;
     store?: LockStoreChoice;
     keyPrefix?: string;
+    keyBuilder?: KeyBuilder;
     lockWatchdogTimeout?: Duration;
     defaults?: LockDefaults;
     commandTimeout?: Duration;
@@ -70,7 +71,7 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[], Con
     returns?: 'promise' | 'observable';
 }
 
-export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
+export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | MethodKey | ((...args: Args) => string | readonly string[]);
 
 export interface LockMethodOptions<Args extends readonly any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
     key: LockKey<Args>;
@@ -90,6 +91,19 @@ export interface Subscribable {
 }
 
 export declare const currentLock: (key?: string) => LockHandle | undefined;
+
+export declare function methodKey(prefix: string): MethodKey;
+
+export interface MethodKey {
+}
+
+export type KeyBuilder = (key: string, call: LockedMethodCall) => string;
+
+export interface LockedMethodCall {
+    readonly className: string;
+    readonly methodName: string;
+    readonly args: readonly unknown[];
+}
 
 export declare function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string;
 

@@ -15,6 +15,8 @@ export { DistributedLock } from './decorators/distributed-lock.decorator.js';
 export type { DistributedLockOptions, LockKey, LockMethodOptions } from './decorators/lock-method.options.js';
 export type { Lockable, LockMethodDecorator, Subscribable } from './decorators/lock-method.types.js';
 export { currentLock } from './decorators/current-lock.js';
+export { methodKey, type MethodKey } from './decorators/method-key.js';
+export type { KeyBuilder, LockedMethodCall } from './options/key-builder.js';
 export { lockKey, type KeyPart } from './keys/index.js';
 
 export { UseLock, type UseLockArgs, type UseLockOptions } from './interceptors/use-lock.decorator.js';

@@ -12,6 +12,7 @@ export type { Clock } from '../common/clock.js';
 export type { Duration } from '../common/duration.js';
 export { duration } from '../options/duration-text.js';
 export { currentLock } from '../decorators/current-lock.js';
+export type { KeyBuilder, LockedMethodCall } from '../options/key-builder.js';
 export { lockKey, type KeyPart } from '../keys/index.js';
 
 export { LockService } from '../service/lock.service.js';

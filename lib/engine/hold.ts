@@ -1,3 +1,4 @@
+import { callerContext } from '../common/caller-context.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
@@ -48,6 +49,8 @@ export class Hold {
   private lossError: LockLostError | undefined;
   private releasing: Promise<boolean> | undefined;
   private controller: AbortController | undefined;
+  /** The context of the first caller that read `signal`. Listeners of the signal run in it. */
+  private readInContext: ((work: () => void) => void) | undefined;
   private listeners: Set<LossListener> | undefined;
   private observers: LossObserver[] | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
@@ -116,7 +119,10 @@ export class Hold {
   }
 
   get signal(): AbortSignal {
-    this.controller ??= new AbortController();
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      this.readInContext = callerContext();
+    }
     if (this.lossError !== undefined) this.controller.abort(this.lossError);
     return this.controller.signal;
   }
@@ -261,7 +267,7 @@ export class Hold {
     this.currentState = 'lost';
     const loss = (this.lossError = this.lostError(reason, cause));
     outside(() => {
-      this.controller?.abort(loss);
+      this.readInContext?.(() => this.controller?.abort(loss));
       for (const listener of this.listeners ?? []) void this.call(listener, loss);
       queueMicrotask(() => this.observers?.forEach((observer) => observer(this, loss)));
     });

@@ -61,7 +61,7 @@ export function createLockService<Service extends LockService = LockService>(
   return new Service(makeEngine(context), context, observed, {
     name,
     shutdownTimeout,
-    defaults: { ...defaults, lockWatchdogTimeout },
+    defaults: { ...defaults, lockWatchdogTimeout, keyBuilder: options.keyBuilder },
   });
 }
 

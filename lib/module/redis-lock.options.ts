@@ -4,6 +4,7 @@ import type { Duration } from '../common/duration.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
 import type { OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type { KeyBuilder } from '../options/key-builder.js';
 import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
@@ -41,6 +42,11 @@ export interface RedisLockModuleOptions {
    * @defaultValue 'lock'
    */
   keyPrefix?: string;
+  /**
+   * Makes the final key of decorated methods and handlers out of the key that the decorator gives, at each call and in its
+   * async context: for example with a tenant from nestjs-cls. It does not apply to keys in calls of `LockService`.
+   */
+  keyBuilder?: KeyBuilder;
   /**
    * The lease of a lock that is renewed (`expire: 0`), in milliseconds or `'30s'`. The watchdog renews it at every third of
    * it. At least 50 ms; use several seconds in production.
@@ -114,6 +120,7 @@ export interface ResolvedModuleOptions {
   readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
+  readonly keyBuilder: KeyBuilder | undefined;
   readonly lockWatchdogTimeout: number;
   readonly commandTimeout: number;
   readonly shutdownTimeout: number;
@@ -160,6 +167,7 @@ export function resolveModuleOptions(
     connection: new Concealed(connection),
     store: readModuleOption('store', written),
     keyPrefix: readModuleOption('keyPrefix', written),
+    keyBuilder: readModuleOption('keyBuilder', written),
     lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),
     commandTimeout: readModuleOption('commandTimeout', written),
     shutdownTimeout: readModuleOption('shutdownTimeout', written),

@@ -28,6 +28,7 @@ import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
+import type { KeyBuilder } from '../options/key-builder.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 
 /** The defaults of calls and decorators. */
@@ -37,6 +38,8 @@ export interface LockServiceDefaults extends AcquireDefaults {
   readonly onUnavailable: OnUnavailable;
   /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
   readonly methodWaitTimeout: number;
+  /** Makes the final keys of decorated methods and handlers. */
+  readonly keyBuilder?: KeyBuilder | undefined;
 }
 
 /** The options of a service. */
