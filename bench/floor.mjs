@@ -1,5 +1,5 @@
 // The lowest cost of a handoff on this machine: threads that only notify the next thread. npm run bench:floor
-import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
+import { ensureAll } from '../scripts/setup.mjs';
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { ensurePeers } from './harness/install.mjs';
 import { Thread } from './harness/threads.mjs';
@@ -14,10 +14,9 @@ const RINGS = [
 ];
 
 async function floor() {
-  checkNodeVersion();
-  await ensureNodeModules();
+  const redis = await ensureAll();
   await ensurePeers();
-  const server = await (await ensureRedis()).start();
+  const server = await redis.start();
   const { openSlowNetwork } = await import('./harness/slow-network.mjs');
   try {
     for (const { name, delay, ...ring } of RINGS) {

@@ -1,7 +1,7 @@
 // Clients that lock, faults, and a checker that judges the history: npm run chaos -- --help
 import { runAsScript } from '../scripts/lib/run.mjs';
 import { build } from '../scripts/build.mjs';
-import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
+import { ensureAll } from '../scripts/setup.mjs';
 import { check } from './checker/check.mjs';
 import { readHistory } from './history/merge.mjs';
 import { readOptions, USAGE } from './options.mjs';
@@ -28,9 +28,7 @@ async function mutated(names, options) {
 }
 
 async function prepare() {
-  checkNodeVersion();
-  await ensureNodeModules();
-  return (await ensureRedis()).installation;
+  return (await ensureAll()).installation;
 }
 
 async function run(options, builds) {

@@ -9,17 +9,15 @@ import { build } from '../scripts/build.mjs';
 import { tell } from '../scripts/lib/counts.mjs';
 import { npm } from '../scripts/lib/node-modules.mjs';
 import { runAsScript, runOrFail, StepFailed } from '../scripts/lib/run.mjs';
-import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
+import { ensureAll, ensureNodeModules } from '../scripts/setup.mjs';
 
 const EXAMPLES = fileURLToPath(new URL('.', import.meta.url));
 const COMPILED = join(EXAMPLES, 'dist');
 
 /** All examples, or the ones in the named directories: `npm run test:examples -- http graphql`. */
 async function testExamples(chosen) {
-  checkNodeVersion();
-  await ensureNodeModules();
+  const redis = await ensureAll();
   await ensureNodeModules(EXAMPLES);
-  const redis = await ensureRedis();
   await build();
   await installLibrary();
   await compile();

@@ -14,12 +14,15 @@
 --- @include "shared/tombstones"
 
 -- What follows refers to the lock at this position among the KEYS.
+local all_keys = { unpack(KEYS) }
+
+-- The names of shared/keys.lua stand for the first six keys.
 local function use_lock(position)
-  STATE, QUEUE, WAITERS, FENCE, TOMBSTONES, LIMIT = unpack(KEYS, 6 * position - 5, 6 * position)
+  for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
 end
 
 local locks = {}
-for position = 1, #KEYS / 6 do
+for position = 1, #all_keys / 6 do
   use_lock(position)
   local request = request_at((position - 1) * REQUEST_SIZE + 1)
   local holds, ended = read_holds()

@@ -10,7 +10,7 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/holds"
---- @include "shared/messages"
+--- @include "shared/messages-to-clients"
 --- @include "shared/grant-waiters"
 --- @include "shared/tombstones"
 

@@ -6,9 +6,9 @@
 --           number of permits that was set at run time or -1 }
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/modes"
+--- @include "shared/limit"
 --- @include "shared/holds"
---- @include "shared/queue"
+--- @include "shared/read-tickets"
 
 local holders = {}
 for _, hold in ipairs((read_holds())) do

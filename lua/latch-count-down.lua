@@ -21,7 +21,7 @@ if left > 1 then
   return { left - 1, 1 }
 end
 
---- @include "shared/messages"
+--- @include "shared/messages-to-clients"
 
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')

@@ -2,7 +2,7 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- Output  the version, as a text; '0': the number is not set
---- @include "shared/modes"
+--- @include "shared/limit"
 
 local _, version = limit_set()
 return version

@@ -24,11 +24,8 @@ tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(fr
 --- @include "shared/clock"
 --- @include "shared/modes"
 --- @include "shared/holds"
---- @include "shared/request"
 --- @include "shared/queue"
 --- @include "shared/grant-waiters"
---- @include "shared/tombstones"
---- @include "shared/try-acquire"
 
 if kept and keep > 0 then
   -- Under a name of its own: a duplicate of the release does not end it.
@@ -40,10 +37,17 @@ end
 
 if released == 0 or tombstone_for > 0 then
   drop_ticket(id)
-  if tombstone_for > 0 then write_tombstone(id, tombstone_for) end
+end
+if tombstone_for > 0 then
+  --- @include "shared/tombstones"
+  write_tombstone(id, tombstone_for)
 end
 
-if ARGV[4] then return { released, -1, unpack(try_acquire(request_at(4), true)) } end
+if ARGV[4] then
+  --- @include "shared/request"
+  --- @include "shared/try-acquire"
+  return { released, -1, unpack(try_acquire(request_at(4), true)) }
+end
 local holds, ended = read_holds()
 set_state_ttl(holds)
 return { released, grant_waiters(holds, ended, nil, from) or -1 }

@@ -9,6 +9,7 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/modes"
+--- @include "shared/limit"
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"
 

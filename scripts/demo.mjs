@@ -4,11 +4,11 @@ import { build } from './build.mjs';
 import { killHolder, runLongImport, runNight } from './lib/demo-jobs.mjs';
 import { sellOut } from './lib/demo-orders.mjs';
 import { openRedis } from './lib/demo-redis.mjs';
-import { bold, heading, line, Results, time } from './lib/demo-report.mjs';
+import { bold, heading, line, Results, startLine, time } from './lib/demo-report.mjs';
 import { ShopProcess } from './lib/demo-shop.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { runAsScript, runOrFail, StepFailed } from './lib/run.mjs';
-import { checkNodeVersion, ensureNodeModules } from './setup.mjs';
+import { checkNodeVersion, ensureAll, ensureNodeModules } from './setup.mjs';
 
 const PROCESSES = 3;
 /** Short, so that renewals and takeovers happen within seconds. In production it is 30 s. */
@@ -49,7 +49,8 @@ async function install(signal) {
   checkNodeVersion();
   console.log(bold('nestjs-redis-locks: a shop on three processes'));
   console.log();
-  await ensureNodeModules();
+  // With a Redis of the caller's own, none has to be installed.
+  await (process.env.REDIS_URL ? ensureNodeModules() : ensureAll());
   signal.throwIfAborted();
 }
 
@@ -102,8 +103,14 @@ async function play(shops, redis, results) {
 
 async function step(what, work) {
   const began = performance.now();
-  await work();
-  line(`${what}: ${time(performance.now() - began)}`);
+  startLine(`${what}: `);
+  try {
+    await work();
+  } catch (error) {
+    console.log('failed');
+    throw error;
+  }
+  console.log(time(performance.now() - began));
 }
 
 function aborted(signal) {

@@ -9,7 +9,7 @@ import { Fixture, FIXTURES } from './lib/fixture.mjs';
 import { findNode } from './lib/node-versions.mjs';
 import { packTarball } from './lib/pack.mjs';
 import { runAsScript, StepFailed } from './lib/run.mjs';
-import { checkNodeVersion, ensureNodeModules, ensureRedis } from './setup.mjs';
+import { ensureAll } from './setup.mjs';
 
 const USAGE = `npm run test:package -- [--node 20,22,24] [--only NAME,NAME] [--keep]
 
@@ -22,9 +22,7 @@ const AT_ONCE = 2;
 async function test(args) {
   const { only, versions, keep, help } = readOptions(args);
   if (help) return console.log(USAGE);
-  checkNodeVersion();
-  await ensureNodeModules();
-  const redis = await ensureRedis();
+  const redis = await ensureAll();
   const nodes = [];
   for (const version of versions) nodes.push(await findNode(version));
   await build();

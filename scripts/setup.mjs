@@ -27,11 +27,22 @@ export async function ensureRedis() {
   };
 }
 
+/**
+ * Sees to it that everything is there that a run needs. Redis comes first: where it can't be installed, nothing else is
+ * installed or built before the user reads what to do.
+ */
+export async function ensureAll() {
+  checkNodeVersion();
+  const redis = await ensureRedis();
+  await ensureNodeModules();
+  return redis;
+}
+
 // `node scripts/setup.mjs` installs everything; with --modules, the node modules only.
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   await runAsScript(async () => {
+    if (!process.argv.includes('--modules')) return void (await ensureAll());
     checkNodeVersion();
     await ensureNodeModules();
-    if (!process.argv.includes('--modules')) await ensureRedis();
   });
 }

@@ -2,15 +2,13 @@ import { CHROMIUM_VARIABLE, findChromium } from './lib/chromium.mjs';
 import { tell } from './lib/counts.mjs';
 import { runJest } from './lib/jest.mjs';
 import { runAsScript } from './lib/run.mjs';
-import { checkNodeVersion, ensureNodeModules, ensureRedis } from './setup.mjs';
+import { ensureAll } from './setup.mjs';
 
 const SCREENSHOTS = '--screenshots';
 
 /** The page in a real browser. With --screenshots, the pictures in docs/images are made anew; the rest is Jest's. */
 async function test(args) {
-  checkNodeVersion();
-  await ensureNodeModules();
-  const { installation } = await ensureRedis();
+  const { installation } = await ensureAll();
   // It needs the packages that are installed by now.
   const { checkGenerated } = await import('./generate-dashboard.mjs');
   checkGenerated();

@@ -3,13 +3,11 @@ import { checkGenerated as checkScripts } from './generate-lua.mjs';
 import { tell } from './lib/counts.mjs';
 import { runJest } from './lib/jest.mjs';
 import { runAsScript } from './lib/run.mjs';
-import { checkNodeVersion, ensureNodeModules, ensureRedis } from './setup.mjs';
+import { ensureAll } from './setup.mjs';
 
 /** All tests, or the ones that the arguments (Jest's) choose. Ends with the line `N passed, N failed`. */
 async function test(jestArguments) {
-  checkNodeVersion();
-  await ensureNodeModules();
-  const { installation } = await ensureRedis();
+  const { installation } = await ensureAll();
   checkScripts();
   // It needs the packages that are installed by now.
   const { checkGenerated: checkPage } = await import('./generate-dashboard.mjs');

@@ -47,7 +47,16 @@ export function acquireAtOnce(
   const hold = (replies: readonly HeldReply[]): Hold[] =>
     owned.map((terms, i) => {
       const { token, lease } = replies[i]!;
-      const grant: Grant = { id: ids[i]!, token, lease, longest: lease, turns: 1, from: sent, epoch, restsOn: epoch };
+      const grant: Grant = {
+        id: ids[i]!,
+        token,
+        lease,
+        longest: lease,
+        batchSize: 1,
+        from: sent,
+        epoch,
+        restsOn: epoch,
+      };
       const added = holds.add(terms, grant, undefined);
       context.events.acquired(added, sent);
       return added;
@@ -79,7 +88,7 @@ export function acquireAtOnce(
     if (giveUp()) call.refused(unanswered(set));
   });
   const requests = owned.map((terms, i) =>
-    acquireRequest(context, ids[i]!, { ...terms, waits: false, turns: 1, turnsAlone: 1 }),
+    acquireRequest(context, ids[i]!, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
   );
   store.acquireAll(requests).then(answered, () => {
     // Acquiring one by one retries for as long as the caller waits.

@@ -114,7 +114,7 @@ export class AcquireQueue implements TicketListener {
       else this.dismissAll(this.tooLate(lease));
       return;
     }
-    this.batch.begin(grant.turns);
+    this.batch.begin(grant.batchSize);
     const hold = holds.add(first.terms, grant, this);
     this.serve(first, hold);
     context.events.acquired(hold, first.since);
@@ -225,9 +225,9 @@ export class AcquireQueue implements TicketListener {
 
   private termsOf({ terms, behind }: Waiter): TicketTerms {
     const { mode, owner, lease, fair } = terms;
-    const turns = this.kind === 'shared' && mayShareGrant(terms) ? this.parts.context.limits.batch.size : 1;
-    const turnsAlone = turns > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : turns;
-    return { key: this.key, mode, owner, lease, waits: this.waits, turns, turnsAlone, fair };
+    const batchSize = this.kind === 'shared' && mayShareGrant(terms) ? this.parts.context.limits.batch.size : 1;
+    const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
+    return { key: this.key, mode, owner, lease, waits: this.waits, batchSize, uncontendedBatchSize, fair };
   }
 
   private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {

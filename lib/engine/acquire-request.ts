@@ -9,8 +9,8 @@ export interface TicketTerms {
   readonly lease: number;
   readonly waits: boolean;
   /** How many waiters of this client may get the lock under one grant, and how many while no other client waits. */
-  readonly turns: number;
-  readonly turnsAlone: number;
+  readonly batchSize: number;
+  readonly uncontendedBatchSize: number;
   readonly fair: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface TicketTerms {
 export function acquireRequest(
   { random, limits: { commandTimeout, grantTimeout } }: EngineContext,
   id: string,
-  { key, mode, owner, lease, waits, turns, turnsAlone, fair }: TicketTerms,
+  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair }: TicketTerms,
 ): AcquireRequest {
   const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
   return {
@@ -31,8 +31,8 @@ export function acquireRequest(
     period,
     patience: 2 * period + commandTimeout,
     grantTimeout,
-    batchSize: turns,
-    uncontendedBatchSize: turnsAlone,
+    batchSize,
+    uncontendedBatchSize,
     fair,
   };
 }

@@ -6,7 +6,7 @@ export interface Grant extends LeaseGrant {
   readonly id: string;
   readonly token: number;
   /** How many local waiters may get the lock under this grant, with the tokens from `token` on. */
-  readonly turns: number;
+  readonly batchSize: number;
   /** The store's epoch at the first question. A question from before a reconnect may be executed twice. */
   readonly epoch: number;
 }

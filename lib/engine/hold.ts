@@ -241,7 +241,7 @@ export class Hold {
     const { id, token, epoch, context } = this;
     const { lease } = terms;
     const from = context.clock.now();
-    const grant = { id, token: token + 1, turns: 1, lease, longest: lease, from, epoch, restsOn: epoch };
+    const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
     return new Hold(terms, grant, context, this.lease.passTo(from, lease), this.chain);
   }
 

@@ -214,7 +214,7 @@ export class Ticket implements PolledQuestion<AcquireReply> {
       token,
       lease,
       longest,
-      turns: this.yields ? 1 : batchSize,
+      batchSize: this.yields ? 1 : batchSize,
       from,
       epoch,
       restsOn,

@@ -280,6 +280,7 @@ export class LockService {
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.acquirer.inScope(names, held),
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
+      lease: this.defaults.lockWatchdogTimeout,
     };
     const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, type, fair, owner, pattern });

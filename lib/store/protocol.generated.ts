@@ -24,15 +24,6 @@ export const LAYOUT = 1;
 /** A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit. */
 export const LIMIT_RETENTION = 604_800_000;
 
-/** A waiter retries this many ms after the lease that blocks it has ended. */
-export const RETRY_AFTER_EXPIRY = 2;
-
-/** Each ticket ahead of a waiter makes it retry this many ms later. */
-export const RETRY_PER_PLACE = 10;
-
-/** Only this many tickets ahead of a waiter make it retry later. */
-export const MAX_RETRY_PLACES = 100;
-
 /** A new ticket looks at this many parked tickets, and drops the stale ones. */
 export const PARKED_SWEPT = 10;
 
@@ -50,6 +41,15 @@ export const REPLY_CODES = {
   HELD_PUSHED: 6,
   TOO_MANY: 7,
 } as const;
+
+/** A waiter retries this many ms after the lease that blocks it has ended. */
+export const RETRY_AFTER_EXPIRY = 2;
+
+/** Each ticket ahead of a waiter makes it retry this many ms later. */
+export const RETRY_PER_PLACE = 10;
+
+/** Only this many tickets ahead of a waiter make it retry later. */
+export const MAX_RETRY_PLACES = 100;
 
 /**
  * If a token is ahead of this server's clock, the fence key lives until the clock has passed the token, and

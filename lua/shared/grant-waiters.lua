@@ -5,8 +5,8 @@
 --- @include "shared/clock"
 --- @include "shared/modes"
 --- @include "shared/holds"
---- @include "shared/messages"
 --- @include "shared/queue"
+--- @include "shared/messages"
 
 -- A script looks at this many tickets at most. Its reply says where to go on.
 local MAX_TICKETS = 100
@@ -24,6 +24,10 @@ local HEAD_RETRY_SLACK = 1000
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
 local function grant_waiters(holds, ended, asker, from)
+  -- Includes in a block cost nothing until the script gets there: Redis makes all functions anew with each call.
+  --- @include "shared/read-tickets"
+  --- @include "shared/retry-time"
+  --- @include "shared/messages-to-waiters"
   local passed = drop_ended(ended, asker) -- clients that are passed over
 
   local present = {}
@@ -51,7 +55,10 @@ local function grant_waiters(holds, ended, asker, from)
       local noted
       tickets, noted = read_tickets(rank, TICKETS_PER_READ)
       if looked == 0 and #tickets > 0 then
-        if passed ~= '' then pass_over(passed) end
+        if passed ~= '' then
+          --- @include "shared/passed-over"
+          pass_over(passed)
+        end
         passed = noted .. passed
       end
     end
@@ -81,6 +88,7 @@ local function grant_waiters(holds, ended, asker, from)
       end
       rank = rank + 1
     elseif not can_take_grant(id) then
+      --- @include "shared/park"
       park(id) -- the ticket keeps its place until it is stale: after a failover every client is absent for a moment
     else
       grant_to(ticket)
@@ -89,6 +97,7 @@ local function grant_waiters(holds, ended, asker, from)
   end
   -- A client is passed over in favour of other clients only. A lock that no other client wants is granted to it.
   if #holds == 0 and not head and not more then
+    --- @include "shared/parked"
     for _, ticket in ipairs(read_parked(PARKED_READ)) do
       if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end

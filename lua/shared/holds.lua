@@ -49,15 +49,6 @@ local function find_hold(holds, id)
   end
 end
 
--- The latest time at which a request becomes grantable (nil: there are no holds). An exclusive request needs the end of
--- all leases, other requests need the end of the first one.
-local function free_at(holds, request)
-  local pick = request.kind == EXCLUSIVE and math.max or math.min
-  local ends
-  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
-  return ends
-end
-
 -- The state lives this many ms longer than a pushed grant, so that the next waiter that retries notices a grant that was
 -- not taken.
 --- @export

@@ -5,7 +5,6 @@
 --   'permits:2/5'  as two of five permits
 --   'kept:' ...    released, and kept for the rest of its holdAtLeast
 --   'pushed:' ...  granted by a message, and the client has not sent a command about the hold since
---- @include "shared/keys"
 
 local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
 -- A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit.
@@ -14,12 +13,12 @@ local LIMIT_RETENTION = 604800000
 
 -- Adds the parts of a mode to a hold, a ticket or a request.
 local function with_mode(record, mode)
+  if mode ~= EXCLUSIVE and string.sub(mode, 1, #PUSHED) == PUSHED then
+    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
+  end
   if mode == EXCLUSIVE then -- the common case first
     record.mode, record.kind, record.kept = mode, mode, false
     return record
-  end
-  if string.sub(mode, 1, #PUSHED) == PUSHED then
-    record.pushed, mode = true, string.sub(mode, #PUSHED + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
@@ -45,21 +44,11 @@ local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
 
--- The number of permits that was set at run time (nil: none was), and its version.
-local function limit_set()
-  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
-  return tonumber(permits), version and version ~= '' and version or '0'
-end
-
--- The number of permits: the one set at run time, or else the one in the request.
-local function limit_for(request)
-  return limit_set() or request.limit
-end
-
 -- Whether a request asks for more permits than exist: it would wait for ever, and block the queue. A limit of 0 pauses the
 -- semaphore, and every request waits.
 local function exceeds_limit(request)
   if request.kind ~= PERMITS then return false end
+  --- @include "shared/limit"
   local limit = limit_for(request)
   return limit > 0 and request.units > limit
 end
@@ -73,7 +62,9 @@ local function admits(holds, request)
     if hold.kind ~= request.kind then return false end
     used = used + (hold.units or 0)
   end
-  return request.kind == READ or used + request.units <= limit_for(request)
+  if request.kind == READ then return true end
+  --- @include "shared/limit"
+  return used + request.units <= limit_for(request)
 end
 
 -- Whether the lock is held exclusively, so that no other owner can be granted.

@@ -9,23 +9,10 @@
 --- @include "shared/request"
 --- @include "shared/messages"
 --- @include "shared/queue"
+--- @include "shared/take-place"
+--- @include "shared/retry-time"
 --- @include "shared/grant-waiters"
 --- @include "shared/tombstones"
-
--- Answers a request whose acquisition holds the lock already: a command may arrive twice. A pushed grant becomes a full
--- lease, as if it had been full from the start, so a duplicate that arrives late makes no fixed lease longer.
-local function complete(holds, hold, request)
-  -- While this hold is the only one, its batch has the last tokens.
-  local alone = #holds == 1 and request.batch_size > 1 and not fair_waits()
-  hold.batch_size = alone and last_token() - hold.token + 1 or 1
-  local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
-  if ends > hold.ends or was_pushed then
-    hold.ends, hold.pushed = ends, nil
-    set_state_ttl(holds) -- before the other write: Redis refuses only the first write of a script for lack of memory
-    write_hold(hold)
-  end
-  return held(hold, was_pushed and HELD_PUSHED)
-end
 
 -- A reply names at most this many holds.
 --- @export
@@ -49,7 +36,10 @@ local function try_acquire(request, after_release)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
-  if mine then return complete(holds, mine, request) end
+  if mine then
+    --- @include "shared/complete"
+    return complete(holds, mine, request)
+  end
   if admits(holds, request) and redis.call('EXISTS', QUEUE, TOMBSTONES) == 0 then
     drop_ended(ended)
     return held(grant(holds, request, request.lease, request.uncontended_batch_size))
@@ -61,6 +51,7 @@ local function try_acquire(request, after_release)
   if exceeds_limit(request) then
     -- The request may have a ticket from before the number of permits was lowered.
     if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
+    --- @include "shared/limit"
     return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
@@ -96,10 +87,11 @@ local function try_acquire(request, after_release)
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
-  if is_fair(request.batch_size) then
+  -- The holder has an uncontended batch, since no other client waited.
+  local ends_batch = is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
+  if is_fair(request.batch_size) or ends_batch then
+    --- @include "shared/messages-to-clients"
     for i = 1, math.min(#holds, MAX_HOLDERS) do publish_yield(holds[i]) end
-  elseif is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1 then
-    publish_yield(holds[1]) -- the holder has an uncontended batch, since no other client waited
   end
   return not_held(is_present(request.id) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
 end

@@ -7,6 +7,8 @@ const red = paint('1;31');
 const green = paint(32);
 
 export const line = (text = '') => console.log(text === '' ? '' : `  ${text}`);
+/** Begins a line that the next output ends: what is going on now. */
+export const startLine = (text) => process.stdout.write(`  ${text}`);
 export const heading = (text) => console.log(`\n${bold(text)}\n`);
 
 /** 12,345 */

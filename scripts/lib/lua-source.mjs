@@ -7,8 +7,9 @@ const INCLUDE = /^\s*--- @include "([\w./-]+)"\s*$/;
 const EXPORT_LINE = /^\s*---?\s*@export\b/;
 const EXPORT = /^--- @export$/;
 const CONSTANTS = /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = (\d+(?:, \d+)*)$/;
-/** Constants that are numbers or plain strings. */
-const LITERALS = /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = ((?:\d+|'[^'\\,]*')(?:, (?:\d+|'[^'\\,]*'))*)$/;
+/** Constants that are numbers, plain strings or keys. */
+const LITERALS =
+  /^local ([A-Z][A-Z\d_]*(?:, [A-Z][A-Z\d_]*)*) = ((?:\d+|'[^'\\,]*'|KEYS\[\d+\])(?:, (?:\d+|'[^'\\,]*'))*)$/;
 const STRING_OR_CONSTANT = /"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|(?<![.\w])[A-Z][A-Z\d_]*\b/g;
 const KEY = /^local ([A-Z]+) = KEYS\[(\d+)\]/;
 
@@ -26,7 +27,9 @@ export function assembleScript(directory, file) {
 
 /**
  * The pieces of a script in their order, each with a name that stands for its text in every script. A file that is included
- * appears where the script first needs it. A file with includes in its middle has several pieces.
+ * appears where the script first needs it. A file with includes in its middle has several pieces. What an indented line
+ * includes is known down to the end of its block only: Redis makes all functions of a script anew with each call, and those
+ * of a block only if the script gets there.
  * @param {string} directory
  * @param {string} file
  * @returns {Array<{ readonly name: string, readonly text: string }>}
@@ -62,6 +65,7 @@ function resolveIncludes(directory, file, { done, chain }) {
   }
   if (done.has(file)) return [];
   done.add(file);
+  const blocks = [{ indent: 0, done }];
   const parts = [];
   let lines = [];
   let pieces = 0;
@@ -74,6 +78,8 @@ function resolveIncludes(directory, file, { done, chain }) {
     parts.push({ name: pieces === 1 ? name : `${name} ${pieces}`, text });
   };
   readLua(directory, file, chain.at(-1)).forEach((line, index) => {
+    const indent = line.search(/\S/);
+    while (indent >= 0 && indent < blocks.at(-1).indent) blocks.pop();
     if (!INCLUDE_LINE.test(line)) return lines.push(line);
     const [, name] = INCLUDE.exec(line) ?? [];
     if (name === undefined) {
@@ -81,7 +87,8 @@ function resolveIncludes(directory, file, { done, chain }) {
     }
     endPiece();
     const included = name.endsWith('.lua') ? name : `${name}.lua`;
-    parts.push(...resolveIncludes(directory, included, { done, chain: [...chain, file] }));
+    if (indent > blocks.at(-1).indent) blocks.push({ indent, done: new Set(blocks.at(-1).done) });
+    parts.push(...resolveIncludes(directory, included, { done: blocks.at(-1).done, chain: [...chain, file] }));
   });
   endPiece();
   return parts;

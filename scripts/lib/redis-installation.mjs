@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { isExecutable } from './executable.mjs';
-import { capture, run, StepFailed } from './run.mjs';
+import { capture, run, runQuietly, StepFailed } from './run.mjs';
 
 /**
  * This variable tells the children of `npm test` which Redis to start. A caller of `npm test` may write the path of a
@@ -81,12 +81,12 @@ function whereIs(program) {
 
 async function installWithApt() {
   if (process.getuid?.() !== 0 || !whereIs('apt-get')) return false;
-  console.log('No Redis here: installing redis-server with apt-get');
+  console.log('No Redis here: installing redis-server with apt-get (about a minute)');
   return withoutStartingServices(async () => {
-    const options = { env: { DEBIAN_FRONTEND: 'noninteractive' }, stdio: ['ignore', 'inherit', 'inherit'] };
-    await run('apt-get', ['update', '-qq'], options);
+    const options = { env: { DEBIAN_FRONTEND: 'noninteractive' } };
+    await runQuietly('apt-get', ['update', '-qq'], options);
     for (const server of SERVERS) {
-      const code = await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', server], options);
+      const code = await runQuietly('apt-get', ['install', '-y', '-qq', '--no-install-recommends', server], options);
       if (code === 0 && (await findOnPath()).usable) return true;
     }
     return false;
@@ -129,6 +129,12 @@ function giveUp(tooOld) {
   const problem = tooOld
     ? `${tooOld.command} is version ${tooOld.version}, but ${minimum} or newer is needed.`
     : 'There is no redis-server and no valkey-server on the PATH.';
+  if (!tooOld && whereIs('apt-get') && process.getuid?.() !== 0) {
+    throw new StepFailed(`${problem}
+Only root may install it. Run this, and then the same command again:
+  sudo apt-get install redis-server
+or start Docker: the servers run in containers then.`);
+  }
   throw new StepFailed(`${problem}
 Install Redis ${minimum} or newer, or any Valkey, and run this again:
   Debian, Ubuntu   sudo apt-get install redis-server

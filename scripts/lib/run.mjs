@@ -19,6 +19,20 @@ export async function runOrFail(command, args, { what = [command, ...args].join(
   if (code !== 0) throw new StepFailed(`${what} failed (exit code ${code})`);
 }
 
+/** Runs a command without showing what it prints, unless it fails; resolves to its exit code. */
+export function runQuietly(command, args, { env = {} } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code !== 0) process.stderr.write(output);
+      resolve(code ?? 1);
+    });
+  });
+}
+
 /** Runs a command and returns its output, or `undefined` if it is missing or fails. */
 export function capture(command, args) {
   return new Promise((resolve) => {

@@ -8,7 +8,7 @@ import type {
 } from '../../engine/lock-event.js';
 import { isLockError, isLockTimeoutError } from '../../errors/index.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
-import { MANUAL, type Labels, type MEASURES } from './measures.js';
+import { COUNTS, MANUAL, type Labels, type MEASURES } from './measures.js';
 
 /** Records a value: the seconds of a duration, or the increment of a count or a level. */
 export type Recorder = (measure: keyof typeof MEASURES, value: number, labels: Labels) => void;
@@ -25,10 +25,13 @@ export function measureLocks(record: Recorder): () => void {
 function measureAcquisitions(record: Recorder): () => void {
   // Calls that began before the measuring are unknown, and are not counted when they end.
   const asked = new WeakMap<LockAcquisition, number>();
+  const known = new Set<string>();
   return listenToAcquisitions({
     asked(acquisition) {
       asked.set(acquisition, performance.now());
-      record('waiting', 1, labelsOf(acquisition));
+      const labels = labelsOf(acquisition);
+      startCounts(record, labels, known);
+      record('waiting', 1, labels);
     },
     answered(acquisition) {
       const since = asked.get(acquisition);
@@ -41,6 +44,17 @@ function measureAcquisitions(record: Recorder): () => void {
       });
     },
   });
+}
+
+/**
+ * Counters exist from the first call on, so that `increase()` of Prometheus sees the first loss: for a counter that begins
+ * with 1 it returns 0.
+ */
+function startCounts(record: Recorder, labels: Labels, known: Set<string>): void {
+  const id = Object.values(labels).join('\n');
+  if (known.has(id)) return;
+  known.add(id);
+  for (const count of COUNTS) record(count, 0, labels);
 }
 
 function measureHolds(record: Recorder): () => void {
@@ -62,8 +76,11 @@ function measureHolds(record: Recorder): () => void {
 }
 
 function countEvents(record: Recorder): () => void {
-  const gaveUp = (event: LockDiagnostics<LockTimeoutEvent | LockSkippedEvent>): void =>
-    record('wait', inSeconds(event.waited), { ...labelsOf(event), 'lock.outcome': event.type });
+  const gaveUp = (event: LockDiagnostics<LockTimeoutEvent | LockSkippedEvent>): void => {
+    const labels = labelsOf(event);
+    record(event.type === 'timeout' ? 'timeouts' : 'skipped', 1, labels);
+    record('wait', inSeconds(event.waited), { ...labels, 'lock.outcome': event.type });
+  };
   return listenToEvents({
     contended: (event) => record('contended', 1, labelsOf(event)),
     acquired(event) {

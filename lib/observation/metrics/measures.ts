@@ -35,11 +35,18 @@ export const MEASURES = Object.freeze({
   hold: duration('hold.duration', 'How long locks were held (released, unreleased, lost)'),
   contended: count('contended', 'How often others held the lock'),
   handoffs: count('handoffs', 'How often a lock was handed off to a waiter'),
+  timeouts: count('timeouts', 'How often a call got a LockTimeoutError since others held the lock'),
+  skipped: count('skipped', 'How often a call went on without the lock since others held it'),
   renewals: count('renewals', 'How often a lease was renewed'),
   lost: count('lost', 'How often a lock was lost before its holder released it'),
   waiting: level('waiting', 'How many calls have asked for a lock and have no answer yet'),
   held: level('held', 'How many locks are held'),
 });
+
+/** The measurements that count. */
+export const COUNTS = Object.freeze(
+  Object.entries(MEASURES).flatMap(([id, { kind }]) => (kind === 'count' ? [id as keyof typeof MEASURES] : [])),
+);
 
 /** Upper bounds of the duration buckets, in seconds: from a round trip to Redis to long jobs. */
 export const BUCKETS: readonly number[] = [

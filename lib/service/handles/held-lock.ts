@@ -72,10 +72,6 @@ export class HeldLock implements KeyHandle {
     return this.over;
   }
 
-  get isAbandoned(): boolean {
-    return this.abandoned;
-  }
-
   get holdCount(): number {
     return this.isHeld ? this.engine.holdCount(this.hold) : 0;
   }

@@ -52,10 +52,6 @@ export class HeldLocks implements OwnHandle {
     return this.over;
   }
 
-  get isAbandoned(): boolean {
-    return this.parts.some(({ isAbandoned }) => isAbandoned);
-  }
-
   get holdCount(): number {
     return this.isHeld ? Math.min(...this.parts.map(({ holdCount }) => holdCount)) : 0;
   }

@@ -9,8 +9,6 @@ export interface OwnHandle extends LockHandle {
   readonly isReleased: boolean;
   /** The error of the loss, if the lock was lost. */
   readonly loss: LockLostError | undefined;
-  /** Whether `abandon` was called: this handle does not keep the lock renewed any more. */
-  readonly isAbandoned: boolean;
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
   /**

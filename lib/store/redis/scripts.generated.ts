@@ -10,33 +10,27 @@ export interface LuaScript {
 export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 const PARTS = {
-  'shared/keys': `local STATE = KEYS[1]
-local QUEUE = KEYS[2]
-local WAITERS = KEYS[3]
-local FENCE = KEYS[4]
-local TOMBSTONES = KEYS[5]
-local LIMIT = KEYS[6]`,
-  'shared/clock': `local function server_time()
+  'shared/clock': `local now, now_micros
+do
   local time = redis.call('TIME')
-  local micros = time[1] * 1000000 + time[2]
-  return math.floor(micros / 1000), micros
+  now_micros = time[1] * 1000000 + time[2]
+  now = math.floor(now_micros / 1000)
 end
-local now, now_micros = server_time()
 local function integer(number)
   return string.format('%.0f', number)
 end`,
   'shared/token': `local known, known_of
 local function last_token()
-  if known_of == FENCE then return known end
-  local last = redis.call('GET', FENCE)
+  if known_of == KEYS[4] then return known end
+  local last = redis.call('GET', KEYS[4])
   known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-  known_of = FENCE
+  known_of = KEYS[4]
   return known
 end
 local function remember_token(token, lease)
   local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-  known, known_of = token, FENCE
-  redis.call('SET', FENCE, integer(token), 'PX', integer(600000 + lease + ahead))
+  known, known_of = token, KEYS[4]
+  redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
 end
 local function next_token(lease, count)
   local token = math.max(last_token() + 1, now_micros)
@@ -45,12 +39,12 @@ local function next_token(lease, count)
   return token, count
 end`,
   'shared/modes': `local function with_mode(record, mode)
+  if mode ~= 'exclusive' and string.sub(mode, 1, #'pushed:') == 'pushed:' then
+    record.pushed, mode = true, string.sub(mode, #'pushed:' + 1)
+  end
   if mode == 'exclusive' then
     record.mode, record.kind, record.kept = mode, mode, false
     return record
-  end
-  if string.sub(mode, 1, #'pushed:') == 'pushed:' then
-    record.pushed, mode = true, string.sub(mode, #'pushed:' + 1)
   end
   record.mode, record.kept = mode, string.sub(mode, 1, #'kept:') == 'kept:'
   local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #'kept:' + 1 or 1)
@@ -70,16 +64,16 @@ end
 local function upgrades(holds, request)
   return request.kind == 'exclusive' and owns(holds, request, 'read') and not owns(holds, request, 'exclusive')
 end
-local function limit_set()
-  local permits, version = string.match(redis.call('GET', LIMIT) or '', '^(%d+) ?(%d*)$')
+local function exceeds_limit(request)
+  if request.kind ~= 'permits' then return false end`,
+  'shared/limit': `local function limit_set()
+  local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
   return tonumber(permits), version and version ~= '' and version or '0'
 end
 local function limit_for(request)
   return limit_set() or request.limit
-end
-local function exceeds_limit(request)
-  if request.kind ~= 'permits' then return false end
-  local limit = limit_for(request)
+end`,
+  'shared/modes 2': `  local limit = limit_for(request)
   return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
@@ -90,7 +84,8 @@ local function admits(holds, request)
     if hold.kind ~= request.kind then return false end
     used = used + (hold.units or 0)
   end
-  return request.kind == 'read' or used + request.units <= limit_for(request)
+  if request.kind == 'read' then return true end`,
+  'shared/modes 3': `  return used + request.units <= limit_for(request)
 end
 local function is_closed(holds)
   for _, hold in ipairs(holds) do
@@ -107,18 +102,18 @@ end`,
   'shared/holds': `local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then
-    assert_layout(redis.call('HGET', STATE, 'layout'))
+    assert_layout(redis.call('HGET', KEYS[1], 'layout'))
     error('WRONGTYPE the state key holds something that is no lock')
   end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
 end
 local function write_hold(hold)
-  redis.call('HSET', STATE, hold.id,
+  redis.call('HSET', KEYS[1], hold.id,
     string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and 'pushed:' or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 end
 local function read_holds()
   local holds, ended = {}, {}
-  local fields = redis.call('HGETALL', STATE)
+  local fields = redis.call('HGETALL', KEYS[1])
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
     if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
@@ -128,7 +123,7 @@ end
 local function drop_ended(ended, asker)
   local not_taken = ''
   for _, hold in ipairs(ended) do
-    redis.call('HDEL', STATE, hold.id)
+    redis.call('HDEL', KEYS[1], hold.id)
     local client = hold.pushed and client_of(hold.id)
     if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
   end
@@ -139,18 +134,12 @@ local function find_hold(holds, id)
     if hold.id == id then return hold end
   end
 end
-local function free_at(holds, request)
-  local pick = request.kind == 'exclusive' and math.max or math.min
-  local ends
-  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
-  return ends
-end
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
     ends = math.max(ends, hold.pushed and hold.ends + 500 or hold.ends)
   end
-  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+  if ends > 0 then redis.call('PEXPIREAT', KEYS[1], integer(ends)) end
 end
 local function grant(holds, request, lease, batch_size, pushed)
   local token, reserved = next_token(lease, math.max(1, batch_size))
@@ -160,7 +149,7 @@ local function grant(holds, request, lease, batch_size, pushed)
   holds[#holds + 1] = hold
   write_hold(hold)
   set_state_ttl(holds)
-  if request.kind == 'permits' then redis.call('PEXPIRE', LIMIT, 604800000) end
+  if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
   return hold
 end`,
   'shared/request': `local function request_at(at)
@@ -176,29 +165,30 @@ local function held(hold, code)
   return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1 }
 end`,
   'shared/tombstones': `local function has_tombstone(id)
-  local ends = redis.call('ZSCORE', TOMBSTONES, id)
+  local ends = redis.call('ZSCORE', KEYS[5], id)
   return ends and tonumber(ends) > now
 end
 local function revocation(id)
   return 'revoked:' .. id
 end
 local function write_tombstone(id, lifetime)
-  redis.call('ZREMRANGEBYSCORE', TOMBSTONES, '-inf', integer(now))
-  redis.call('ZADD', TOMBSTONES, integer(now + lifetime), id)
-  redis.call('PEXPIRE', TOMBSTONES, integer(math.max(redis.call('PTTL', TOMBSTONES), lifetime)))
+  redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
+  redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
+  redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
 end`,
-  'acquire-all': `local function use_lock(position)
-  STATE, QUEUE, WAITERS, FENCE, TOMBSTONES, LIMIT = unpack(KEYS, 6 * position - 5, 6 * position)
+  'acquire-all': `local all_keys = { unpack(KEYS) }
+local function use_lock(position)
+  for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
 end
 local locks = {}
-for position = 1, #KEYS / 6 do
+for position = 1, #all_keys / 6 do
   use_lock(position)
   local request = request_at((position - 1) * 6 + 1)
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
-    local queued = redis.call('ZCARD', QUEUE) > 0
+    local queued = redis.call('ZCARD', KEYS[2]) > 0
     if has_tombstone(request.id) or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
   end
   locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
@@ -211,17 +201,17 @@ for position, lock in ipairs(locks) do
   for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
 end
 return reply`,
-  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', STATE, QUEUE, TOMBSTONES, FENCE)
-local last = known == 1 and redis.call('GET', FENCE)
+  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
+local last = known == 1 and redis.call('GET', KEYS[4])
 if known == 0 or last then
   local time = redis.call('TIME')
   local token = time[1] .. string.sub('00000' .. time[2], -6)
   if not last or (tonumber(last) or math.huge) < tonumber(token) then
     local id, lease, batch_size, now = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6]), string.sub(token, 1, -4)
     local owner = ARGV[4] == '' and id or ARGV[4]
-    redis.call('SET', FENCE, string.format('%.0f', token + batch_size - 1), 'PX', 600000 + lease)
-    redis.call('HSET', STATE, id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
-    redis.call('PEXPIRE', STATE, lease)
+    redis.call('SET', KEYS[4], string.format('%.0f', token + batch_size - 1), 'PX', 600000 + lease)
+    redis.call('HSET', KEYS[1], id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
+    redis.call('PEXPIRE', KEYS[1], lease)
     return { 1, now, token, lease, batch_size }
   end
 end`,
@@ -235,46 +225,13 @@ end
 local function is_present(id)
   if TAG and not SHARDED then return true end
   return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
-end
-local function receives_revocation(id)
-  return TAG ~= nil or is_present(id)
-end
-local function publish_to_waiter(id, ...)
-  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
-end
-local function publish_to_client(id, ...)
-  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-local function publish_granted(hold)
-  publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-    hold.batch_size, KEY)
-end
-local function publish_retry(id, delay)
-  publish_to_waiter(id, 'retry', id, integer(delay), KEY)
-end
-local function publish_revoked(hold)
-  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
-end
-local function publish_yield(hold)
-  publish_to_client(hold.id, 'yield', hold.id, KEY)
-end
-local function publish_opened(client, latch)
-  publish_to_client(client, 'opened', latch, KEY)
 end`,
   'shared/queue': `local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.retry_at,
+  redis.call('HSET', KEYS[3], ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.retry_at,
     ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
-local function pass_over(clients)
-  local passed = (redis.call('HGET', WAITERS, 'passed') or '') .. clients
-  redis.call('HSET', WAITERS, 'passed', string.sub(passed, -4000))
-end
 local function forget_passed()
-  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
-end
-local function no_longer_passed_over(passed, client)
-  passed = string.gsub(passed, client .. ' ', '')
-  if passed == '' then redis.call('HDEL', WAITERS, 'passed') else redis.call('HSET', WAITERS, 'passed', passed) end
+  if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
 end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
@@ -283,108 +240,143 @@ local function read_ticket(id, text)
   return with_mode({ id = id, retry_at = tonumber(retry_at), stale_at = tonumber(stale_at), lease = tonumber(lease),
     grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
-local function tickets_of(ids)
+local function fair_waits()
+  return redis.call('HEXISTS', KEYS[3], 'fair') == 1
+end
+local function is_fair(batch_size)
+  return batch_size == 0
+end
+local function count_fair(change)
+  local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
+  if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
+end
+local function drop_ticket(id, batch_size)
+  local passed
+  if not batch_size then
+    local text, layout
+    text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+    assert_layout(layout)
+    batch_size = text and read_ticket(id, text).batch_size
+  end
+  if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+  local had_place = redis.call('ZREM', KEYS[2], id)
+  if passed then forget_passed() end
+  return had_place
+end`,
+  'shared/take-place': `local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
+  if not last or last < 4503599627370496 then return last, false end
+  local unparked = redis.call('ZRANGE', KEYS[2], '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
+end
+local function take_place(request)
+  local id, age = request.id, request.age
+  local last, some_parked = last_place()
+  local had_ticket, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+  assert_layout(layout)
+  if had_ticket then redis.call('HDEL', KEYS[3], id) end
+  if passed and string.find(passed, client_of(id), 1, true) then`,
+  'shared/passed-over': `local function pass_over(clients)
+  local passed = (redis.call('HGET', KEYS[3], 'passed') or '') .. clients
+  redis.call('HSET', KEYS[3], 'passed', string.sub(passed, -4000))
+end
+local function no_longer_passed_over(passed, client)
+  passed = string.gsub(passed, client .. ' ', '')
+  if passed == '' then redis.call('HDEL', KEYS[3], 'passed') else redis.call('HSET', KEYS[3], 'passed', passed) end
+end`,
+  'shared/take-place 2': `    no_longer_passed_over(passed, client_of(id))
+  end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', KEYS[2], id) or -1)
+    if place >= 4503599627370496 then`,
+  'shared/park': `local function park(id)
+  local place = tonumber(redis.call('ZSCORE', KEYS[2], id))
+  redis.call('ZADD', KEYS[2], integer(place + 4503599627370496), id)
+end
+local function unpark(client)
+  local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
+  for i = 1, #parked, 2 do
+    if client_of(parked[i]) == client then
+      redis.call('ZADD', KEYS[2], integer(tonumber(parked[i + 1]) - 4503599627370496), parked[i])
+    end
+  end
+end`,
+  'shared/take-place 3': `      unpark(client_of(id))
+    end
+  end
+  if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
+  local added
+  if age then
+    local place = integer(now_micros - age * 1000)
+    added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
+  else
+    added = redis.call('ZADD', KEYS[2], 'NX', integer((last or 0) + 1), id)
+  end
+  if some_parked and added == 1 then`,
+  'shared/read-tickets': `local function tickets_of(ids)
   if #ids == 0 then return ids, '' end
   local fields = { unpack(ids) }
   fields[#fields + 1] = 'passed'
   fields[#fields + 1] = 'layout'
-  local texts = redis.call('HMGET', WAITERS, unpack(fields))
+  local texts = redis.call('HMGET', KEYS[3], unpack(fields))
   assert_layout(texts[#fields])
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
   return tickets, texts[#fields - 1] or ''
 end
 local function read_tickets(rank, count)
-  return tickets_of(redis.call('ZRANGE', QUEUE, '-inf', '(' .. integer(4503599627370496), 'BYSCORE', 'LIMIT', rank, count))
+  local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
+  local ids = {}
+  for i = 1, #places, 2 do
+    if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
+  end
+  return tickets_of(ids)
 end
 local function read_all_tickets(count)
-  return (tickets_of(redis.call('ZRANGE', QUEUE, 0, count - 1)))
-end
-local function fair_waits()
-  return redis.call('HEXISTS', WAITERS, 'fair') == 1
-end
-local function is_fair(batch_size)
-  return batch_size == 0
-end
-local function count_fair(change)
-  local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change
-  if count > 0 then redis.call('HSET', WAITERS, 'fair', count) else redis.call('HDEL', WAITERS, 'fair') end
-end
-local function drop_ticket(id, batch_size)
-  local passed
-  if not batch_size then
-    local text, layout
-    text, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
-    assert_layout(layout)
-    batch_size = text and read_ticket(id, text).batch_size
-  end
-  if redis.call('HDEL', WAITERS, id) == 1 and is_fair(batch_size) then count_fair(-1) end
-  local had_place = redis.call('ZREM', QUEUE, id)
-  if passed then forget_passed() end
-  return had_place
-end
-local function park(id)
-  local place = tonumber(redis.call('ZSCORE', QUEUE, id))
-  redis.call('ZADD', QUEUE, integer(place + 4503599627370496), id)
-end
-local function read_parked(count)
-  return (tickets_of(redis.call('ZRANGE', QUEUE, integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+  return (tickets_of(redis.call('ZRANGE', KEYS[2], 0, count - 1)))
+end`,
+  'shared/parked': `local function read_parked(count)
+  return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
 end
 local function sweep_parked()
   for _, ticket in ipairs(read_parked(10)) do
     if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
   end
-end
-local function unpark(client)
-  local parked = redis.call('ZRANGE', QUEUE, integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
-  for i = 1, #parked, 2 do
-    if client_of(parked[i]) == client then
-      redis.call('ZADD', QUEUE, integer(tonumber(parked[i + 1]) - 4503599627370496), parked[i])
-    end
+end`,
+  'shared/take-place 4': `    sweep_parked()
   end
-end
-local function last_place()
-  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
-  if not last or last < 4503599627370496 then return last, false end
-  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-  return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
-end
-local function take_place(request)
-  local id, age = request.id, request.age
-  local last, some_parked = last_place()
-  local had_ticket, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
-  assert_layout(layout)
-  if had_ticket then redis.call('HDEL', WAITERS, id) end
-  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
-  if some_parked then
-    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= 4503599627370496 then unpark(client_of(id)) end
-  end
-  if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
-  local added
-  if age then
-    local place = integer(now_micros - age * 1000)
-    added = request.backed_off and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
-  else
-    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
-  end
-  if some_parked and added == 1 then sweep_parked() end
   return added == 1, not last
 end
 local function keep_queue_for(patience, was_empty)
-  local left = redis.call('PTTL', WAITERS)
+  local left = redis.call('PTTL', KEYS[3])
   if left >= patience and not was_empty then return end
-  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
-  redis.call('PEXPIRE', QUEUE, left)
-  redis.call('PEXPIRE', WAITERS, left)
+  left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
+  redis.call('PEXPIRE', KEYS[2], left)
+  redis.call('PEXPIRE', KEYS[3], left)
+end`,
+  'shared/retry-time': `local function free_at(holds, request)
+  local pick = request.kind == 'exclusive' and math.max or math.min
+  local ends
+  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
+  return ends
 end
 local function retry_time(holds, rank, request)
   local free = free_at(holds, request)
   if not free then return now + request.period end
   return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
-  'shared/grant-waiters': `local function grant_waiters(holds, ended, asker, from)
-  local passed = drop_ended(ended, asker)
+  'shared/grant-waiters': `local function grant_waiters(holds, ended, asker, from)`,
+  'shared/messages-to-waiters': `local function publish_to_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function publish_granted(hold)
+  publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.batch_size, KEY)
+end
+local function publish_retry(id, delay)
+  publish_to_waiter(id, 'retry', id, integer(delay), KEY)
+end`,
+  'shared/grant-waiters 2': `  local passed = drop_ended(ended, asker)
   local present = {}
   local function can_take_grant(id)
     local channel = channel_of(id)
@@ -408,7 +400,9 @@ end`,
       local noted
       tickets, noted = read_tickets(rank, 2)
       if looked == 0 and #tickets > 0 then
-        if passed ~= '' then pass_over(passed) end
+        if passed ~= '' then`,
+  'shared/grant-waiters 3': `          pass_over(passed)
+        end
         passed = noted .. passed
       end
     end
@@ -433,15 +427,15 @@ end`,
         if not owners_may_follow then break end
       end
       rank = rank + 1
-    elseif not can_take_grant(id) then
-      park(id)
+    elseif not can_take_grant(id) then`,
+  'shared/grant-waiters 4': `      park(id)
     else
       grant_to(ticket)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  if #holds == 0 and not head and not more then
-    for _, ticket in ipairs(read_parked(3)) do
+  if #holds == 0 and not head and not more then`,
+  'shared/grant-waiters 5': `    for _, ticket in ipairs(read_parked(3)) do
       if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end
   end
@@ -460,18 +454,7 @@ end`,
   end
   return more, head
 end`,
-  'shared/try-acquire': `local function complete(holds, hold, request)
-  local alone = #holds == 1 and request.batch_size > 1 and not fair_waits()
-  hold.batch_size = alone and last_token() - hold.token + 1 or 1
-  local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
-  if ends > hold.ends or was_pushed then
-    hold.ends, hold.pushed = ends, nil
-    set_state_ttl(holds)
-    write_hold(hold)
-  end
-  return held(hold, was_pushed and 6)
-end
-local function not_held(code, holds, delay, more)
+  'shared/try-acquire': `local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
   for i = 1, math.min(#holds, 4) do
     if not holds[i].kept then reply[#reply + 1] = holds[i].id end
@@ -482,8 +465,21 @@ local function try_acquire(request, after_release)
   local from = request.from
   local holds, ended = read_holds()
   local mine = find_hold(holds, request.id)
-  if mine then return complete(holds, mine, request) end
-  if admits(holds, request) and redis.call('EXISTS', QUEUE, TOMBSTONES) == 0 then
+  if mine then`,
+  'shared/complete': `local function complete(holds, hold, request)
+  local alone = #holds == 1 and request.batch_size > 1 and not fair_waits()
+  hold.batch_size = alone and last_token() - hold.token + 1 or 1
+  local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
+  if ends > hold.ends or was_pushed then
+    hold.ends, hold.pushed = ends, nil
+    set_state_ttl(holds)
+    write_hold(hold)
+  end
+  return held(hold, was_pushed and 6)
+end`,
+  'shared/try-acquire 2': `    return complete(holds, mine, request)
+  end
+  if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
     drop_ended(ended)
     return held(grant(holds, request, request.lease, request.uncontended_batch_size))
   end
@@ -492,8 +488,8 @@ local function try_acquire(request, after_release)
     return { 3, now }
   end
   if exceeds_limit(request) then
-    if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
-    return { 7, now, limit_for(request) }
+    if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end`,
+  'shared/try-acquire 3': `    return { 7, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
@@ -512,7 +508,7 @@ local function try_acquire(request, after_release)
     return not_held(2, holds, retry_time(holds, 0, request) - now, more)
   end
   local is_new, was_empty = take_place(request)
-  local rank = redis.call('ZRANK', QUEUE, request.id)
+  local rank = redis.call('ZRANK', KEYS[2], request.id)
   local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, rank, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
     batch_size = request.batch_size, owner = request.owner }
@@ -523,10 +519,24 @@ local function try_acquire(request, after_release)
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
-  if is_fair(request.batch_size) then
-    for i = 1, math.min(#holds, 4) do publish_yield(holds[i]) end
-  elseif is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= 1000 - 1 then
-    publish_yield(holds[1])
+  local ends_batch = is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= 1000 - 1
+  if is_fair(request.batch_size) or ends_batch then`,
+  'shared/messages-to-clients': `local function receives_revocation(id)
+  return TAG ~= nil or is_present(id)
+end
+local function publish_to_client(id, ...)
+  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+local function publish_revoked(hold)
+  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
+end
+local function publish_yield(hold)
+  publish_to_client(hold.id, 'yield', hold.id, KEY)
+end
+local function publish_opened(client, latch)
+  publish_to_client(client, 'opened', latch, KEY)
+end`,
+  'shared/try-acquire 4': `    for i = 1, math.min(#holds, 4) do publish_yield(holds[i]) end
   end
   return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
@@ -565,7 +575,7 @@ local holds, ended = read_holds()
 local kept, count, told = {}, 0, 0
 for _, hold in ipairs(holds) do
   if granted_at[hold.id] == hold.since then
-    redis.call('HDEL', STATE, hold.id)
+    redis.call('HDEL', KEYS[1], hold.id)
     count = count + 1
     if receives_revocation(hold.id) then told = told + 1 end
     if lifetime > 0 then write_tombstone(revocation(hold.id), math.max(hold.ends - now, lifetime)) end
@@ -588,42 +598,40 @@ return { last_token(), holders, waiters, limit_set() or -1 }`,
   'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
-  'shared/latch': `local LATCH = KEYS[1]
-local COUNTED = KEYS[2]
-local function count_left()
-  local count, layout = unpack(redis.call('HMGET', LATCH, 'count', 'layout'))
+  'shared/latch': `local function count_left()
+  local count, layout = unpack(redis.call('HMGET', KEYS[1], 'count', 'layout'))
   assert_layout(layout)
   if count then return tonumber(count) end
-  if redis.call('EXISTS', LATCH) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
+  if redis.call('EXISTS', KEYS[1]) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
   return 0
 end
 local function has_counted(id)
-  local ends = redis.call('ZSCORE', COUNTED, id)
+  local ends = redis.call('ZSCORE', KEYS[2], id)
   return ends and tonumber(ends) > now
 end
 local function has_opened(name)
   return has_counted('opened:' .. name)
 end
 local function record_call(id, lifetime)
-  redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
-  redis.call('ZADD', COUNTED, integer(now + lifetime), id)
-  redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), lifetime)))
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
+  redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
+  redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
 end`,
   'latch-count-down': `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
 if has_counted(id) then return { left, 1 } end
 if left == 0 then return { 0, 0 } end
-local lifetime = redis.call('HGET', LATCH, 'lifetime')
+local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
 lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))
 record_call(id, lifetime_of_record)
 if left > 1 then
-  redis.call('HSET', LATCH, 'count', integer(left - 1))
-  redis.call('PEXPIRE', LATCH, lifetime)
+  redis.call('HSET', KEYS[1], 'count', integer(left - 1))
+  redis.call('PEXPIRE', KEYS[1], lifetime)
   return { left - 1, 1 }
 end`,
-  'latch-count-down 2': `local fields = redis.call('HGETALL', LATCH)
-local name = redis.call('HGET', LATCH, 'name')
-redis.call('DEL', LATCH)
+  'latch-count-down 2': `local fields = redis.call('HGETALL', KEYS[1])
+local name = redis.call('HGET', KEYS[1], 'name')
+redis.call('DEL', KEYS[1])
 record_call('opened:' .. name, math.max(lifetime_of_record, 600000))
 for i = 1, #fields, 2 do
   local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
@@ -631,23 +639,23 @@ for i = 1, #fields, 2 do
 end
 return { 0, 1 }`,
   'latch-count': `local left = count_left()
-local reply = { left, left > 0 and redis.call('HGET', LATCH, 'name') or '' }
+local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }
 for i = 3, #ARGV do
   if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
   local field = 'client:' .. ARGV[1]
-  redis.call('HDEL', LATCH, field)
-  redis.call('HSET', LATCH, field, integer(now + patience))
+  redis.call('HDEL', KEYS[1], field)
+  redis.call('HSET', KEYS[1], field, integer(now + patience))
 end
 return reply`,
   'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local left = count_left()
 if has_counted(id) then return 1 end
 if left > 0 then return 0 end
-redis.call('HSET', LATCH, 'count', count, 'name', id, 'lifetime', lifetime)
-redis.call('PEXPIRE', LATCH, lifetime)
+redis.call('HSET', KEYS[1], 'count', count, 'name', id, 'lifetime', lifetime)
+redis.call('PEXPIRE', KEYS[1], lifetime)
 record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
   'limit': `local _, version = limit_set()
@@ -668,9 +676,9 @@ write_hold(hold)
 set_state_ttl(holds)
 return 1`,
   'release': `local id, plainly = ARGV[2], ARGV[3] == '0 0 0'
-local kept = not plainly and redis.call('HGET', STATE, id)
-local released = redis.call('HDEL', STATE, id)
-if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', STATE, QUEUE) == 0 then return 1 end
+local kept = not plainly and redis.call('HGET', KEYS[1], id)
+local released = redis.call('HDEL', KEYS[1], id)
+if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
   'release 2': `if kept and keep > 0 then
@@ -681,9 +689,13 @@ tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(fr
 end
 if released == 0 or tombstone_for > 0 then
   drop_ticket(id)
-  if tombstone_for > 0 then write_tombstone(id, tombstone_for) end
 end
-if ARGV[4] then return { released, -1, unpack(try_acquire(request_at(4), true)) } end
+if tombstone_for > 0 then`,
+  'release 3': `  write_tombstone(id, tombstone_for)
+end
+if ARGV[4] then`,
+  'release 4': `  return { released, -1, unpack(try_acquire(request_at(4), true)) }
+end
 local holds, ended = read_holds()
 set_state_ttl(holds)
 return { released, grant_waiters(holds, ended, nil, from) or -1 }`,
@@ -712,7 +724,7 @@ local _, version = limit_set()
 local holds, ended = read_holds()
 version = tonumber(version)
 if version <= seen then
-  redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
+  redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 end
 return grant_waiters(holds, ended, nil, 0) or -1`,
 };
@@ -725,11 +737,14 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', 'cd10b0436af6b2fb76a9cb2e0bfb5e493bb14961', [
-    'shared/keys',
+  acquireAll: script('acquire-all', 'ed86bae5f7321fd524d4864744afc5ad231af42d', [
     'shared/clock',
     'shared/token',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/layout',
     'shared/client',
     'shared/holds',
@@ -737,11 +752,14 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '771ca53b59966923d1fe2a64cb3b627b3b9eda01', [
-    'shared/keys',
+  acquire: script('acquire', '2548c1da136d20c018db98bf3eb6fcecfda4d237', [
     'acquire',
     'shared/clock',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/request',
     'shared/token',
     'shared/layout',
@@ -749,96 +767,156 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/messages',
     'shared/queue',
+    'shared/take-place',
+    'shared/passed-over',
+    'shared/take-place 2',
+    'shared/park',
+    'shared/take-place 3',
+    'shared/read-tickets',
+    'shared/parked',
+    'shared/take-place 4',
+    'shared/retry-time',
     'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
     'shared/tombstones',
     'shared/try-acquire',
+    'shared/complete',
+    'shared/try-acquire 2',
+    'shared/limit',
+    'shared/try-acquire 3',
+    'shared/messages-to-clients',
+    'shared/try-acquire 4',
     'acquire 2',
   ]),
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'ace48795a5934d5de1b813dbad10d28af24fcd3a', [
+  extend: script('extend', '066759c3e30d0c08d29c64273e889aaa8a798eae', [
     'shared/clock',
-    'shared/keys',
     'shared/layout',
     'shared/client',
     'shared/token',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/holds',
-    'shared/messages',
     'shared/queue',
+    'shared/messages',
     'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
     'extend',
   ]),
-  fence: script('fence', 'a328a3f467c403fce28e9642389095932b5888d0', [
+  fence: script('fence', '30452325bec620e9dc9f22096ffc39b313177b6f', [
     'shared/clock',
-    'shared/keys',
     'shared/token',
     'shared/layout',
     'shared/client',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', 'e7cc163c30dce67500cf2ebc7fd4660974e405d3', [
-    'shared/keys',
+  forceRelease: script('force-release', '6cf2aec3e23997b4c45758603b9ee2104a5899a3', [
     'shared/clock',
     'shared/layout',
     'shared/client',
     'shared/token',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/holds',
     'shared/messages',
+    'shared/messages-to-clients',
     'shared/queue',
     'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', 'da68a74fd2a54d6783005c7dadfb381e4873c9f6', [
+  inspect: script('inspect', '2715b37297b9da5714ac5ded9bd2511c97821ec4', [
     'shared/clock',
-    'shared/keys',
     'shared/token',
-    'shared/modes',
+    'shared/limit',
     'shared/layout',
     'shared/client',
+    'shared/modes',
+    'shared/modes 2',
+    'shared/modes 3',
     'shared/holds',
     'shared/queue',
+    'shared/read-tickets',
     'inspect',
   ]),
   latchConfirm: script('latch-confirm', '2b082f05205d89ed1071d877b4731aa56f7920a8', [
     'latch-confirm',
   ]),
-  latchCountDown: script('latch-count-down', '872220ebadb39e5bf8be2dabfba43ac907f41dbe', [
+  latchCountDown: script('latch-count-down', '6cbf2e797132136c8374910628328d219b9ef37d', [
     'shared/clock',
     'shared/layout',
     'shared/latch',
     'latch-count-down',
     'shared/client',
     'shared/messages',
+    'shared/messages-to-clients',
     'latch-count-down 2',
   ]),
-  latchCount: script('latch-count', '81f7010ee157d87025297e99fd76a2ffa37e380b', [
+  latchCount: script('latch-count', '9a283aa5f0062c0e87ece10b473e8c17bae1db9e', [
     'shared/clock',
     'shared/layout',
     'shared/latch',
     'latch-count',
   ]),
-  latchSet: script('latch-set', '67f1d597499fe8151f4655b49ab69b9f491e9c11', [
+  latchSet: script('latch-set', 'bf7f43c446c3c77bac0f1af4f35807d5bbb7615e', [
     'shared/layout',
     'shared/clock',
     'shared/latch',
     'latch-set',
   ]),
-  limit: script('limit', '7d7e8d97d11e2ad9f8a51a2476ac01fa127c7d05', [
-    'shared/keys',
-    'shared/modes',
+  limit: script('limit', 'a680a91d491f0de732bb78286aaba2036dbf18db', [
+    'shared/limit',
     'limit',
   ]),
-  reinstate: script('reinstate', '394d0f9bb9424a3abc1ab6bba49220e2b2c3b236', [
+  reinstate: script('reinstate', 'bbd04b97bf25366e08129f7b18f900eb5cde32f5', [
     'shared/clock',
-    'shared/keys',
     'shared/token',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/layout',
     'shared/client',
     'shared/holds',
@@ -846,38 +924,83 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', 'eab68c35e2322d5cd241f7dcfe0b1868eea36f10', [
-    'shared/keys',
+  release: script('release', 'e70742a554845871e7b230ada21a7890495aa8b8', [
     'release',
     'shared/clock',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
     'shared/layout',
     'shared/client',
     'shared/token',
     'shared/holds',
-    'shared/request',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'release 2',
+    'shared/tombstones',
+    'release 3',
+    'shared/request',
+    'shared/take-place',
+    'shared/passed-over',
+    'shared/take-place 2',
+    'shared/park',
+    'shared/take-place 3',
+    'shared/read-tickets',
+    'shared/parked',
+    'shared/take-place 4',
+    'shared/retry-time',
     'shared/tombstones',
     'shared/try-acquire',
-    'release 2',
+    'shared/complete',
+    'shared/try-acquire 2',
+    'shared/limit',
+    'shared/try-acquire 3',
+    'shared/messages-to-clients',
+    'shared/try-acquire 4',
+    'release 4',
   ]),
-  renew: script('renew', 'dd2a52c6237be535671f78857e55f6bfc1d78052', [
+  renew: script('renew', '815f4189643291604f55650ba2bf87bad2576ec1', [
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', '1855e9b8149c2979090a32117a49fc746c6d25c9', [
-    'shared/keys',
+  setLimit: script('set-limit', 'a862cc990a44a39865fa7cb3aaadcd2b514815a8', [
     'shared/clock',
     'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/limit',
     'shared/layout',
     'shared/client',
     'shared/token',
     'shared/holds',
-    'shared/messages',
     'shared/queue',
+    'shared/messages',
     'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
     'set-limit',
   ]),
 };

@@ -45,6 +45,16 @@ describe('prometheusMetrics', () => {
     expect(await valueOf('redis_lock_hold_duration_seconds_sum', 'released')).toBeLessThan(5);
   });
 
+  it('has all counters at 0 from the first call on, so that the first loss is an increase', async () => {
+    const service = await bench.service();
+    await service.run('a', () => undefined, { pattern: 'first' });
+    const text = await registry.metrics();
+    for (const count of ['contended', 'handoffs', 'timeouts', 'skipped', 'renewals', 'lost']) {
+      const labels = 'lock_instance="default",lock_pattern="first",lock_type="exclusive"';
+      expect(text).toContain(`\nredis_lock_${count}_total{${labels}} 0\n`);
+    }
+  });
+
   it('measures timeouts, failures, aborts, renewals and losses', async () => {
     const service = await bench.service({ lockWatchdogTimeout: 1_200 });
     const lock = await service.acquire('a');
@@ -60,6 +70,8 @@ describe('prometheusMetrics', () => {
     for (const outcome of ['timeout', 'skipped', 'aborted', 'failed']) {
       expect(await valueOf('redis_lock_acquire_duration_seconds_count', outcome)).toBe(1);
     }
+    expect(await valueOf('redis_lock_timeouts_total')).toBe(1);
+    expect(await valueOf('redis_lock_skipped_total')).toBe(1);
     expect(await valueOf('redis_lock_wait_duration_seconds_count', 'timeout')).toBe(1);
     expect(await valueOf('redis_lock_wait_duration_seconds_count', 'skipped')).toBe(1);
     expect(await valueOf('redis_lock_hold_duration_seconds_count', 'lost')).toBe(1);

@@ -177,7 +177,7 @@ export function holdOf(
       token: 11,
       lease: full.lease,
       longest: full.lease,
-      turns: 1,
+      batchSize: 1,
       from: clock.now(),
       epoch: 0,
       restsOn: 0,

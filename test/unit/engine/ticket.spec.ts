@@ -40,7 +40,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   };
   const ticket = new Ticket(
     parts,
-    { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, turns: 1, turnsAlone: 1, fair: false },
+    { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, batchSize: 1, uncontendedBatchSize: 1, fair: false },
     listener,
   );
   const answer = async (
@@ -383,8 +383,8 @@ describe('an inherited ticket', () => {
       owner: undefined,
       lease: 30_000,
       waits: true,
-      turns: 1,
-      turnsAlone: 1,
+      batchSize: 1,
+      uncontendedBatchSize: 1,
       fair: false,
     });
     expect(store.acquires).toHaveLength(1);
@@ -394,8 +394,8 @@ describe('an inherited ticket', () => {
       owner: undefined,
       lease: 2_000,
       waits: true,
-      turns: 1,
-      turnsAlone: 1,
+      batchSize: 1,
+      uncontendedBatchSize: 1,
       fair: false,
     });
     expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });

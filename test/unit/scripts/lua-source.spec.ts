@@ -30,6 +30,39 @@ describe('assembleScript', () => {
     expect(script).toBe('local b = 1\nlocal a = 1\nlocal m = 1\nreturn m');
   });
 
+  it('forgets at the end of a block what was included in it', () => {
+    const script = assemble({
+      'main.lua': [
+        'if one then',
+        '  --- @include "shared/a"',
+        '  --- @include "shared/b"',
+        '  return a',
+        'end',
+        '--- @include "shared/b"',
+        'return b',
+      ].join('\n'),
+      'shared/a.lua': '--- @include "shared/b"\nlocal a = b\n',
+      'shared/b.lua': 'local b = 1\n',
+    });
+    expect(script).toBe('if one then\nlocal b = 1\nlocal a = b\n  return a\nend\nlocal b = 1\nreturn b');
+  });
+
+  it('includes nothing in a block that is known around it', () => {
+    const script = assemble({
+      'main.lua': '--- @include "shared/b"\nlocal function f()\n  --- @include "shared/b"\n  return b\nend\nreturn f()',
+      'shared/b.lua': 'local b = 1\n',
+    });
+    expect(script).toBe('local b = 1\nlocal function f()\n  return b\nend\nreturn f()');
+  });
+
+  it('writes constants and keys in place of their names', () => {
+    const script = assemble({
+      'main.lua': "--- @include \"shared/a\"\nreturn redis.call('GET', STATE, MOST, 'MOST', x.MOST)",
+      'shared/a.lua': 'local STATE = KEYS[1] -- what it is\nlocal MOST = 7\n',
+    });
+    expect(script).toBe("return redis.call('GET', KEYS[1], 7, 'MOST', x.MOST)");
+  });
+
   it('names the file that includes a missing part', () => {
     expect(() => assemble({ 'main.lua': '--- @include "shared/a"' })).toThrow(
       'lua/main.lua includes "shared/a.lua", but there is no lua/shared/a.lua',

@@ -1,0 +1,17 @@
+-- Messages to waiters: grants, and requests to retry.
+--- @include "shared/clock"
+--- @include "shared/messages"
+
+local function publish_to_waiter(id, ...)
+  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+
+local function publish_granted(hold)
+  publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.batch_size, KEY)
+end
+
+-- Has a waiter retry after `delay` ms.
+local function publish_retry(id, delay)
+  publish_to_waiter(id, 'retry', id, integer(delay), KEY)
+end

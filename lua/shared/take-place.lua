@@ -1,0 +1,64 @@
+-- Gives a request a place in the queue.
+--- @include "shared/keys"
+--- @include "shared/layout"
+--- @include "shared/clock"
+--- @include "shared/client"
+--- @include "shared/queue"
+
+-- Returns the last place that was given (nil: the queue is empty), and whether a ticket is parked.
+local function last_place()
+  local last = tonumber(redis.call('ZREVRANGE', QUEUE, 0, 0, 'WITHSCORES')[2])
+  if not last or last < PARKED then return last, false end
+  local unparked = redis.call('ZRANGE', QUEUE, '(' .. integer(PARKED), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+  return math.max(last - PARKED, tonumber(unparked) or 0), true
+end
+
+-- Gives a request a place at the end, or lets it keep the place that it has. Returns whether it had no place, and whether
+-- the queue was empty.
+--
+-- A request with an age gets the place that a request of that age would have, so that several masters have the same order.
+-- When it retries it keeps the earlier place, since the command may have taken longer this time. A backed-off request may
+-- fall behind. The old ticket is removed first: Redis accepts this write even if its memory is full, and then accepts
+-- the new ticket. All checks for foreign data come before the first write.
+local function take_place(request)
+  local id, age = request.id, request.age
+  local last, some_parked = last_place()
+  local had_ticket, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
+  assert_layout(layout)
+  if had_ticket then redis.call('HDEL', WAITERS, id) end
+  if passed and string.find(passed, client_of(id), 1, true) then
+    --- @include "shared/passed-over"
+    no_longer_passed_over(passed, client_of(id))
+  end
+  if some_parked then
+    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
+    if place >= PARKED then
+      --- @include "shared/park"
+      unpark(client_of(id))
+    end
+  end
+  if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
+  local added
+  if age then
+    local place = integer(now_micros - age * 1000)
+    added = request.backed_off and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
+  else
+    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
+  end
+  -- After the new ticket: if the queue were empty for a moment, Redis would delete the key, and the new ticket would have
+  -- no TTL.
+  if some_parked and added == 1 then
+    --- @include "shared/parked"
+    sweep_parked()
+  end
+  return added == 1, not last
+end
+
+-- Sets the TTL of both keys of the queue, a quarter longer than needed: on a hot key few requests have to set it again.
+local function keep_queue_for(patience, was_empty)
+  local left = redis.call('PTTL', WAITERS)
+  if left >= patience and not was_empty then return end
+  left = integer(math.max(left, redis.call('PTTL', QUEUE), patience * 5 / 4))
+  redis.call('PEXPIRE', QUEUE, left)
+  redis.call('PEXPIRE', WAITERS, left)
+end
