@@ -183,7 +183,7 @@ describe('a caller that asks for the key in the same turn', () => {
   });
 
   type SetUp = ReturnType<typeof setUp>;
-  const refusals: Array<[string, (set: SetUp, hold: Hold) => object | undefined]> = [
+  const refusals: Array<[string, (set: SetUp, hold: Hold) => unknown]> = [
     ['asks for a read lock', () => ({ mode: { kind: 'read' } })],
     ['names an owner', () => ({ owner: 'me' })],
     ['asks for a fair lock', () => ({ fair: true })],
@@ -202,7 +202,7 @@ describe('a caller that asks for the key in the same turn', () => {
     const { store, engine, acquire, take } = set;
     const hold = await take();
     void engine.releaseInBackground(hold);
-    const terms = change(set, hold) ?? {};
+    const terms = (change(set, hold) ?? {}) as object;
     void acquire(terms);
     expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
     await settled();
