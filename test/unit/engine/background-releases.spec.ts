@@ -202,7 +202,7 @@ describe('a caller that asks for the key in the same turn', () => {
     const { store, engine, acquire, take } = set;
     const hold = await take();
     void engine.releaseInBackground(hold);
-    const terms = (change(set, hold) ?? {}) as object;
+    const terms = change(set, hold) ?? {};
     void acquire(terms);
     expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
     await settled();
