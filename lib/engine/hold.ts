@@ -1,3 +1,4 @@
+import { callerContext } from '../common/caller-context.js';
 import { messageOf } from '../common/describe.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
@@ -5,25 +6,16 @@ import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
-import type { Grant, HoldTerms } from './hold-terms.js';
+import { unitsOf, withUnits, type Grant, type GrantChain, type HoldTerms, type ReplicaTerms } from './hold-terms.js';
 import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
-export type { Grant, HoldTerms, LockMode };
-export type { ReplicaTerms } from './hold-terms.js';
+export type { Grant, HoldTerms, LockMode, ReplicaTerms };
 
 /** A listener of the user. It may throw or reject. */
 export type LossListener = (error: LockLostError) => unknown;
 
 /** A part of the engine that acts on the loss of a hold, after the holder was told. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
-
-/** What the holds share that get the lock one after another under one grant. */
-interface GrantChain {
-  /** The token of the first hold. */
-  readonly firstToken: number;
-  /** The latest hold. */
-  holder: Hold | undefined;
-}
 
 /**
  * One hold of a key, and until when the client may rely on it. States: held, then either released (by its holder) or lost
@@ -49,6 +41,8 @@ export class Hold {
   private lossError: LockLostError | undefined;
   private releasing: Promise<boolean> | undefined;
   private controller: AbortController | undefined;
+  /** The context of the first caller that read `signal`. Listeners of the signal run in it. */
+  private readInContext: ((work: () => void) => void) | undefined;
   private listeners: Set<LossListener> | undefined;
   private observers: LossObserver[] | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
@@ -59,7 +53,7 @@ export class Hold {
     grant: Grant,
     private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
     private readonly lease = new LeaseView(grant, terms.lease),
-    private readonly chain: GrantChain = { firstToken: grant.token, holder: undefined },
+    private readonly chain: GrantChain<Hold> = { firstToken: grant.token, holder: undefined },
   ) {
     this.id = grant.id;
     this.token = grant.token;
@@ -117,7 +111,10 @@ export class Hold {
   }
 
   get signal(): AbortSignal {
-    this.controller ??= new AbortController();
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      this.readInContext = callerContext();
+    }
     if (this.lossError !== undefined) this.controller.abort(this.lossError);
     return this.controller.signal;
   }
@@ -164,6 +161,16 @@ export class Hold {
     this.renewalCount = 0;
   }
 
+  /** How many permits it has; 0: it is no semaphore. */
+  get units(): number {
+    return unitsOf(this.currentTerms.mode);
+  }
+
+  /** The holder releases all but `units` of its permits. */
+  keepUnits(units: number): void {
+    this.currentTerms = withUnits(this.currentTerms, units);
+  }
+
   /** Keeps the key taken for at least `ms` from now on; 0: a release frees it at once. */
   keepFor(ms: number): void {
     const holdAtLeast = ms > 0 ? this.context.clock.now() - this.acquiredAt + ms : 0;
@@ -199,8 +206,7 @@ export class Hold {
   answered(question: Question, left: number): Verdict {
     if (this.currentState !== 'held') return 'ignored';
     const verdict = this.lease.answered(question, this.context.clock.now(), left);
-    if (verdict === 'ignored') return verdict;
-    this.renewalError = undefined;
+    if (verdict !== 'ignored') this.renewalError = undefined;
     return verdict;
   }
 
@@ -234,8 +240,7 @@ export class Hold {
   /** The hold of the next local waiter under the same grant: its lease has begun already. */
   passTo(terms: HoldTerms): Hold {
     const { id, token, epoch, context } = this;
-    const { lease } = terms;
-    const from = context.clock.now();
+    const [lease, from] = [terms.lease, context.clock.now()];
     const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
     return new Hold(terms, grant, context, this.lease.passTo(from, lease), this.chain);
   }
@@ -249,8 +254,7 @@ export class Hold {
 
   /** Releases the hold with `send` once; every later call returns the same promise. */
   releaseWith(send: () => Promise<boolean>): Promise<boolean> {
-    this.releasing ??= send();
-    return this.releasing;
+    return (this.releasing ??= send());
   }
 
   /**
@@ -262,7 +266,7 @@ export class Hold {
     this.currentState = 'lost';
     const loss = (this.lossError = this.lostError(reason, cause));
     outside(() => {
-      this.controller?.abort(loss);
+      this.readInContext?.(() => this.controller?.abort(loss));
       for (const listener of this.listeners ?? []) void this.call(listener, loss);
       queueMicrotask(() => this.observers?.forEach((observer) => observer(this, loss)));
     });

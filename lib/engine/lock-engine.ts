@@ -15,6 +15,7 @@ import { HoldReleases } from './hold-releases.js';
 import { Latches } from './latches.js';
 import { LeaseOperations } from './lease-operations.js';
 import { Orphans } from './orphans.js';
+import { permitsFixed } from './permits-fixed.js';
 import { PendingAcquisitions } from './pending-acquisitions.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
@@ -139,10 +140,27 @@ export class LockEngine {
     this.holdReleases.reportFailure(hold, error);
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
+  /** Ends all holds of a key, or only the one with the id `hold`. */
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
     this.queues.endBatch(key);
     this.background.send(key);
-    return this.context.store.forceRelease(key);
+    return this.context.store.forceRelease(key, hold);
+  }
+
+  /**
+   * Releases some of the permits of a hold.
+   * @throws LockLostError, LockStoreError
+   */
+  releaseUnits(hold: Hold, count: number): Promise<void> {
+    return this.holdReleases.releaseUnits(hold, count);
+  }
+
+  /** Adds to the number of permits; resolves to how many there are now. `permits`: how many if none was set at run time. */
+  async addToLimit(key: string, change: number, permits: number): Promise<number> {
+    const { store } = this.context;
+    if (store.permits === undefined) throw permitsFixed();
+    this.admission.assertReachable();
+    return store.permits.add({ key, id: this.context.nextId(), change, permits });
   }
 
   setLimit(key: string, permits: number): Promise<void> {

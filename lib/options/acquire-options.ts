@@ -87,7 +87,8 @@ export interface AcquireOptions {
   /**
    * How long the key stays locked at least, counted from the acquisition, even if the holder finishes sooner or fails
    * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once, although the clocks of the replicas differ. Applied at the
-   * release: after a crash, the key is free when the lease ends. Not longer than a fixed `expire`.
+   * release: after a crash, the key is free when the lease ends. Not longer than a fixed `expire`. In `defaults`, it applies to a call with a
+   * shorter `expire` for as long as that lease, and not to elections.
    * @defaultValue 0
    */
   holdAtLeast?: Duration;

@@ -45,6 +45,18 @@ export function readPattern(label: string, written: unknown): string {
   throw new LockConfigError(`${label} must be a text that stands for all keys of one kind, such as 'stock:*'.`);
 }
 
+export function readMatch(label: string, written: unknown): string {
+  if (typeof written === 'string' && written !== '') return written;
+  throw new LockConfigError(`${label} must be a key, in which * stands for any text: write match: 'stock:*'.`);
+}
+
+export function readHoldId(label: string, written: unknown): string {
+  if (typeof written === 'string' && written !== '') return written;
+  throw new LockConfigError(
+    `${label} must be the id of a hold: write hold: holder.id, with a holder of inspect(key) or list().`,
+  );
+}
+
 export function readType(label: string, written: unknown): LockType {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;
   const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';

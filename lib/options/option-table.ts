@@ -1,8 +1,10 @@
 import {
   asWritten,
   readCondition,
+  readHoldId,
   readInstanceName,
   readLossListener,
+  readMatch,
   readOnContended,
   readOnLost,
   readOnUnavailable,
@@ -36,7 +38,7 @@ export const OPTIONS = {
   signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
   owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
   reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
-  holdAtLeast: inCalls(readWholeDuration),
+  holdAtLeast: { defaults: readWholeDuration, ...inCalls(readWholeDuration) },
   type: { decorator: readType, acquire: readType, run: readType },
   permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
   units: { decorator: readPermits, acquire: readPermits, run: readPermits },
@@ -71,6 +73,8 @@ export const OPTIONS = {
   },
   condition: { decorator: readCondition },
   instance: { decorator: readInstanceName },
+  match: { list: readMatch },
+  hold: { forceRelease: readHoldId },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },
@@ -79,7 +83,7 @@ export const OPTIONS = {
 /**
  * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
  * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that make these
- * objects; an `election`; the methods of a latch.
+ * objects; an `election`; the methods of a latch; `list` and `forceRelease` of the service.
  */
 export type OptionPlace =
   | 'defaults'
@@ -94,7 +98,9 @@ export type OptionPlace =
   | 'election'
   | 'trySetCount'
   | 'countDown'
-  | 'await';
+  | 'await'
+  | 'list'
+  | 'forceRelease';
 
 /** Turns what was written into what is used, or throws a LockConfigError that begins with the label. */
 export type OptionReader = (label: string, written: unknown) => unknown;

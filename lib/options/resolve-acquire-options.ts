@@ -23,6 +23,8 @@ export interface AcquireDefaults {
   readonly expire: number;
   readonly maxRenewTimes: number;
   readonly waitTimeout: number;
+  /** At most the lease of a call with a fixed one. */
+  readonly holdAtLeast?: number;
   /** The lease of a lock that is renewed. */
   readonly lockWatchdogTimeout: number;
   readonly replicas?: ReplicaTerms | undefined;
@@ -94,7 +96,7 @@ function termsOf(options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>, defaul
     lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
-    holdAtLeast: options.holdAtLeast ?? 0,
+    holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast ?? 0, expire > 0 ? expire : Infinity),
     waitTimeout: options.waitTimeout ?? defaults.waitTimeout,
     signal: options.signal,
     optional: defaults.optional ?? false,
@@ -113,7 +115,7 @@ export function refuseContradictions(
     type,
     permits,
     units,
-  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>,
+  }: Partial<Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>>,
   expire: number,
   prefix = '',
 ): void {

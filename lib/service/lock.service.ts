@@ -3,10 +3,10 @@ import type { Observable } from 'rxjs';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
-import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
+import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
-import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
+import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -14,8 +14,11 @@ import { HeldLocks } from './handles/held-locks.js';
 import { DefaultLeaderElection } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
+import type { ForceReleaseOptions } from './force-release.options.js';
+import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockInfo } from './lock-info.js';
+import { nullOnTimeout } from './null-on-timeout.js';
 import { readLockHealth } from './read-lock-health.js';
 import { readLockInfo } from './read-lock-info.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
@@ -150,6 +153,7 @@ export class LockService {
       run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
+      addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
     const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
     return new DefaultSemaphore(service, assertKey(key), { permits, pattern });
@@ -160,14 +164,7 @@ export class LockService {
    * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
    */
   getCountDownLatch(key: string): CountDownLatch {
-    const { latches } = this.engine;
-    if (latches === undefined) {
-      throw new LockConfigError(
-        'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
-          'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
-      );
-    }
-    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.acquirer.warnings);
+    return new DefaultCountDownLatch(latchesOf(this.engine), assertKey(key), this.defaults, this.acquirer.warnings);
   }
 
   /**
@@ -190,14 +187,29 @@ export class LockService {
   }
 
   /**
-   * Releases a key for all its holders, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
-   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
-   * `true` if the key was held. Only holds that the call has found end; a later grant stays, also if the network repeats or
-   * delays commands.
-   * @throws LockStoreError if Redis fails: the key may have been released all the same
+   * Lists the locks of all clients, with their holders and waiters: `for await (const lock of locks.list()) { … }`. Each key
+   * comes once, in no order. The list is read in parts while the loop runs, so a key that is acquired or released meanwhile
+   * may be missing, and a lock that is handed over at that moment may have no holder. Keys under the same prefix that hold
+   * other data are left out. Redis needs the permission `+scan`. Ending the loop ends the list.
+   * @throws LockStoreError from the loop if Redis fails, also if only some of the locks were listed by then; LockConfigError
+   * for an option that cannot be used, and from the loop on a store that cannot list
    */
-  async forceRelease(key: string): Promise<boolean> {
-    return (await this.engine.forceRelease(assertKey(key))).holds > 0;
+  list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
+    refuseUnknownOptions('list', options, optionNames('list'));
+    return heldLocks(this, readOptions('list', options).match);
+  }
+
+  /**
+   * Releases a key for all its holders, or only the hold that `hold` names, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
+   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
+   * `true` if the key was held, or if that hold existed. Only holds that the call has found end; a later grant stays, also if the network repeats or
+   * delays commands.
+   * @throws LockStoreError if Redis fails: the key may have been released all the same; LockKeyError, LockConfigError
+   */
+  async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
+    refuseUnknownOptions('forceRelease', options, optionNames('forceRelease'));
+    const { hold } = readOptions('forceRelease', options);
+    return (await this.engine.forceRelease(assertKey(key), hold)).holds > 0;
   }
 
   /**
@@ -218,7 +230,7 @@ export class LockService {
    * @internal Lists the keys that are held, page by page.
    * @throws LockStoreError if Redis fails; LockConfigError for a store that cannot list
    */
-  list(request: ListRequest): Promise<ListReply> {
+  listKeys(request: ListRequest): Promise<ListReply> {
     return this.engine.list(request);
   }
 
@@ -280,12 +292,3 @@ export class LockService {
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
 const EXCLUSIVE: Pick<LockObjectTerms, 'type' | 'fair'> = Object.freeze({ type: 'exclusive', fair: false });
-
-async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Promise<T | null> {
-  try {
-    return await acquisition;
-  } catch (error) {
-    if (isLockTimeoutError(error)) return null;
-    throw error;
-  }
-}

@@ -1,6 +1,7 @@
 import type { LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
+import type { PermitStore } from './permit-store.js';
 import type { ReplicateRequest } from './replicate-request.js';
 
 export type { ReplicateRequest };
@@ -34,6 +35,8 @@ export interface LockStore {
    * holds.
    */
   readonly keepsPermits: boolean;
+  /** Changes permits that are in use. If left out, `addPermits` and the release of some permits are refused. */
+  readonly permits?: PermitStore;
   /** The count-down latches; `undefined`: this store does not support them. */
   readonly latches: LatchStore | undefined;
 
@@ -72,8 +75,11 @@ export interface LockStore {
    * later call has set the number.
    */
   setLimit(key: string, permits: number): Promise<void>;
-  /** Ends the holds that a key has now. The command names them, so a duplicate or late copy ends no newer hold. */
-  forceRelease(key: string): Promise<ForceReleaseReply>;
+  /**
+   * Ends the holds that a key has now, or only the one with the id `hold`. The command names them, so a duplicate or late
+   * copy ends no newer hold.
+   */
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
   /** Returns the state of a key. */
   inspect(key: string): Promise<StoredLock>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */

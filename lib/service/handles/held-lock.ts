@@ -4,12 +4,12 @@ import type { Duration } from '../../common/duration.js';
 import { outside } from '../../common/outside.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
 import type { LockEngine, Offer } from '../../engine/lock-engine.js';
-import { LockLostError } from '../../errors/index.js';
+import { LockConfigError, LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
 import { newNonce, offerId, writeHandover } from './handover-text.js';
 import type { LockHandle } from './lock-handle.js';
-import { readLease } from '../../options/option-readers.js';
+import { readCount, readLease } from '../../options/option-readers.js';
 import type { KeyHandle } from './own-handle.js';
 
 /** The results of releasing at once. Made outside of all scopes, so that they keep no async context. */
@@ -61,6 +61,10 @@ export class HeldLock implements KeyHandle {
 
   get type(): 'exclusive' | 'read' | 'permits' {
     return this.hold.terms.mode.kind;
+  }
+
+  get units(): number {
+    return this.hold.units;
   }
 
   get fencingToken(): number {
@@ -133,6 +137,14 @@ export class HeldLock implements KeyHandle {
       handover.offered = undefined;
       throw error;
     }
+  }
+
+  async releaseUnits(units: number): Promise<void> {
+    const count = readCount('units', units, 1);
+    this.refuseReleased();
+    if (count > this.units) throw tooManyUnits(this.key, count, this.units);
+    if (count < this.units) return this.engine.releaseUnits(this.hold, count);
+    if (!(await this.release())) this.hold.assertHeld();
   }
 
   release(): Promise<boolean> {
@@ -257,3 +269,11 @@ export class HeldLock implements KeyHandle {
     }
   }
 }
+
+const tooManyUnits = (key: string, count: number, units: number): LockConfigError =>
+  new LockConfigError(
+    units === 0
+      ? `releaseUnits(${count}) of '${key}': it is no semaphore, so it has no permits. Write release().`
+      : `releaseUnits(${count}) of '${key}': the handle has ${units} permits. Write release() to release all of them.`,
+    { key },
+  );

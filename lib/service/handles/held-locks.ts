@@ -31,6 +31,10 @@ export class HeldLocks implements OwnHandle {
     return this.first.type;
   }
 
+  get units(): number {
+    return this.first.units;
+  }
+
   get fencingToken(): number {
     return this.first.fencingToken;
   }
@@ -82,6 +86,14 @@ export class HeldLocks implements OwnHandle {
         'acquire each key on its own, and hand over each.',
       { key: this.key },
     );
+  }
+
+  async releaseUnits(units: number): Promise<void> {
+    if (units === this.units) {
+      await this.release();
+      return this.loss === undefined ? undefined : Promise.reject(this.loss);
+    }
+    await Promise.all(this.parts.map((part) => part.releaseUnits(units)));
   }
 
   release(): Promise<boolean> {

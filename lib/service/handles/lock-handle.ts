@@ -22,6 +22,8 @@ export interface LockHandle extends AsyncDisposable {
   readonly owner: string;
   /** The mode: exclusive, together with other readers, or permits of a semaphore. */
   readonly type: 'exclusive' | 'read' | 'permits';
+  /** How many permits of a semaphore it has now; 0 for the other modes. */
+  readonly units: number;
   /**
    * A number that is larger than that of every earlier holder of this key. Send it with each write, and let the resource
    * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
@@ -68,6 +70,15 @@ export interface LockHandle extends AsyncDisposable {
    * does not answer
    */
   handOver(within?: Duration): Promise<string>;
+  /**
+   * Releases some of the permits of a semaphore, and keeps the rest: `releaseUnits(2)`. Each call releases that many more;
+   * the last permits are released as by `release()`. A command that the network repeats releases nothing twice. With several
+   * keys, it releases that many permits of each.
+   * @throws LockConfigError if it is no semaphore, or has fewer permits; LockLostError if they are not held any more;
+   * LockStoreError if Redis does not answer. The permits no longer belong to the handle then, and the command is repeated
+   * while the rest is held
+   */
+  releaseUnits(units: number): Promise<void>;
   /**
    * Releases the lock; a second call has no effect. Resolves to `true` if the lock was held until now, and to `false` if it
    * had been lost.

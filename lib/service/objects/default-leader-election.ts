@@ -168,6 +168,7 @@ export class DefaultLeaderElection implements LeaderElection {
       const handle = await parts.acquire(key, {
         expire: 0,
         maxRenewTimes: 0,
+        holdAtLeast: 0,
         waitTimeout: Infinity,
         reentrant: false,
         signal: stopped,

@@ -3,6 +3,7 @@ import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
+import { tryOptions } from '../../options/try-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import type { LockHolderInfo, LockInfo } from '../lock-info.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
@@ -74,9 +75,12 @@ export class DefaultLock implements Lock {
     );
   }
 
-  async tryLock(waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, ...this.asked };
-    return this.take(waitTime !== 0, true, () => this.service.tryAcquire(this.keys, options));
+  async tryLock(wait: Duration | LockCallOptions = 0, leaseTime?: Duration): Promise<LockHandle | null> {
+    const options = tryOptions('tryLock', 'lock', wait, leaseTime);
+    const { waitTimeout = 0, reentrant } = options;
+    return this.take(waitTimeout !== 0, reentrant !== false, () =>
+      this.service.tryAcquire(this.keys, { ...options, ...this.asked }),
+    );
   }
 
   async unlock(): Promise<void> {

@@ -203,8 +203,8 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
-    return forceReleaseEverywhere(this.context, key);
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+    return forceReleaseEverywhere(this.context, key, hold);
   }
 
   async inspect(key: string): Promise<StoredLock> {
@@ -241,8 +241,9 @@ export class QuorumStore implements LockStore {
   /** The engine counts a lease from its own call, and the masters from when they were asked. */
   private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
     if ('reply' in outcome) {
-      const isAskedAgain = acquisition.isAwaited && ['queued', 'busy'].includes(outcome.reply.outcome);
-      if (!isAskedAgain && this.acquisitions.get(id) === acquisition) this.acquisitions.delete(id);
+      const isContended = ['queued', 'busy'].includes(outcome.reply.outcome);
+      if (!(isContended && acquisition.isAwaited) && this.acquisitions.get(id) === acquisition)
+        this.acquisitions.delete(id);
       return outcome.reply;
     }
     const { token, batchSize, until, from } = outcome.majority;

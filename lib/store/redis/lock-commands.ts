@@ -9,7 +9,8 @@ import { SubscriptionEvidence } from './subscription-evidence.js';
 const HOLDS_PER_COMMAND = 500;
 
 /** The scripts that publish messages and therefore take an address. */
-type ScriptWithAddress = 'acquire' | 'adopt' | 'release' | 'offer' | 'extend' | 'forceRelease' | 'setLimit';
+type ScriptWithAddress =
+  'acquire' | 'adopt' | 'release' | 'offer' | 'extend' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
 /**
  * Sends the scripts that grant locks. A script looks at a part of a long queue only, so further commands may have to

@@ -34,6 +34,7 @@ import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisLatches } from './redis-latches.js';
+import { RedisPermits } from './redis-permits.js';
 import { readAcquireAllReply, readInspectReply, readMessage, writeMode } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
@@ -58,6 +59,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
+  readonly permits: RedisPermits;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
   readonly #options: RedisStoreOptions;
   readonly #connection: Connection;
@@ -83,6 +85,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     );
     this.keys = new LockKeys(options.keyPrefix);
     this.#commands = new LockCommands(this.clientId, this.#scripts, this.#connection, this.keys);
+    this.permits = new RedisPermits(this.#scripts, this.#commands, this.keys, options.commandTimeout);
     this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
     this.#names = new KeyScan(this.#connection.commands, options);
     const { keyPrefix, commandTimeout } = options;
@@ -182,9 +185,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     );
   }
 
-  async setLimit(key: string, permits: number): Promise<void> {
-    const version = (await this.#scripts.run('limit', this.keys.of(key), [])) as string;
-    await this.#commands.grantRemaining(key, Number(await this.#commands.run('setLimit', key, [permits, version])));
+  setLimit(key: string, permits: number): Promise<void> {
+    return this.permits.set(key, permits);
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
@@ -204,9 +206,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return leaseLeft(await this.#commands.run('extend', key, [id, lease]));
   }
 
-  async forceRelease(key: string): Promise<ForceReleaseReply> {
+  async forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
     const { holds } = await this.inspect(key);
-    return this.endHolds(key, holds);
+    return this.endHolds(key, hold === undefined ? holds : holds.filter(({ id }) => id === hold));
   }
 
   async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {
@@ -223,16 +225,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
   }
 
-  async reinstate({
-    key,
-    id,
-    mode,
-    owner,
-    lease,
-    latest,
-    token,
-    batchSize,
-  }: ReinstateRequest): Promise<ReinstateReply> {
+  async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
     const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';

@@ -3,6 +3,7 @@ import { EXCLUSIVE_CASES } from './exclusive-cases.js';
 import type { ContractCase, LockStoreHarness } from './harness.js';
 import { HANDOVER_CASES } from './handover-cases.js';
 import { LATCH_CASES } from './latch-cases.js';
+import { PERMIT_CASES } from './permit-cases.js';
 import { PORT_CASES } from './port-cases.js';
 import { SHARED_CASES } from './shared-cases.js';
 import { Stage } from './stage.js';
@@ -13,6 +14,7 @@ const CASES = {
   ...BACKGROUND_CASES,
   ...WAITING_CASES,
   ...SHARED_CASES,
+  ...PERMIT_CASES,
   ...LATCH_CASES,
   ...HANDOVER_CASES,
   ...PORT_CASES,
