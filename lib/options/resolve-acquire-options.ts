@@ -2,6 +2,7 @@ import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import { isCountedByStore } from './counted-by-store.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
@@ -47,7 +48,7 @@ export interface RunCall extends Omit<AcquireCall, 'onLost'> {
 export function readAcquireCall(label: string, written: AcquireOptions, defaults: AcquireDefaults): AcquireCall {
   if (!isPlainly(written, ACQUIRE)) refuseUnknownOptions(label, written, ACQUIRE);
   const options = readOptions('acquire', written);
-  return { terms: termsOf(options, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
+  return { terms: termsOf(options, written, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
 }
 
 /** Like `readAcquireCall`, for `run`. */
@@ -56,15 +57,19 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
   const options = readOptions('run', written);
   const optional = isOptional(written);
   return {
-    terms: termsOf(options, optional ? { ...defaults, optional } : defaults),
+    terms: termsOf(options, written, optional ? { ...defaults, optional } : defaults),
     reentrant: options.reentrant ?? true,
     onLost: options.onLost,
   };
 }
 
-function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults): AcquireTerms {
+function termsOf(
+  options: Omit<ReadOptions<'run'>, 'onLost'>,
+  written: object,
+  defaults: AcquireDefaults,
+): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
-  refuseContradictions(options, expire);
+  refuseContradictions(isCountedByStore(written) ? { ...options, units: undefined } : options, expire);
   return {
     owner: options.owner,
     pattern: options.pattern,
