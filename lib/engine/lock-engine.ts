@@ -6,6 +6,7 @@ import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
 import { AcquireQueues } from './acquire-queues.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
+import { Confirmations } from './confirmations.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 import { HoldRegistry } from './hold-registry.js';
@@ -58,8 +59,10 @@ export class LockEngine {
     this.queues = new AcquireQueues(parts);
     this.leases = new LeaseOperations(context, this.watchdog);
     this.holdReleases = new HoldReleases(context, holds, releases);
-    this.one = new AcquireOne(admission, this.queues, this.leases, this.holdReleases);
-    this.set = new AcquireSet({ parts, admission, one: this.one, leases: this.leases, releases: this.holdReleases });
+    const confirmations = new Confirmations(context, this.leases, this.holdReleases);
+    this.one = new AcquireOne(context, admission, this.queues, confirmations);
+    const { one, leases, holdReleases } = this;
+    this.set = new AcquireSet({ parts, admission, one, confirmations, leases, releases: holdReleases });
     this.latches = store.latches && new Latches(context, store.latches, admission);
     store.listen(new StoreMessages(parts, this.watchdog, this.latches));
   }
