@@ -27,11 +27,13 @@ export { InjectLockService } from './decorators/inject-lock-service.decorator.js
 export { getLockServiceToken } from './module/redis-lock.tokens.js';
 export type {
   AcquireOptions,
+  AdoptOptions,
   LockLostListener,
   LockType,
   OnContended,
   OnLost,
   OnUnavailable,
+  ReleaseMode,
   ReplicaOptions,
   RunOptions,
 } from './options/acquire-options.js';

@@ -1,5 +1,6 @@
 import type { AcquireQueues } from './acquire-queues.js';
 import type { Admission } from './admission.js';
+import type { BackgroundReleases } from './background-releases.js';
 import type { Confirmations } from './confirmations.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
@@ -12,6 +13,7 @@ export class AcquireOne {
     private readonly admission: Admission,
     private readonly queues: AcquireQueues,
     private readonly confirmations: Confirmations,
+    private readonly background: BackgroundReleases,
   ) {}
 
   /**
@@ -30,6 +32,8 @@ export class AcquireOne {
   /** Like `acquire`. The replicas that the caller asks for need not have the hold yet. */
   acquireUnconfirmed(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
     const refusal = this.admission.refusal(wait.signal);
-    return refusal === undefined ? this.queues.wait(terms, wait) : Promise.reject(refusal);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const taken = this.background.takeOver(terms);
+    return taken === undefined ? this.queues.wait(terms, wait) : Promise.resolve(taken);
   }
 }

@@ -4,6 +4,7 @@ import type { AcquireOne } from './acquire-one.js';
 import type { AcquireParts } from './acquire-queue.js';
 import { acquireAtOnce } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
+import type { BackgroundReleases } from './background-releases.js';
 import type { Confirmations } from './confirmations.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
@@ -19,6 +20,7 @@ export interface AcquireSetParts {
   readonly confirmations: Confirmations;
   readonly leases: LeaseOperations;
   readonly releases: HoldReleases;
+  readonly background: BackgroundReleases;
 }
 
 /**
@@ -33,9 +35,10 @@ export class AcquireSet {
    * @throws as `AcquireOne.acquire` does; then nothing is kept
    */
   async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    const { parts, admission, confirmations } = this.deps;
+    const { parts, admission, background, confirmations } = this.deps;
     const refusal = admission.refusal(wait.signal);
     if (refusal !== undefined) throw refusal;
+    for (const { key } of set) background.send(key);
     const { clock, store, limits } = parts.context;
     const since = clock.now();
     // Independent masters are asked for one key after another.

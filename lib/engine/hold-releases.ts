@@ -53,12 +53,18 @@ export class HoldReleases {
     return true;
   }
 
+  /** Logs a release that failed where no caller gets the error. */
+  reportFailure({ key }: Hold, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    this.context.logger.warn(`'${key}' could not be released, so it ends with its lease: ${why}`);
+  }
+
   /** Ends all holds under their holders, and releases them in the background. */
   endAll(reason: string): void {
     for (const hold of this.holds.all()) {
       hold.lose(reason);
       const { key, id } = hold;
-      this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
+      void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
     }
   }
 
@@ -81,7 +87,11 @@ export class HoldReleases {
       hold.lose('Redis did not know it any more when permits were released');
   }
 
-  private async end(hold: Hold): Promise<boolean> {
+  /**
+   * Ends a hold: hands it to the next local waiter, or sends the release. Call it once for each hold.
+   * @throws LockStoreError if the store does not answer
+   */
+  async end(hold: Hold): Promise<boolean> {
     const { store, clock, events } = this.context;
     const { key, id } = hold;
     if (this.handOff(hold)) return true;

@@ -1,3 +1,4 @@
+import { messageOf } from '../common/describe.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
@@ -287,8 +288,7 @@ export class Hold {
     try {
       await listener(loss);
     } catch (failure) {
-      const why = failure instanceof Error ? failure.message : String(failure);
-      this.context.logger.error(`onLost of '${this.key}' failed: ${why}`);
+      this.context.logger.error(`onLost of '${this.key}' failed: ${messageOf(failure)}`);
     }
   }
 

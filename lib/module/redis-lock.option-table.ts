@@ -43,6 +43,7 @@ export const LOCK_DEFAULTS = Object.freeze({
   onContended: 'throw',
   onUnavailable: 'throw',
   onLost: 'throw',
+  release: 'awaited',
 } as const);
 
 export type ModuleOption = keyof typeof MODULE_OPTIONS;

@@ -3,7 +3,7 @@ import { Concealed } from '../common/concealed.js';
 import type { Duration } from '../common/duration.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
-import type { OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type { OnContended, OnLost, OnUnavailable, ReleaseMode, RunOptions } from '../options/acquire-options.js';
 import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
@@ -97,6 +97,11 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
    * @defaultValue 'throw'
    */
   onLost?: OnLost;
+  /**
+   * Whether decorated methods, handlers and `run` wait for the answer to their release.
+   * @defaultValue 'awaited'
+   */
+  release?: ReleaseMode;
 }
 
 /** The options of `RedisLockModule.forRoot`. */
@@ -135,6 +140,7 @@ export interface ResolvedLockDefaults {
   readonly onContended: OnContended;
   readonly onUnavailable: OnUnavailable;
   readonly onLost: OnLost;
+  readonly release: ReleaseMode;
   /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
   readonly methodWaitTimeout: number;
 }

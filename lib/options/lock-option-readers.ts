@@ -8,6 +8,7 @@ import type {
   OnContended,
   OnLost,
   OnUnavailable,
+  ReleaseMode,
   ReplicaOptions,
 } from './acquire-options.js';
 import { readChoice, readCount, readDuration, refuseUnknownOptions } from './option-readers.js';
@@ -84,6 +85,14 @@ export function readOnUnavailable(label: string, written: unknown): OnUnavailabl
 export function readOnLost(label: string, written: unknown): OnLost {
   readChoice(label, written, ['throw', 'ignore']);
   return written as OnLost;
+}
+
+export function readRelease(label: string, written: unknown): ReleaseMode {
+  if (written === 'awaited' || written === 'background') return written;
+  throw new LockConfigError(
+    `${label} is ${quote(String(written))}; write 'awaited' (the call returns once Redis has answered its release) or ` +
+      "'background' (it returns as soon as the work has ended).",
+  );
 }
 
 /** `onLost` of a call that does not run the work itself, and so has no result to replace. */

@@ -11,6 +11,7 @@ import {
   readOwner,
   readPattern,
   readPermits,
+  readRelease,
   readReplicas,
   readSignal,
   readType,
@@ -30,9 +31,9 @@ const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: re
 
 export const OPTIONS = {
   key: { decorator: asWritten },
-  expire: { defaults: readExpire, ...inCalls(readExpire), trySetCount: readLease },
-  lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
-  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
+  expire: { defaults: readExpire, ...inCalls(readExpire), adopt: readExpire, trySetCount: readLease },
+  lockWatchdogTimeout: { ...inCalls(readLease), adopt: readLease, election: readLease },
+  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes), adopt: readTimes },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
   signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
   owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
@@ -58,13 +59,16 @@ export const OPTIONS = {
     run: readOnLost,
     lock: readLossListener,
     semaphore: readLossListener,
+    adopt: readLossListener,
   },
+  release: { defaults: readRelease, decorator: readRelease, run: readRelease },
   pattern: {
     decorator: readPattern,
     acquire: readPattern,
     run: readPattern,
     getLock: readPattern,
     getSemaphore: readPattern,
+    adopt: readPattern,
     election: readPattern,
   },
   condition: { decorator: readCondition },
@@ -78,9 +82,8 @@ export const OPTIONS = {
 
 /**
  * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
- * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
- * objects; an `election`; the methods of a latch; `list` and
- * `forceRelease` of the service.
+ * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that make these
+ * objects; an `election`; the methods of a latch; `list` and `forceRelease` of the service.
  */
 export type OptionPlace =
   | 'defaults'
@@ -89,6 +92,7 @@ export type OptionPlace =
   | 'run'
   | 'lock'
   | 'semaphore'
+  | 'adopt'
   | 'getLock'
   | 'getSemaphore'
   | 'election'

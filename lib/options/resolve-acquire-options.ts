@@ -1,7 +1,14 @@
 import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import type {
+  AcquireOptions,
+  AdoptOptions,
+  LockLostListener,
+  OnLost,
+  ReleaseMode,
+  RunOptions,
+} from './acquire-options.js';
 import { isCountedByStore } from './counted-by-store.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
@@ -10,6 +17,7 @@ import { optionNames, readOptions, type ReadOptions } from './option-table.js';
 
 const ACQUIRE = optionNames('acquire');
 const RUN = optionNames('run');
+const ADOPT = optionNames('adopt');
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -38,6 +46,7 @@ export interface AcquireCall {
 /** The options of a call of `run`. */
 export interface RunCall extends Omit<AcquireCall, 'onLost'> {
   readonly onLost: OnLost | undefined;
+  readonly release: ReleaseMode | undefined;
 }
 
 /**
@@ -60,11 +69,24 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
     terms: termsOf(options, written, optional ? { ...defaults, optional } : defaults),
     reentrant: options.reentrant ?? true,
     onLost: options.onLost,
+    release: options.release,
   };
 }
 
+/** Like `readAcquireCall`, for `adopt` of a lock that is held as `mode`. */
+export function readAdoptCall(
+  written: AdoptOptions,
+  defaults: AcquireDefaults,
+  mode: LockMode,
+): Pick<AcquireCall, 'terms' | 'onLost'> {
+  if (!isPlainly(written, ADOPT)) refuseUnknownOptions('adopt', written, ADOPT);
+  const { onLost, ...options } = readOptions('adopt', written);
+  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, written, defaults);
+  return { terms: { ...terms, mode }, onLost };
+}
+
 function termsOf(
-  options: Omit<ReadOptions<'run'>, 'onLost'>,
+  options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>,
   written: object,
   defaults: AcquireDefaults,
 ): AcquireTerms {

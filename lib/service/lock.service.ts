@@ -5,7 +5,7 @@ import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.j
 import type { LockEvent } from '../engine/lock-event.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import type { AcquireOptions, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
 import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
@@ -23,32 +23,15 @@ import { readLockHealth } from './read-lock-health.js';
 import { readLockInfo } from './read-lock-info.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
 import { LockRunner } from './lock-runner.js';
+import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys, refuseWithoutPermits } from './acquirer.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import { optionNames, readOptions } from '../options/option-table.js';
-import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
-
-/** The defaults of calls and decorators. */
-export interface LockServiceDefaults extends AcquireDefaults {
-  readonly onLost: OnLost;
-  readonly onContended: OnContended;
-  readonly onUnavailable: OnUnavailable;
-  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
-  readonly methodWaitTimeout: number;
-}
-
-/** The options of a service. */
-export interface LockServiceOptions {
-  readonly name: string;
-  readonly defaults: LockServiceDefaults;
-  /** ms */
-  readonly shutdownTimeout: number;
-}
 
 /**
  * Acquires locks in code. Inject it, or `@InjectLockService(name)` if there are several.
@@ -109,6 +92,17 @@ export class LockService {
     options: RunOptions = NO_OPTIONS,
   ): Promise<T> {
     return this.runner.run(key, task, options);
+  }
+
+  /**
+   * Takes over the lock that another process has handed over (`handOver` of its handle), and returns a new handle with a
+   * larger fencing token. The lock keeps its kind. Of several processes that have the text, one succeeds. After a
+   * `LockStoreError` call it again in this process: the second call repeats the first. It does not wait for `replicas`.
+   * @throws LockNotHeldError if the lock was adopted before, its time is over, or it was released by force; LockStoreError
+   * if Redis fails; LockConfigError for another text, or an option that cannot be used
+   */
+  adopt(text: string, options: AdoptOptions = NO_OPTIONS): Promise<LockHandle> {
+    return this.acquirer.adopt(text, options);
   }
 
   /**
@@ -289,6 +283,7 @@ export class LockService {
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.acquirer.inScope(names, held),
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
+      lease: this.defaults.lockWatchdogTimeout,
     };
     const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, type, fair, owner, pattern });

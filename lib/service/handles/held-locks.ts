@@ -1,7 +1,7 @@
 import { inspect, type InspectOptions } from 'node:util';
 import { outside } from '../../common/outside.js';
 import type { Duration } from '../../common/duration.js';
-import type { LockLostError } from '../../errors/index.js';
+import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import type { KeyHandle, OwnHandle } from './own-handle.js';
 
@@ -56,10 +56,6 @@ export class HeldLocks implements OwnHandle {
     return this.over;
   }
 
-  get isAbandoned(): boolean {
-    return this.parts.some(({ isAbandoned }) => isAbandoned);
-  }
-
   get holdCount(): number {
     return this.isHeld ? Math.min(...this.parts.map(({ holdCount }) => holdCount)) : 0;
   }
@@ -84,6 +80,14 @@ export class HeldLocks implements OwnHandle {
     await Promise.all(this.parts.map((part) => part.extend(lease)));
   }
 
+  async handOver(): Promise<string> {
+    throw new LockConfigError(
+      `${this.keys.map((key) => `'${key}'`).join(', ')} cannot be handed over, because they were acquired together: ` +
+        'acquire each key on its own, and hand over each.',
+      { key: this.key },
+    );
+  }
+
   async releaseUnits(units: number): Promise<void> {
     if (units === this.units) {
       await this.release();
@@ -99,6 +103,11 @@ export class HeldLocks implements OwnHandle {
 
   releaseAtOnce(): boolean {
     return false;
+  }
+
+  releaseInBackground(): void {
+    this.end();
+    for (const part of this.parts) part.releaseInBackground();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -59,6 +59,19 @@ export interface LockHandle extends AsyncDisposable {
    */
   extend(lease: Duration): Promise<void>;
   /**
+   * Hands the lock over to another process, which continues the work under it. Resolves to a text for `adopt` of that
+   * process. This handle ends at once: it is not held any more, is not renewed, and its release has no effect. The key stays
+   * locked for `within` (milliseconds, or `'1m'`), counted from now on. If no process adopts the lock by then, it
+   * expires. Without `within`: the lease of a renewed lock, or what is left of a fixed lease. After a `LockStoreError` call it
+   * again: the second call repeats the first.
+   *
+   * The text is a credential, because any process that has it can adopt the lock. Do not log it.
+   * @throws LockConfigError if the lock cannot be handed over: several keys, a hold that is shared by re-entry, an `owner`,
+   * `holdAtLeast`. Then the handle stays as it is. LockLostError if the lock is not held any more; LockStoreError if Redis
+   * does not answer
+   */
+  handOver(within?: Duration): Promise<string>;
+  /**
    * Releases some of the permits of a semaphore, and keeps the rest: `releaseUnits(2)`. Each call releases that many more;
    * the last permits are released as by `release()`. A command that the network repeats releases nothing twice. With several
    * keys, it releases that many permits of each.

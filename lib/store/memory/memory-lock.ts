@@ -4,6 +4,8 @@ import type {
   ForceReleaseReply,
   HeldReply,
   HoldName,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -12,6 +14,7 @@ import type {
 import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { Expiring } from './expiring-map.js';
 import { grantWaiters } from './memory-grant-waiters.js';
+import { adopt, offer } from './memory-handover.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, MemoryLockState, ownedRequest } from './memory-lock-state.js';
 import { admits, reenters } from './memory-modes.js';
@@ -47,7 +50,12 @@ export class MemoryLock implements Expiring {
   }
 
   acquire(request: AcquireRequest): AcquireReply {
+    if (request.adopts !== undefined) return adopt(this.state, request, request.adopts);
     return tryAcquire(this.state, ownedRequest(request));
+  }
+
+  offer(request: OfferRequest): OfferReply {
+    return offer(this.state, request);
   }
 
   /** As `confirm`: whether the hold exists. */

@@ -10,6 +10,8 @@ import type {
   HoldName,
   LockStore,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -88,6 +90,10 @@ export class MemoryStore implements LockStore {
     } catch (error) {
       return requests.map(() => error as LockStoreError);
     }
+  }
+
+  offer(request: OfferRequest): Promise<OfferReply> {
+    return this.withLock(request.key, (lock) => lock.offer(request));
   }
 
   extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {

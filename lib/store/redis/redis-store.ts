@@ -10,6 +10,8 @@ import type {
   HeldReply,
   HoldName,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -42,8 +44,6 @@ import { readServerIdentity } from './server-identity.js';
 const LONGEST_HEARING = 250;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
-/** How many holds one command ends at most, so that it does not block the server. */
-const HOLDS_PER_COMMAND = 500;
 
 export interface RedisStoreOptions {
   readonly connection: ConnectionTarget;
@@ -153,6 +153,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
+    if (request.adopts !== undefined) return this.#commands.adopt(request, request.adopts);
     const question = this.waitingIfSubscribed(request);
     const asked = this.#commands.acquire(question);
     if (question === request) return asked;
@@ -196,6 +197,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#renewals.renew(requests);
   }
 
+  async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
+    const left = Number(await this.#commands.run('offer', key, [id, offer, lease]));
+    return left >= 0 ? left : left === -1 ? 'gone' : 'shared';
+  }
+
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
     return leaseLeft(await this.#commands.run('extend', key, [id, lease]));
   }
@@ -207,18 +213,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {
     const { epoch } = this;
-    let ended = 0;
-    let told = 0;
-    let place = 0;
-    // At least once: if the key has no holds, there may still be waiters.
-    do {
-      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
-      const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
-      const [count, heard, more] = ((await this.#commands.run('forceRelease', key, args)) as number[]).map(Number);
-      ended += count!;
-      told += heard!;
-      await this.#commands.grantRemaining(key, more!);
-    } while (place < holds.length);
+    const { ended, told } = await this.#commands.endHolds(key, holds, memory);
     // ioredis sends a command again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }

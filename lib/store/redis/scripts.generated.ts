@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 const PARTS = {
   'shared/clock': `local now, now_micros
@@ -552,6 +552,20 @@ if not has_tombstone(record) then
   redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end
 return { permits, grant_waiters(holds, ended, nil, 0) or -1 }`,
+  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local mine = find_hold(holds, id)
+if mine then return held(mine) end
+local hold = find_hold(holds, offer)
+if not hold then return { 3, now } end
+redis.call('HDEL', KEYS[1], offer)
+hold.token = next_token(lease, 1)
+hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
+write_hold(hold)
+set_state_ttl(holds)
+if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+grant_waiters(holds, ended, nil, 0)
+return held(hold)`,
   'confirm': `local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], text)
@@ -695,6 +709,21 @@ record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
   'limit': `local _, version = limit_set()
 return { version, now }`,
+  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local offered = find_hold(holds, offer)
+if offered then return offered.ends - now end
+local hold = find_hold(holds, id)
+if not hold or hold.kept then return -1 end
+for _, other in ipairs(holds) do
+  if other.id ~= id and other.owner == hold.owner then return -2 end
+end
+redis.call('HDEL', KEYS[1], id)
+hold.id, hold.owner, hold.ends, hold.pushed = offer, offer, now + lease, nil
+write_hold(hold)
+set_state_ttl(holds)
+grant_waiters(holds, ended, nil, 0)
+return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
@@ -859,6 +888,33 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'add-limit',
   ]),
+  adopt: script('adopt', 'bebae1fb1cef7820da88da25955435b2ee32edad', [
+    'shared/clock',
+    'shared/token',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/layout',
+    'shared/client',
+    'shared/holds',
+    'shared/request',
+    'shared/queue',
+    'shared/messages',
+    'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'adopt',
+  ]),
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
@@ -1004,6 +1060,32 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'shared/limit',
     'limit',
+  ]),
+  offer: script('offer', '9e2f8644428be5b820d89779b9ac0405bfa8d1bb', [
+    'shared/clock',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/holds',
+    'shared/queue',
+    'shared/messages',
+    'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'offer',
   ]),
   reinstate: script('reinstate', 'bbd04b97bf25366e08129f7b18f900eb5cde32f5', [
     'shared/clock',
