@@ -22,13 +22,3 @@ function addListener(signal: AbortSignal) {
   signal.addEventListener('abort', listener, { once: true });
   return added;
 }
-
-/** Settles like `work`, or rejects with the reason of `signal` if that aborts first. */
-export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    const stopListening = listenToAbort(signal, () => reject(signal.reason as Error));
-    work.finally(stopListening).then(resolve, reject);
-  });
-}

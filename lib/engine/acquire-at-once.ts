@@ -1,10 +1,11 @@
 import { listenToAbort } from '../common/abort.js';
+import type { LockError } from '../errors/index.js';
 import type { HeldReply } from '../store/lock-store.js';
 import type { AcquireParts } from './acquire-queue.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
-import { ownedBy, unanswered } from './set-terms.js';
+import { ownedBy, tooLate, unanswered } from './set-terms.js';
 import { validUntil } from './validity.js';
 import { PendingCall } from './waiter.js';
 
@@ -15,7 +16,8 @@ export interface SetLimit {
 }
 
 /**
- * Acquires several keys in one step. Resolves to `undefined` if they are not all free, or if the store fails.
+ * Acquires several keys in one step. Resolves to `undefined` if they are not all free, and to the error if the store
+ * fails.
  * @throws LockStoreError without an answer in time or at shutdown; the reason of the caller's signal
  */
 export function acquireAtOnce(
@@ -23,13 +25,13 @@ export function acquireAtOnce(
   admission: Admission,
   set: readonly HoldTerms[],
   { signal, answerBy }: SetLimit,
-): Promise<Hold[] | undefined> {
+): Promise<Hold[] | LockError | undefined> {
   const { store, clock, limits } = context;
   const ids = set.map(() => context.nextId());
   const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
   const sent = clock.now();
   const { epoch } = store;
-  const call = new PendingCall<Hold[] | undefined>(context);
+  const call = new PendingCall<Hold[] | LockError | undefined>(context);
   let isOver = false;
 
   const end = (): void => {
@@ -71,7 +73,7 @@ export function acquireAtOnce(
     end();
     const isLate = replies.some(({ lease }) => validUntil(sent, lease) <= clock.now());
     if (isLate) leaveAll(0);
-    call.served(isLate ? undefined : hold(replies));
+    call.served(isLate ? tooLate(set) : hold(replies));
   };
 
   for (const id of ids) pending.setIds.add(id);
@@ -90,9 +92,8 @@ export function acquireAtOnce(
   const requests = owned.map((terms, i) =>
     acquireRequest(context, ids[i]!, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
   );
-  store.acquireAll(requests).then(answered, () => {
-    // Acquiring one by one retries for as long as the caller waits.
-    if (giveUp()) call.served(undefined);
+  store.acquireAll(requests).then(answered, (error: LockError) => {
+    if (giveUp()) call.served(error);
   });
   return call.promise;
 }

@@ -259,7 +259,7 @@ export class AcquireQueue implements TicketListener {
   private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
     const { key } = this;
     const message = this.waits
-      ? `'${key}' was held by others for the whole of its waitTimeout of ${waitTimeout} ms`
+      ? `'${key}' was held by others for the whole of its waitTimeout of ${Math.round(waitTimeout)} ms`
       : `'${key}' is held by others`;
     // A caller that waits for its own process would look for another one in vain.
     const holder = this.parts.holds.hasKey(key) ? ' (held by this process itself)' : '';

@@ -1,10 +1,11 @@
 import { settledBy } from '../common/settle.js';
-import { isLockStoreError, LockLostError, LockTimeoutError } from '../errors/index.js';
+import { isLockStoreError, LockLostError, LockTimeoutError, type LockError } from '../errors/index.js';
 import type { AcquireOne } from './acquire-one.js';
 import type { AcquireParts } from './acquire-queue.js';
 import { acquireAtOnce } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
 import type { BackgroundReleases } from './background-releases.js';
+import type { Confirmations } from './confirmations.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
@@ -16,6 +17,7 @@ export interface AcquireSetParts {
   readonly parts: AcquireParts;
   readonly admission: Admission;
   readonly one: AcquireOne;
+  readonly confirmations: Confirmations;
   readonly leases: LeaseOperations;
   readonly releases: HoldReleases;
   readonly background: BackgroundReleases;
@@ -33,7 +35,7 @@ export class AcquireSet {
    * @throws as `AcquireOne.acquire` does; then nothing is kept
    */
   async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    const { parts, admission, background } = this.deps;
+    const { parts, admission, background, confirmations } = this.deps;
     const refusal = admission.refusal(wait.signal);
     if (refusal !== undefined) throw refusal;
     for (const { key } of set) background.send(key);
@@ -43,33 +45,34 @@ export class AcquireSet {
     const answerTime = set.length * (store.answerTime ?? 0);
     // One limit for the whole set, however many questions it takes.
     const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, answerTime);
-    // Replicas confirm each key on its own.
-    const oneByOne = set.some(({ replicas }) => replicas);
-    const atOnce = oneByOne ? undefined : await acquireAtOnce(parts, admission, set, { signal: wait.signal, answerBy });
-    return atOnce ?? (await this.inOrder(set, { ...wait, answerBy }, since + wait.waitTimeout));
+    const limit = { ...wait, answerBy };
+    const atOnce = await acquireAtOnce(parts, admission, set, limit);
+    const holds = Array.isArray(atOnce) ? atOnce : await this.inOrder(set, limit, since, atOnce);
+    // Only now, so that the replicas confirm all keys at the same time.
+    if (set.some(({ replicas }) => replicas)) await confirmations.confirm(holds, since, wait);
+    return holds;
   }
 
+  /** @param failure of the attempt to acquire them in one step */
   private async inOrder(
     set: readonly HoldTerms[],
-    { waitTimeout, answerBy = Infinity, signal }: WaitTerms,
-    deadline: number,
+    { waitTimeout, answerBy, signal }: WaitTerms & { readonly answerBy: number },
+    since: number,
+    failure: LockError | undefined,
   ): Promise<Hold[]> {
     const { parts, one, releases } = this.deps;
     const { clock, timers } = parts.context;
+    const deadline = since + waitTimeout;
     const held = new Map<string, Hold>();
     let owner: string | undefined;
     try {
       for (const terms of [...set].sort(byKey)) {
         const left = waitTimeout === 0 ? 0 : deadline - clock.now();
-        // Once a key is held, replicas may have taken the time that is left: the next key may be free, so one try.
-        if (left < 0 && held.size === 0) {
-          parts.context.events.timeout({ terms, since: deadline - waitTimeout });
-          const message = `${named(set)} were not all free within the waitTimeout of ${waitTimeout} ms`;
-          throw new LockTimeoutError(message, { key: terms.key });
-        }
+        // Once a key is held, the next one may be free, so it gets one try.
+        if (left < 0 && held.size === 0) throw failure ?? this.timedOut(set, terms, since, waitTimeout);
         // Renewed while the caller waits for the other keys, and not kept if it waits in vain.
         const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-        const hold = await one.acquire(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal });
+        const hold = await one.acquireUnconfirmed(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal });
         held.set(terms.key, hold);
         // The first key is acquired without an owner, so that it shares the ticket of this client. Its owner holds the other
         // keys, too, so the next local waiter must not get that owner with the lock.
@@ -88,6 +91,12 @@ export class AcquireSet {
       throw error;
     }
     return set.map(({ key }) => held.get(key)!);
+  }
+
+  private timedOut(set: readonly HoldTerms[], terms: HoldTerms, since: number, waitTimeout: number): LockTimeoutError {
+    this.deps.parts.context.events.timeout({ terms, since });
+    const message = `${named(set)} were not all free within the waitTimeout of ${Math.round(waitTimeout)} ms`;
+    return new LockTimeoutError(message, { key: terms.key });
   }
 
   /** The last key has been acquired, so a lease that is fixed or counted begins now. */

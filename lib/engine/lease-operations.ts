@@ -1,4 +1,4 @@
-import { orAborted } from '../common/abort.js';
+import { settledBy, type WaitLimit } from '../common/settle.js';
 import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, ReplicaTerms } from './hold.js';
@@ -46,12 +46,22 @@ export class LeaseOperations {
   }
 
   /**
-   * Waits until the replicas that a new hold asks for have it.
-   * @throws LockStoreError if too few have it in time; LockLostError; the reason of `signal`
+   * Waits until the replicas that a new hold asks for have it, if it asks for any.
+   * @throws LockStoreError if too few have it in time, or Redis does not answer by `limit`; LockLostError; the reason of the
+   * signal of `limit`
    */
-  async awaitReplicas(hold: Hold, { min, timeout }: ReplicaTerms, signal: AbortSignal | undefined): Promise<void> {
+  async awaitReplicas(hold: Hold, limit: Omit<WaitLimit, 'isAnswer'>): Promise<void> {
+    if (hold.terms.replicas === undefined) return;
+    const { min, timeout } = hold.terms.replicas;
+    const { store, timers } = this.context;
     const { key, id } = hold;
-    const replicas = await orAborted(this.context.store.replicate({ key, id, min, timeout }), signal);
+    const answer = store.replicate({ key, id, min, timeout });
+    if (!(await settledBy(timers, { ...limit, isAnswer: true }, answer))) {
+      limit.signal?.throwIfAborted();
+      const message = `Redis has not answered in time how many replicas have '${key}', so it was released`;
+      throw new LockStoreError(message, { key, transient: true });
+    }
+    const replicas = await answer;
     if (!hold.isHeld) throw hold.loss!;
     if (replicas >= min) return;
     const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was released`;

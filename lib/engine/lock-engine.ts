@@ -7,6 +7,7 @@ import { AcquireQueues } from './acquire-queues.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
 import { BackgroundReleases } from './background-releases.js';
+import { Confirmations } from './confirmations.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 import { Handovers, type Offer } from './handovers.js';
@@ -66,8 +67,10 @@ export class LockEngine {
     this.holdReleases = new HoldReleases(context, holds, releases);
     this.background = new BackgroundReleases(context, holds, this.holdReleases);
     const { leases, background, holdReleases } = this;
-    this.one = new AcquireOne(admission, this.queues, leases, holdReleases, background);
-    this.set = new AcquireSet({ parts, admission, one: this.one, leases, releases: holdReleases, background });
+    const confirmations = new Confirmations(context, leases, holdReleases);
+    this.one = new AcquireOne(context, admission, this.queues, confirmations, background);
+    const { one } = this;
+    this.set = new AcquireSet({ parts, admission, one, confirmations, leases, releases: holdReleases, background });
     this.latches = store.latches && new Latches(context, store.latches, admission);
     store.listen(new StoreMessages(parts, this.watchdog, this.latches));
   }

@@ -13,3 +13,7 @@ export const named = (set: readonly HoldTerms[]): string => set.map(({ key }) =>
 /** The store has not answered in time for a set. */
 export const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
   new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, { transient: true });
+
+/** The store has answered for a set, but only after a lease. */
+export const tooLate = (set: readonly HoldTerms[]): LockStoreError =>
+  new LockStoreError(`Redis answered so late that the lease of ${named(set)} was over by then`, { transient: true });

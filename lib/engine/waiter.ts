@@ -9,10 +9,15 @@ const FIRST_ANSWER = 250;
 
 /**
  * Until when a call that began at `since` is answered: its deadline, or the time for the first answer. A store that needs
- * longer says so (`answerTime`).
+ * longer says so (`LockStore.answerTime`).
  */
-export function answerDue(since: number, waitTimeout: number, commandTimeout: number, answerTime = 0): number {
-  return since + Math.max(waitTimeout, Math.min(commandTimeout, Math.max(FIRST_ANSWER, answerTime)));
+export function answerDue(since: number, waitTimeout: number, commandTimeout: number, needed = 0): number {
+  return since + Math.max(waitTimeout, answerTime(commandTimeout, needed));
+}
+
+/** For how many ms an answer of the store is awaited at least, however short the caller's time is. */
+export function answerTime(commandTimeout: number, needed = 0): number {
+  return Math.min(commandTimeout, Math.max(FIRST_ANSWER, needed));
 }
 
 /** How a caller waits. */

@@ -144,7 +144,8 @@ export interface ReplicaOptions {
   min: number;
   /**
    * How long to wait for the replicas, in milliseconds or `'1s'`, in addition to `waitTimeout`. A wait that fails because of a
-   * failover is tried again within this time.
+   * failover is tried again within this time. Several keys are confirmed at the same time. If Redis does not answer, the
+   * release continues in the background after the call has failed.
    * @defaultValue 1 s
    */
   timeout?: Duration;

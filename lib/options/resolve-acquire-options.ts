@@ -9,6 +9,7 @@ import type {
   ReleaseMode,
   RunOptions,
 } from './acquire-options.js';
+import { isCountedByStore } from './counted-by-store.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
@@ -56,7 +57,7 @@ export interface RunCall extends Omit<AcquireCall, 'onLost'> {
 export function readAcquireCall(label: string, written: AcquireOptions, defaults: AcquireDefaults): AcquireCall {
   if (!isPlainly(written, ACQUIRE)) refuseUnknownOptions(label, written, ACQUIRE);
   const options = readOptions('acquire', written);
-  return { terms: termsOf(options, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
+  return { terms: termsOf(options, written, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
 }
 
 /** Like `readAcquireCall`, for `run`. */
@@ -65,7 +66,7 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
   const options = readOptions('run', written);
   const optional = isOptional(written);
   return {
-    terms: termsOf(options, optional ? { ...defaults, optional } : defaults),
+    terms: termsOf(options, written, optional ? { ...defaults, optional } : defaults),
     reentrant: options.reentrant ?? true,
     onLost: options.onLost,
     release: options.release,
@@ -80,13 +81,17 @@ export function readAdoptCall(
 ): Pick<AcquireCall, 'terms' | 'onLost'> {
   if (!isPlainly(written, ADOPT)) refuseUnknownOptions('adopt', written, ADOPT);
   const { onLost, ...options } = readOptions('adopt', written);
-  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, defaults);
+  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, written, defaults);
   return { terms: { ...terms, mode }, onLost };
 }
 
-function termsOf(options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>, defaults: AcquireDefaults): AcquireTerms {
+function termsOf(
+  options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>,
+  written: object,
+  defaults: AcquireDefaults,
+): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
-  refuseContradictions(options, expire);
+  refuseContradictions(isCountedByStore(written) ? { ...options, units: undefined } : options, expire);
   return {
     owner: options.owner,
     pattern: options.pattern,

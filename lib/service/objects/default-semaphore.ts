@@ -4,6 +4,7 @@ import type { StoredLock } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
+import { countedByStore } from '../../options/counted-by-store.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
 import { tryOptions } from '../../options/try-options.js';
@@ -32,7 +33,7 @@ export class DefaultSemaphore implements Semaphore {
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
     refuseUnknownOptions('semaphore.acquire', options, optionNames('semaphore'));
-    return this.service.acquire(this.key, { ...options, ...(await this.asked(units)) });
+    return this.service.acquire(this.key, this.asking(units, options));
   }
 
   async tryAcquire(
@@ -41,7 +42,7 @@ export class DefaultSemaphore implements Semaphore {
     leaseTime?: Duration,
   ): Promise<LockHandle | null> {
     const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, leaseTime);
-    return this.service.tryAcquire(this.key, { ...options, ...(await this.asked(units)) });
+    return this.service.tryAcquire(this.key, this.asking(units, options));
   }
 
   async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
@@ -52,7 +53,7 @@ export class DefaultSemaphore implements Semaphore {
     }
     refuseUnknownOptions('semaphore.run', options, [...optionNames('semaphore'), 'units']);
     const { units = 1, ...rest } = options;
-    return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) });
+    return this.service.run(this.key, task, this.asking(units, rest));
   }
 
   async release(handle: LockHandle, units?: number): Promise<void> {
@@ -90,10 +91,9 @@ export class DefaultSemaphore implements Semaphore {
     return this.service.addPermits(this.key, permits, this.terms.permits);
   }
 
-  /** If `setPermits` has raised the number, there may be more permits than this object was made with. */
-  private async asked(units: number): Promise<SemaphoreTerms & { units: number }> {
-    const { permits, pattern } = this.terms;
-    return { pattern, units, permits: units > permits ? Math.max(permits, await this.getPermits()) : permits };
+  /** The options of a call. `setPermits` may have changed the number of permits, so the store decides whether they suffice. */
+  private asking<Options extends AcquireOptions | RunOptions>(units: number, options: Options): Options {
+    return countedByStore({ ...options, ...this.terms, units });
   }
 
   private notHeld(why: string): LockNotHeldError {

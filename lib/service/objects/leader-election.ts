@@ -29,8 +29,9 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
   onDeposed?: DeposedListener;
   /**
    * How long after the end of a term the candidate waits for `onElected` and `onDeposed` of that term to finish before
-   * it stands again. Then it stands with a warning, and two terms may overlap in this process. `0` does not wait;
-   * `Infinity` waits without limit.
+   * it stands again. Then it stands with a warning, and two terms may overlap in this process. Each object of
+   * `getLeaderElection` waits for its own listeners only, so make one for each key. `0` does not wait; `Infinity` waits without
+   * limit.
    * @defaultValue 30 s
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
@@ -64,7 +65,10 @@ export interface LeaderElection extends AsyncDisposable {
   readonly handle: LockHandle | undefined;
   /** Aborts when the current term ends, with the `LockLostError` if the lock was lost; `undefined` outside a term. */
   readonly signal: AbortSignal | undefined;
-  /** A number that is larger than that of every earlier leader; `undefined` if this candidate does not lead. */
+  /**
+   * A number that is larger than that of every earlier leader; `undefined` if this candidate does not lead. The clocks of the
+   * Redis servers must meet conditions: see docs/concepts.md#when-tokens-grow.
+   */
   readonly fencingToken: number | undefined;
   /**
    * Stands for election, from now on and again after each term, until `stop()`. After a term the candidate stands again once

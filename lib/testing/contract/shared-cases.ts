@@ -243,6 +243,25 @@ export const SHARED_CASES: CaseList = {
     },
   ),
 
+  'the number that setPermits has set decides, not the number that the object was made with': counting(
+    async (stage) => {
+      const [one, other] = [await stage.client(), await stage.client()];
+      const key = stage.key();
+      const semaphore = one.getSemaphore(key, { permits: 3 });
+      assert.equal(await stage.refusal(semaphore.acquire(4)), 'LOCK_CONFIG');
+      await stage.outcome(semaphore.setPermits(10));
+      await stage.outcome((await stage.outcome(semaphore.acquire(4))).release());
+      await stage.outcome(semaphore.setPermits(0));
+      const waiting = other.getSemaphore(key, { permits: 3 }).acquire(4);
+      await stage.untilWaiting(key, 1);
+      await stage.outcome(semaphore.setPermits(5));
+      const held = await stage.outcome(waiting);
+      assert.equal(await stage.outcome(semaphore.tryAcquire(2)), null);
+      assert.equal(await stage.refusal(semaphore.acquire(6)), 'LOCK_CONFIG');
+      await stage.outcome(held.release());
+    },
+  ),
+
   'setPermits(0) pauses: waiters stay in the queue, and are granted when there are permits again': counting(
     async (stage) => {
       const [one, other] = [await stage.client(), await stage.client()];

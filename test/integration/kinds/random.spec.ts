@@ -131,7 +131,11 @@ class Findings {
   }
 
   private async stayWithPermits(handle: LockHandle, units: number, length: number): Promise<void> {
-    if (!handle.isHeld) throw new Error('got permits that were over');
+    if (!handle.isHeld) {
+      this.over += 1;
+      await handle.release();
+      return;
+    }
     const from = now();
     let until = from;
     for (let at = from; between(from, at) < length; until = at) {

@@ -1,0 +1,10 @@
+/** Options of calls of a semaphore object: `setPermits` may have changed the number of permits that the object was made with. */
+const COUNTED_BY_STORE = new WeakSet<object>();
+
+/** Marks options of a call for permits whose number only the store knows. They may ask for more `units` than `permits`. */
+export function countedByStore<Options extends object>(options: Options): Options {
+  COUNTED_BY_STORE.add(options);
+  return options;
+}
+
+export const isCountedByStore = (options: object): boolean => COUNTED_BY_STORE.has(options);

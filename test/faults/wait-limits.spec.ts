@@ -1,0 +1,148 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../lib/service/lock.service.js';
+import { FaultLocks, nothingLeftBehind, timed, untilFree } from '../../testbed/locks/fault-locks.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+
+/** By how many ms a call ends later than its `waitTimeout`, plus `timeout` of `replicas`, at most: as docs/options.md says. */
+const LATEST = 300;
+const WAITS = [0, 1, 100, 400];
+const REPLICAS = { min: 1, timeout: 100 };
+
+type Call = (service: LockService, waitTimeout: number) => Promise<unknown>;
+
+/** Every way to wait for a lock, and how many ms its `waitTimeout` does not include. */
+const CALLS: ReadonlyArray<readonly [string, Call, number]> = [
+  ['acquire', (service, waitTimeout) => service.acquire('a', { waitTimeout }), 0],
+  ['tryAcquire', (service, waitTimeout) => service.tryAcquire('a', { waitTimeout }), 0],
+  ['run', (service, waitTimeout) => service.run('a', () => undefined, { waitTimeout }), 0],
+  ['a reader', (service, waitTimeout) => service.acquire('a', { type: 'read', waitTimeout }), 0],
+  ['a fair request', (service, waitTimeout) => service.acquire('a', { fair: true, waitTimeout }), 0],
+  ['an owner', (service, waitTimeout) => service.acquire('a', { owner: 'me', waitTimeout }), 0],
+  ['tryLock', (service, waitTimeout) => service.getLock('a').tryLock(waitTimeout), 0],
+  ['several keys', (service, waitTimeout) => service.acquire(['b', 'c', 'd'], { waitTimeout }), 0],
+  ['replicas', (service, waitTimeout) => service.acquire('e', { waitTimeout, replicas: REPLICAS }), REPLICAS.timeout],
+  ['a latch', (service, waitTimeout) => service.getCountDownLatch('f').await({ waitTimeout }), 0],
+  ['few permits', (service, waitTimeout) => service.getSemaphore('s', { permits: 3 }).acquire(2, { waitTimeout }), 0],
+  // More than the object was made with: setPermits may have raised the number.
+  ['many permits', (service, waitTimeout) => service.getSemaphore('s', { permits: 3 }).acquire(4, { waitTimeout }), 0],
+  ['tryAcquire of many permits', (service, wait) => service.getSemaphore('s', { permits: 3 }).tryAcquire(4, wait), 0],
+  [
+    'run with many permits',
+    (service, waitTimeout) => service.getSemaphore('s', { permits: 3 }).run(() => undefined, { units: 4, waitTimeout }),
+    0,
+  ],
+];
+
+let redis: RedisServer;
+const locks = new FaultLocks();
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(() => redis.admin.flushall());
+afterEach(async () => {
+  if (!redis.isRunning) await redis.start();
+  await redis.resume();
+  await redis.admin.ping();
+  await locks.closeAll();
+});
+afterAll(() => redis.stop());
+
+/** How all calls with all waits ended. `ran` leaves out the time for which the machine did not let this process run. */
+async function endings(service: LockService) {
+  const calls = CALLS.flatMap(([name, call, more]) =>
+    WAITS.map(async (wait) => ({ name, wait, more, ...(await timed(call(service, wait))) })),
+  );
+  return Promise.all(calls);
+}
+
+/** The calls that ended too late, or with another error than that of a failing Redis. */
+const wrong = (ended: Awaited<ReturnType<typeof endings>>): string[] =>
+  ended
+    .filter(({ wait, more, error, ran }) => {
+      return error?.code !== 'LOCK_STORE' || error.transient !== true || ran > wait + more + LATEST;
+    })
+    .map(({ name, wait, ran, error }) => `${name}, ${wait} ms: ${error?.code} after ${Math.round(ran)} ms`);
+
+describe('every call ends within 300 ms after its waitTimeout', () => {
+  it('while Redis is frozen', async () => {
+    const service = await locks.start(redis.url);
+    await redis.pause();
+    expect(wrong(await endings(service))).toEqual([]);
+    await redis.resume();
+    await nothingLeftBehind(redis);
+  });
+
+  it('after Redis was killed', async () => {
+    const service = await locks.start(redis.url);
+    await redis.kill();
+    expect(wrong(await endings(service))).toEqual([]);
+  });
+});
+
+describe('a line that goes dead during the wait for replicas', () => {
+  describe.each([
+    ['one key', 'a'],
+    ['several keys', ['a', 'b', 'c']],
+  ])('for %s', (_, key) => {
+    it.each([0, 100, 400])('at WAIT: a call with a waitTimeout of %i ms ends on time', async (waitTimeout) => {
+      await using proxy = await RespProxy.start(redis);
+      const service = await locks.start(proxy.url);
+      await service.run(key, () => undefined);
+      const stop = proxy.onCommand(({ name }) => {
+        if (!/^wait$/i.test(name)) return;
+        proxy.dropReplies();
+        proxy.dropRequests();
+      });
+      const { error, ran } = await timed(service.acquire(key, { waitTimeout, replicas: REPLICAS }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(ran).toBeLessThan(waitTimeout + REPLICAS.timeout + LATEST);
+      stop();
+      proxy.heal();
+      await nothingLeftBehind(redis);
+    });
+
+    it('at the release after it: the call ends on time, and the release goes on without it', async () => {
+      await using proxy = await RespProxy.start(redis);
+      const service = await locks.start(proxy.url);
+      await service.run(key, () => undefined);
+      let waits = 0;
+      const stop = proxy.onCommand(({ name }) => {
+        if (/^wait$/i.test(name)) waits += 1;
+        else if (waits > 0 && /^evalsha$/i.test(name)) proxy.dropRequests();
+      });
+      const { error, ran } = await timed(service.acquire(key, { waitTimeout: 100, replicas: REPLICAS }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('0 of at least 1 replicas') });
+      expect(ran).toBeLessThan(100 + REPLICAS.timeout + LATEST);
+      stop();
+      proxy.heal();
+      await untilFree(redis, 'a');
+      await nothingLeftBehind(redis);
+    });
+  });
+});
+
+describe('several keys', () => {
+  it.each([0, 100, 1_000])('report a Redis that refuses writes, with a waitTimeout of %i ms', async (waitTimeout) => {
+    await using proxy = await RespProxy.start(redis);
+    const service = await locks.start(proxy.url);
+    await service.run(['a', 'b'], () => undefined);
+    // No time is left when the first answer arrives.
+    proxy.delay({ request: 60, reply: 60 });
+    await redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      const { error } = await timed(service.acquire(['a', 'b'], { waitTimeout }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.not.stringMatching(/all free/) });
+    } finally {
+      await redis.admin.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('name the wait in whole milliseconds', async () => {
+    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    await one.acquire('b');
+    const { error } = await timed(other.acquire(['a', 'b'], { waitTimeout: 300 }));
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', message: expect.stringMatching(/waitTimeout of \d+ ms/) });
+  });
+});
