@@ -15,7 +15,9 @@ export function tryOptions(
   wait: Duration | AcquireOptions,
   leaseTime: Duration | undefined,
 ): AcquireOptions {
-  if (typeof wait !== 'object') return { waitTimeout: wait, expire: leaseTime ?? 0 };
+  // `null` is no lease, but stands for a wait that is not configured.
+  if (typeof wait !== 'object' || wait === null)
+    return { waitTimeout: wait, expire: leaseTime === undefined ? 0 : leaseTime };
   refuseUnknownOptions(label, wait, optionNames(place));
   if (leaseTime !== undefined) {
     throw new LockConfigError(
