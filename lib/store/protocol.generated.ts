@@ -9,10 +9,7 @@ export const PARKED_READ = 3;
 /** A head that retries within this many ms after the end of the lease that blocks it needs no message. */
 export const HEAD_RETRY_SLACK = 1_000;
 
-/**
- * The state lives this many ms longer than a pushed grant, so that the next waiter that retries notices a grant that
- * was not taken.
- */
+/** A retry may arrive this many ms late, and still notices a pushed grant that was not taken. */
 export const PUSHED_GRACE = 500;
 
 /** Redis remembers for at least this many ms that a latch has opened: longer than a waiter goes without asking. */

@@ -6,6 +6,7 @@
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/queue"
+--- @include "shared/retry-places"
 --- @include "shared/messages"
 
 -- A script looks at this many tickets at most. Its reply says where to go on.

@@ -137,7 +137,9 @@ end
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and hold.ends + 500 or hold.ends)
+    local unnoticed = hold.pushed
+      and math.max(hold.ends - hold.since, 2 + 100 * 10) + 500 or 0
+    ends = math.max(ends, hold.ends + unnoticed)
   end
   if ends > 0 then redis.call('PEXPIREAT', KEYS[1], integer(ends)) end
 end
@@ -737,7 +739,7 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', 'ed86bae5f7321fd524d4864744afc5ad231af42d', [
+  acquireAll: script('acquire-all', 'f0fa18c1f5b5e54e242760719c9ecc554333b38a', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -752,7 +754,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '2548c1da136d20c018db98bf3eb6fcecfda4d237', [
+  acquire: script('acquire', '96b445ed3a7777825ba7d227351f22494af2c6f3', [
     'acquire',
     'shared/clock',
     'shared/modes',
@@ -799,7 +801,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', '066759c3e30d0c08d29c64273e889aaa8a798eae', [
+  extend: script('extend', 'a93bd7f9b0580d1e28969c3a80c017920e192a9b', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -825,7 +827,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'extend',
   ]),
-  fence: script('fence', '30452325bec620e9dc9f22096ffc39b313177b6f', [
+  fence: script('fence', '3671a0077d7aa94ae3ad3ee8db084ba2ffbad970', [
     'shared/clock',
     'shared/token',
     'shared/layout',
@@ -838,7 +840,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', '6cf2aec3e23997b4c45758603b9ee2104a5899a3', [
+  forceRelease: script('force-release', '5d46363b7e4c8dc2676afdb0c58c461c03261371', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -866,7 +868,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', '2715b37297b9da5714ac5ded9bd2511c97821ec4', [
+  inspect: script('inspect', '58366f2136609c78e4a5d63f0bcf5556abc40398', [
     'shared/clock',
     'shared/token',
     'shared/limit',
@@ -909,7 +911,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'limit',
   ]),
-  reinstate: script('reinstate', 'bbd04b97bf25366e08129f7b18f900eb5cde32f5', [
+  reinstate: script('reinstate', '07922b34a37dc0b25aa342f52e2e4b44725d4ccb', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -924,7 +926,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', 'e70742a554845871e7b230ada21a7890495aa8b8', [
+  release: script('release', '4c4a669aa5c66dd032931e84ba2d3435324af4a3', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -976,7 +978,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', 'a862cc990a44a39865fa7cb3aaadcd2b514815a8', [
+  setLimit: script('set-limit', 'a4fb9534759136d0aceabc3f328d6f476e9a85d7', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
