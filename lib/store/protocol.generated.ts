@@ -21,7 +21,10 @@ export const LAYOUT = 1;
 /** A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit. */
 export const LIMIT_RETENTION = 604_800_000;
 
-/** A new ticket looks at this many parked tickets, and drops the stale ones. */
+/** A client that retries finds its other tickets among this many parked ones. */
+export const PARKED_SEARCHED = 1_000;
+
+/** A request for a place looks at this many parked tickets, and drops the stale ones. */
 export const PARKED_SWEPT = 10;
 
 /**

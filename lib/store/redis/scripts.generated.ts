@@ -295,7 +295,9 @@ end`,
   local place = tonumber(redis.call('ZSCORE', KEYS[2], id))
   redis.call('ZADD', KEYS[2], integer(place + 4503599627370496), id)
 end
-local function unpark(client)
+local function unpark(id, place)
+  local client = client_of(id)
+  redis.call('ZADD', KEYS[2], integer(place - 4503599627370496), id)
   local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
   for i = 1, #parked, 2 do
     if client_of(parked[i]) == client then
@@ -303,7 +305,7 @@ local function unpark(client)
     end
   end
 end`,
-  'shared/take-place 3': `      unpark(client_of(id))
+  'shared/take-place 3': `      unpark(id, place)
     end
   end
   if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
@@ -314,7 +316,7 @@ end`,
   else
     added = redis.call('ZADD', KEYS[2], 'NX', integer((last or 0) + 1), id)
   end
-  if some_parked and added == 1 then`,
+  if some_parked then`,
   'shared/read-tickets': `local function tickets_of(ids)
   if #ids == 0 then return ids, '' end
   local fields = { unpack(ids) }
@@ -754,7 +756,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '96b445ed3a7777825ba7d227351f22494af2c6f3', [
+  acquire: script('acquire', 'a2211d548b7db92e494076e302269a53634a21a0', [
     'acquire',
     'shared/clock',
     'shared/modes',
@@ -801,7 +803,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'a93bd7f9b0580d1e28969c3a80c017920e192a9b', [
+  extend: script('extend', '0d509ae9409efc8034980730b2ef0513eaf81ff4', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -840,7 +842,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', '5d46363b7e4c8dc2676afdb0c58c461c03261371', [
+  forceRelease: script('force-release', '8e72b3b67e11521843836b8eefa021ca949f9695', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -926,7 +928,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '4c4a669aa5c66dd032931e84ba2d3435324af4a3', [
+  release: script('release', '3b8d14ba90756a5905ebea83c3ac556d16aaf159', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -978,7 +980,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', 'a4fb9534759136d0aceabc3f328d6f476e9a85d7', [
+  setLimit: script('set-limit', '103011cbc5eecd3ea020405e5a4c887d214613ed', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
