@@ -425,11 +425,9 @@ end`,
       refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       rank = rank + 1
-    elseif not admits(holds, ticket) then
-      if is_closed(holds) or can_take_grant(id) then
-        head = ticket
-        if not owners_may_follow then break end
-      end
+    elseif not admits(holds, ticket) and (is_closed(holds) or can_take_grant(id)) then
+      head = ticket
+      if not owners_may_follow then break end
       rank = rank + 1
     elseif not can_take_grant(id) then`,
   'shared/grant-waiters 4': `      park(id)
@@ -756,7 +754,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', 'a2211d548b7db92e494076e302269a53634a21a0', [
+  acquire: script('acquire', '20a8704dd38651e700dc2dc22c189821d3f0fa73', [
     'acquire',
     'shared/clock',
     'shared/modes',
@@ -803,7 +801,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', '0d509ae9409efc8034980730b2ef0513eaf81ff4', [
+  extend: script('extend', 'f802079f200d51e3c7e396034444ef05a5c826af', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -842,7 +840,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', '8e72b3b67e11521843836b8eefa021ca949f9695', [
+  forceRelease: script('force-release', '03679b80919a657614adc3efc0ec53955e03e40e', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -928,7 +926,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '3b8d14ba90756a5905ebea83c3ac556d16aaf159', [
+  release: script('release', '85c3871e8f189829eb382685e0009335c14c116a', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -980,7 +978,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', '103011cbc5eecd3ea020405e5a4c887d214613ed', [
+  setLimit: script('set-limit', '247ed46bdd08f62d413ad1c7ad3cb06a09cb96d0', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
