@@ -9,10 +9,7 @@ export const PARKED_READ = 3;
 /** A head that retries within this many ms after the end of the lease that blocks it needs no message. */
 export const HEAD_RETRY_SLACK = 1_000;
 
-/**
- * The state lives this many ms longer than a pushed grant, so that the next waiter that retries notices a grant that
- * was not taken.
- */
+/** A retry may arrive this many ms late, and still notices a pushed grant that was not taken. */
 export const PUSHED_GRACE = 500;
 
 /** Redis remembers for at least this many ms that a latch has opened: longer than a waiter goes without asking. */
@@ -24,7 +21,10 @@ export const LAYOUT = 1;
 /** A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit. */
 export const LIMIT_RETENTION = 604_800_000;
 
-/** A new ticket looks at this many parked tickets, and drops the stale ones. */
+/** A client that retries finds its other tickets among this many parked ones. */
+export const PARKED_SEARCHED = 1_000;
+
+/** A request for a place looks at this many parked tickets, and drops the stale ones. */
 export const PARKED_SWEPT = 10;
 
 /**

@@ -6,6 +6,7 @@
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/queue"
+--- @include "shared/retry-places"
 --- @include "shared/messages"
 
 -- A script looks at this many tickets at most. Its reply says where to go on.
@@ -79,13 +80,10 @@ local function grant_waiters(holds, ended, asker, from)
       refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       rank = rank + 1 -- behind the head
-    elseif not admits(holds, ticket) then
-      -- It blocks the tickets behind it, unless they could be granted and its client is absent.
-      if is_closed(holds) or can_take_grant(id) then
-        head = ticket
-        -- Another request of an owner that was just granted passes the queue: the first hold may wait for it.
-        if not owners_may_follow then break end
-      end
+    elseif not admits(holds, ticket) and (is_closed(holds) or can_take_grant(id)) then
+      head = ticket -- it blocks the tickets behind it
+      -- Another request of an owner that was just granted passes the queue: the first hold may wait for it.
+      if not owners_may_follow then break end
       rank = rank + 1
     elseif not can_take_grant(id) then
       --- @include "shared/park"

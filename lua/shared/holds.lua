@@ -5,6 +5,7 @@
 --- @include "shared/client"
 --- @include "shared/token"
 --- @include "shared/modes"
+--- @include "shared/retry-places"
 
 local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
@@ -49,16 +50,18 @@ local function find_hold(holds, id)
   end
 end
 
--- The state lives this many ms longer than a pushed grant, so that the next waiter that retries notices a grant that was
--- not taken.
+-- A retry may arrive this many ms late, and still notices a pushed grant that was not taken.
 --- @export
 local PUSHED_GRACE = 500
 
--- The state lives as long as the longest lease.
+-- The state lives as long as the longest lease. After a pushed grant it lives until every waiter has retried: a waiter that
+-- was told the end of the lease, and a waiter whose period is up to twice the lease.
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and hold.ends + PUSHED_GRACE or hold.ends)
+    local unnoticed = hold.pushed
+      and math.max(hold.ends - hold.since, RETRY_AFTER_EXPIRY + MAX_RETRY_PLACES * RETRY_PER_PLACE) + PUSHED_GRACE or 0
+    ends = math.max(ends, hold.ends + unnoticed)
   end
   if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
 end

@@ -10,11 +10,14 @@ local function park(id)
   redis.call('ZADD', QUEUE, integer(place + PARKED), id)
 end
 
--- A client that retries finds its own tickets among this many parked ones.
+-- A client that retries finds its other tickets among this many parked ones.
+--- @export
 local PARKED_SEARCHED = 1000
 
--- Gives all tickets of a client that retries their old places back.
-local function unpark(client)
+-- Gives a ticket its old place back, and then the other tickets of its client. `place`: where the ticket is parked.
+local function unpark(id, place)
+  local client = client_of(id)
+  redis.call('ZADD', QUEUE, integer(place - PARKED), id)
   local parked = redis.call('ZRANGE', QUEUE, integer(PARKED), '+inf', 'BYSCORE', 'LIMIT', 0, PARKED_SEARCHED, 'WITHSCORES')
   for i = 1, #parked, 2 do
     if client_of(parked[i]) == client then

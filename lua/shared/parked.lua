@@ -4,7 +4,7 @@
 --- @include "shared/queue"
 --- @include "shared/read-tickets"
 
--- A new ticket looks at this many parked tickets, and drops the stale ones.
+-- A request for a place looks at this many parked tickets, and drops the stale ones.
 --- @export
 local PARKED_SWEPT = 10
 

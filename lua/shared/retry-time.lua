@@ -1,16 +1,7 @@
 -- When a waiter retries.
 --- @include "shared/clock"
 --- @include "shared/modes"
-
--- A waiter retries this many ms after the lease that blocks it has ended.
---- @export
-local RETRY_AFTER_EXPIRY = 2
--- Each ticket ahead of a waiter makes it retry this many ms later.
---- @export
-local RETRY_PER_PLACE = 10
--- Only this many tickets ahead of a waiter make it retry later.
---- @export
-local MAX_RETRY_PLACES = 100
+--- @include "shared/retry-places"
 
 -- The latest time at which a request becomes grantable (nil: there are no holds). An exclusive request needs the end of
 -- all leases, other requests need the end of the first one.

@@ -34,7 +34,7 @@ local function take_place(request)
     local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
     if place >= PARKED then
       --- @include "shared/park"
-      unpark(client_of(id))
+      unpark(id, place)
     end
   end
   if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
@@ -45,9 +45,9 @@ local function take_place(request)
   else
     added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
   end
-  -- After the new ticket: if the queue were empty for a moment, Redis would delete the key, and the new ticket would have
-  -- no TTL.
-  if some_parked and added == 1 then
+  -- After the ticket is in its place: if the queue were empty for a moment, Redis would delete the key, and the ticket would
+  -- have no TTL.
+  if some_parked then
     --- @include "shared/parked"
     sweep_parked()
   end

@@ -2,7 +2,7 @@
 
 /**
  * The name under which Redis keeps a part of a lock of the default prefix. A key with a hash tag of its own keeps it.
- * @param {'state' | 'queue' | 'waiters' | 'fence' | 'tombstones'} role
+ * @param {'state' | 'queue' | 'waiters' | 'fence' | 'tombstones' | 'limit'} role
  * @param {string} key
  */
 export function redisKey(role, key) {

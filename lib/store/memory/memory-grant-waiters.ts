@@ -53,10 +53,8 @@ export function grantWaiters(
       refused.push(id);
     } else if (head !== undefined && !reenters(holds, ticket)) {
       continue; // behind the head
-    } else if (!lock.admits(holds, ticket)) {
-      // It blocks the tickets behind it, unless they could be granted and its client is absent.
-      if (!isClosed(holds) && !canTakeGrant(id)) continue;
-      head = ticket;
+    } else if (!lock.admits(holds, ticket) && (isClosed(holds) || canTakeGrant(id))) {
+      head = ticket; // it blocks the tickets behind it
       // Another request of an owner that was just granted passes the queue: the first hold may wait for it.
       if (!ownersMayFollow) break;
     } else if (canTakeGrant(id)) {

@@ -1,4 +1,4 @@
-import { PUSHED_GRACE } from '../protocol.generated.js';
+import { MAX_RETRY_PLACES, PUSHED_GRACE, RETRY_AFTER_EXPIRY, RETRY_PER_PLACE } from '../protocol.generated.js';
 import type { GrantedClaim } from './memory-modes.js';
 
 /** A holder of the lock, with the end of its lease. */
@@ -48,15 +48,19 @@ export class MemoryHolds {
   }
 
   /**
-   * Keeps the holds until the longest of their leases ends. With a pushed grant, half a second longer: a waiter that
-   * retries then finds a grant that was not taken.
+   * Keeps the holds until the longest of their leases ends. A pushed grant is kept until every waiter has retried: a
+   * waiter that was told the end of the lease, and a waiter whose period is up to twice the lease.
    */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
     if (holds.length === 0) return;
-    this.until = Math.max(...holds.map(({ ends, pushed }) => (pushed ? ends + PUSHED_GRACE : ends)));
+    this.until = Math.max(...holds.map((hold) => (hold.pushed ? noticedUntil(hold) : hold.ends)));
   }
 
   keepUntil(ends: number): void {
     this.until = Math.max(this.until, ends);
   }
 }
+
+/** When every waiter has noticed at the latest that a pushed grant was not taken. */
+const noticedUntil = ({ since, ends }: MemoryHold): number =>
+  ends + Math.max(ends - since, RETRY_AFTER_EXPIRY + MAX_RETRY_PLACES * RETRY_PER_PLACE) + PUSHED_GRACE;

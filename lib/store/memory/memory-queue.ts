@@ -1,5 +1,11 @@
 import type { AcquireRequest } from '../lock-store.js';
-import { MAX_RETRY_PLACES, PARKED_SWEPT, RETRY_AFTER_EXPIRY, RETRY_PER_PLACE } from '../protocol.generated.js';
+import {
+  MAX_RETRY_PLACES,
+  PARKED_SEARCHED,
+  PARKED_SWEPT,
+  RETRY_AFTER_EXPIRY,
+  RETRY_PER_PLACE,
+} from '../protocol.generated.js';
 import type { MemoryHold } from './memory-holds.js';
 import type { Claim } from './memory-modes.js';
 import { clientOf } from './memory-server.js';
@@ -60,10 +66,10 @@ export class MemoryQueue {
     const isNew = this.get(ticket.id) === undefined;
     const before = this.tickets.get(ticket.id)?.place;
     const wasParked = this.parked.has(ticket.id);
-    if (wasParked) this.unpark(clientOf(ticket.id));
+    if (wasParked) this.unpark(ticket.id);
     this.tickets.set(ticket.id, ticket);
     if (isNew && ticket.fair) this.fair += 1;
-    if (isNew) this.sweepParked(now);
+    this.sweepParked(now);
     if (before === ticket.place) return;
     if (empty || (before === undefined && !wasParked && ticket.place > this.last)) this.last = ticket.place;
     else this.sort(); // a ticket was inserted before another one, or changed its place
@@ -129,16 +135,17 @@ export class MemoryQueue {
     return this.tickets.get(id) ?? this.parked.get(id);
   }
 
-  /** A request of a client brings all its tickets back to their places. */
-  private unpark(client: string): void {
-    for (const ticket of [...this.parked.values()]) {
-      if (clientOf(ticket.id) !== client) continue;
+  /** A request brings its ticket back to its place, and the other tickets of its client. */
+  private unpark(id: string): void {
+    for (const ticket of [this.parked.get(id)!, ...this.readParked(PARKED_SEARCHED)]) {
+      if (clientOf(ticket.id) !== clientOf(id)) continue;
       this.parked.delete(ticket.id);
       this.tickets.set(ticket.id, ticket);
     }
   }
 
   private sweepParked(now: number): void {
+    if (this.parked.size === 0) return;
     for (const { id, staleAt } of this.readParked(PARKED_SWEPT)) if (staleAt <= now) this.drop(id);
   }
 

@@ -137,7 +137,9 @@ end
 local function set_state_ttl(holds)
   local ends = 0
   for _, hold in ipairs(holds) do
-    ends = math.max(ends, hold.pushed and hold.ends + 500 or hold.ends)
+    local unnoticed = hold.pushed
+      and math.max(hold.ends - hold.since, 2 + 100 * 10) + 500 or 0
+    ends = math.max(ends, hold.ends + unnoticed)
   end
   if ends > 0 then redis.call('PEXPIREAT', KEYS[1], integer(ends)) end
 end
@@ -293,7 +295,9 @@ end`,
   local place = tonumber(redis.call('ZSCORE', KEYS[2], id))
   redis.call('ZADD', KEYS[2], integer(place + 4503599627370496), id)
 end
-local function unpark(client)
+local function unpark(id, place)
+  local client = client_of(id)
+  redis.call('ZADD', KEYS[2], integer(place - 4503599627370496), id)
   local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
   for i = 1, #parked, 2 do
     if client_of(parked[i]) == client then
@@ -301,7 +305,7 @@ local function unpark(client)
     end
   end
 end`,
-  'shared/take-place 3': `      unpark(client_of(id))
+  'shared/take-place 3': `      unpark(id, place)
     end
   end
   if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
@@ -312,7 +316,7 @@ end`,
   else
     added = redis.call('ZADD', KEYS[2], 'NX', integer((last or 0) + 1), id)
   end
-  if some_parked and added == 1 then`,
+  if some_parked then`,
   'shared/read-tickets': `local function tickets_of(ids)
   if #ids == 0 then return ids, '' end
   local fields = { unpack(ids) }
@@ -421,11 +425,9 @@ end`,
       refused[#refused + 1] = id
     elseif head and not reenters(holds, ticket) then
       rank = rank + 1
-    elseif not admits(holds, ticket) then
-      if is_closed(holds) or can_take_grant(id) then
-        head = ticket
-        if not owners_may_follow then break end
-      end
+    elseif not admits(holds, ticket) and (is_closed(holds) or can_take_grant(id)) then
+      head = ticket
+      if not owners_may_follow then break end
       rank = rank + 1
     elseif not can_take_grant(id) then`,
   'shared/grant-waiters 4': `      park(id)
@@ -801,7 +803,7 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', 'ed86bae5f7321fd524d4864744afc5ad231af42d', [
+  acquireAll: script('acquire-all', 'f0fa18c1f5b5e54e242760719c9ecc554333b38a', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -816,7 +818,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '2548c1da136d20c018db98bf3eb6fcecfda4d237', [
+  acquire: script('acquire', '20a8704dd38651e700dc2dc22c189821d3f0fa73', [
     'acquire',
     'shared/clock',
     'shared/modes',
@@ -860,7 +862,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'acquire 2',
   ]),
-  addLimit: script('add-limit', '55b793fbe05c08555cc49e090a1d154e5c0a70cc', [
+  addLimit: script('add-limit', '4c10e5ce9f12895cf72fd8e7b2d4e6fcf8f7988b', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -888,7 +890,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'add-limit',
   ]),
-  adopt: script('adopt', 'bebae1fb1cef7820da88da25955435b2ee32edad', [
+  adopt: script('adopt', '80be7acccfbc48abd8ee1216423dbe68c77487bc', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -918,7 +920,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', '066759c3e30d0c08d29c64273e889aaa8a798eae', [
+  extend: script('extend', 'f802079f200d51e3c7e396034444ef05a5c826af', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -944,7 +946,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'extend',
   ]),
-  fence: script('fence', '30452325bec620e9dc9f22096ffc39b313177b6f', [
+  fence: script('fence', '3671a0077d7aa94ae3ad3ee8db084ba2ffbad970', [
     'shared/clock',
     'shared/token',
     'shared/layout',
@@ -957,7 +959,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', '6cf2aec3e23997b4c45758603b9ee2104a5899a3', [
+  forceRelease: script('force-release', '03679b80919a657614adc3efc0ec53955e03e40e', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -985,7 +987,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', '2715b37297b9da5714ac5ded9bd2511c97821ec4', [
+  inspect: script('inspect', '58366f2136609c78e4a5d63f0bcf5556abc40398', [
     'shared/clock',
     'shared/token',
     'shared/limit',
@@ -999,7 +1001,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/read-tickets',
     'inspect',
   ]),
-  keepUnits: script('keep-units', '4ffba2e845bd68cb2b9f14344f5007ee9e6893f4', [
+  keepUnits: script('keep-units', '7081fa1747a0d97c726bedf15999b63d3e20349c', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1061,7 +1063,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'limit',
   ]),
-  offer: script('offer', '9e2f8644428be5b820d89779b9ac0405bfa8d1bb', [
+  offer: script('offer', '834aeb9b60bccda66d79f1398af593cac0133629', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -1087,7 +1089,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'offer',
   ]),
-  reinstate: script('reinstate', 'bbd04b97bf25366e08129f7b18f900eb5cde32f5', [
+  reinstate: script('reinstate', '07922b34a37dc0b25aa342f52e2e4b44725d4ccb', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1102,7 +1104,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', 'e70742a554845871e7b230ada21a7890495aa8b8', [
+  release: script('release', '85c3871e8f189829eb382685e0009335c14c116a', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -1154,7 +1156,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', 'a862cc990a44a39865fa7cb3aaadcd2b514815a8', [
+  setLimit: script('set-limit', '247ed46bdd08f62d413ad1c7ad3cb06a09cb96d0', [
     'shared/clock',
     'shared/modes',
     'shared/limit',

@@ -55,6 +55,24 @@ describe('a client that does not take its grant', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('blocks the waiter behind 120 of its fair waiters for one grant', async () => {
+    const options = { commandTimeout: 20_000 };
+    const [holder, last] = await bench.serviceList(2, options);
+    const frozen = await bench.worker(options);
+    const lock = await holder!.acquire(KEY);
+    for (let i = 0; i < 120; i++) void frozen.acquire(KEY, { ...FAIR, waitTimeout: '2m' }).catch(() => undefined);
+    await bench.untilWaiting(KEY, 120);
+    const waiting = last!.acquire(KEY, { ...FAIR, waitTimeout: '60s' });
+    await bench.untilWaiting(KEY, 121);
+    frozen.process.pause();
+    await lock.release();
+    const mine = await waiting;
+    // The first waiter of the process has lost its place with its grant. No other waiter has.
+    expect(await bench.waiters(KEY)).toHaveLength(119);
+    await frozen.process.kill();
+    await mine.release();
+  });
+
   it('gets the places of its other waiters back when it retries', async () => {
     const options = { grantTimeout: 1_000, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
     const [holder, second, third] = await bench.serviceList(3, options);
@@ -90,15 +108,27 @@ describe('a client that does not take its grant', () => {
 
 describe('absent waiters with places that are not stale', () => {
   /** Clients that took a place each and are gone. */
-  async function joinAndVanish(count: number): Promise<void> {
-    const keys = (['state', 'queue', 'waiters', 'fence', 'tombstones'] as const).map((role) => redisKey(role, KEY));
+  async function joinAndVanish(count: number, mode = 'exclusive'): Promise<void> {
+    const roles = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit'] as const;
+    const keys = roles.map((role) => redisKey(role, KEY));
     const pipeline = bench.redis.admin.pipeline();
     for (let i = 0; i < count; i++) {
-      const request = [`gone${i}:1`, 'exclusive', '', 30_000, 1, '0 1 3000 60000 3000 1 '];
+      const request = [`gone${i}:1`, mode, '', 30_000, 1, '0 1 3000 60000 3000 1 '];
       pipeline.eval(SCRIPTS.acquire.source, keys.length, ...keys, `lock:client:\n${KEY}`, ...request);
     }
     await pipeline.exec();
     await bench.untilWaiting(KEY, count);
+  }
+
+  /** As if a minute had passed for them. */
+  async function makeStale(): Promise<void> {
+    const { admin } = bench.redis;
+    for (const [id, text] of Object.entries(await admin.hgetall(redisKey('waiters', KEY)))) {
+      if (!id.startsWith('gone')) continue;
+      const parts = text.split(' ');
+      parts[2] = '1';
+      await admin.hset(redisKey('waiters', KEY), id, parts.join(' '));
+    }
   }
 
   it('cost Redis nothing after the first cycle', async () => {
@@ -120,19 +150,55 @@ describe('absent waiters with places that are not stale', () => {
     expect(withDead).toBeLessThan(2 * without + 10);
   });
 
+  const modes = [
+    { of: 'writers', holds: [{ type: 'read' }], dead: 'exclusive', section: { type: 'read' } },
+    {
+      of: 'requests for two permits',
+      holds: [{ permits: 3 }, { permits: 3 }],
+      dead: 'permits:2/3',
+      section: { permits: 3 },
+    },
+  ] as const;
+  it.each(modes)('cost Redis nothing as $of that the holds do not admit', async ({ holds, dead, section }) => {
+    const [holder, other] = await bench.serviceList(2);
+    const cycles = async (count: number): Promise<number> => {
+      const before = await calls();
+      for (let i = 0; i < count; i++) await other!.run(KEY, () => undefined, section);
+      return ((await calls()) - before) / count;
+    };
+    const held = await Promise.all(holds.map((options) => holder!.acquire(KEY, options)));
+    await cycles(1);
+    const without = await cycles(20);
+    await joinAndVanish(1_000, dead);
+    await cycles(1);
+    expect(await cycles(20)).toBeLessThan(2 * without + 20);
+    await Promise.all(held.map((handle) => handle.release()));
+  });
+
+  it('are dropped by retries once they are stale', async () => {
+    const [holder, other] = await bench.serviceList(2, { grantTimeout: 700 });
+    const lock = await holder!.acquire(KEY);
+    await joinAndVanish(30);
+    const waiting = other!.acquire(KEY, { waitTimeout: '60s' });
+    await bench.untilWaiting(KEY, 31);
+    await lock.release();
+    const mine = await waiting;
+    const next = holder!.acquire(KEY, { waitTimeout: '60s' });
+    await bench.untilWaiting(KEY, 31);
+    await makeStale();
+    await bench.untilWaiting(KEY, 1);
+    await mine.release();
+    await (await next).release();
+    await bench.untilNothingIsLeft();
+  });
+
   it('are dropped once they are stale', async () => {
     const [holder, other] = await bench.serviceList(2);
     const lock = await holder!.acquire(KEY);
     await joinAndVanish(30);
     await lock.release();
-    // As if a minute had passed for them.
+    await makeStale();
     const { admin } = bench.redis;
-    const waiters = await admin.hgetall(redisKey('waiters', KEY));
-    for (const [id, text] of Object.entries(waiters)) {
-      const parts = text.split(' ');
-      parts[2] = '1';
-      await admin.hset(redisKey('waiters', KEY), id, parts.join(' '));
-    }
     for (let i = 0; i < 8; i++) {
       const mine = await holder!.acquire(KEY);
       const next = other!.acquire(KEY);

@@ -1,0 +1,11 @@
+-- When a waiter retries at the latest, after the lease that blocks it has ended.
+
+-- A waiter retries this many ms after the lease that blocks it has ended.
+--- @export
+local RETRY_AFTER_EXPIRY = 2
+-- Each ticket ahead of a waiter makes it retry this many ms later.
+--- @export
+local RETRY_PER_PLACE = 10
+-- Only this many tickets ahead of a waiter make it retry later.
+--- @export
+local MAX_RETRY_PLACES = 100
