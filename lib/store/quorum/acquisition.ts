@@ -77,8 +77,7 @@ export class Acquisition {
 
   /** The request for one master. */
   requestFor({ store }: Member): AcquireRequest {
-    const { ageBackoff } = this.splits;
-    return memberRequest(this.request, store, this.context.clock.now() - this.since, ageBackoff);
+    return memberRequest(this.request, store, this.context.clock.now() - this.since, this.splits.ageBackoff);
   }
 
   /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
@@ -236,6 +235,7 @@ export class Acquisition {
     state.roundTrip = now - sent;
     state.member.noteTime(reply.time, sent);
     if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
+    if (this.majority === undefined) state.countServerOnce(this.states);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
       this.votes.release(state);
       state.fail(new LockStoreError('the reply arrived after the lease had ended', { transient: true }));

@@ -88,6 +88,8 @@ export class Member {
   private admission: Promise<void> | undefined;
   private readonly pending: Pending[] = [];
   private address: string | undefined;
+  /** The `run_id` of the server to which it led when it was examined last; `undefined`: the server does not say. */
+  server: string | undefined;
 
   constructor(
     readonly store: QuorumMember,
@@ -179,9 +181,16 @@ export class Member {
    * ioredis may send the request again on another connection. Then the reply counts after that connection has been
    * examined, too.
    */
-  private send<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
+  private async send<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
+    const sent = this.store.epoch;
+    const reply = await question(this.store);
     const { epoch } = this.store;
-    return question(this.store).then((reply) => (epoch === this.store.epoch ? reply : this.admit().then(() => reply)));
+    if (epoch === sent) return reply;
+    await this.admit();
+    if (this.examinedIn === epoch) return reply;
+    throw new LockStoreError(`${this.name} lost its connection before it was known which server had replied`, {
+      transient: true,
+    });
   }
 
   private flush(each: (pending: Pending) => void): void {
@@ -207,6 +216,7 @@ export class Member {
       }
       this.exclusion = undefined;
       this.examinedIn = epoch;
+      this.server = identity?.runId;
       clocks.forget(this.place);
       if (identity?.time !== undefined) this.noteTime(identity.time, sent);
       return;

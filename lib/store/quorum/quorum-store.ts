@@ -26,6 +26,7 @@ import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
 import type { QuorumContext } from './quorum-context.js';
 import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
+import { askEach, Round } from './round.js';
 import { startMasters } from './start-masters.js';
 import { tallyRelease } from './tally.js';
 
@@ -88,13 +89,9 @@ export class QuorumStore implements LockStore {
 
   /** The error if so many masters fail that the rest is no majority. */
   private minority(errors: readonly LockStoreError[]): LockStoreError | undefined {
-    if (errors.length <= this.context.members.length - this.context.quorum) return undefined;
-    return minorityError(
-      this.context.members.length,
-      this.context.members.length - errors.length,
-      errors,
-      this.context.quorum,
-    );
+    const { members, quorum } = this.context;
+    if (errors.length <= members.length - quorum) return undefined;
+    return minorityError(members.length, members.length - errors.length, errors, quorum);
   }
 
   listen(listener: LockStoreListener): void {
@@ -130,6 +127,7 @@ export class QuorumStore implements LockStore {
     this.acquisitions.delete(id);
     const next = request.next === undefined ? undefined : this.open(this.waitingIfListening(request.next));
 
+    const round = new Round();
     const replies = this.context.members.map((member, i) => {
       // A reply that was not awaited may belong to a request that is executed after the release.
       const open = given?.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
@@ -137,7 +135,7 @@ export class QuorumStore implements LockStore {
       if (member.store.unreachable !== undefined && given?.states[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
       }
-      return member.ask((store) => store.release({ ...release, next: next?.requestFor(member) }));
+      return round.ask(member, (store) => store.release({ ...release, next: next?.requestFor(member) }));
     });
     next?.states.forEach((state, i) => {
       next.expect(state, () => replies[i]!.then((reply) => reply.next!), called);
@@ -223,7 +221,7 @@ export class QuorumStore implements LockStore {
 
   /** Asks all masters. Resolves to the replies that arrive in time. */
   private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
-    const asks = this.context.members.map((member) => member.ask(question));
+    const asks = askEach(this.context.members, question);
     return gather(asks, this.context, (answers, last) => {
       refuseMinority(answers, this.context.quorum);
       return last ? valuesOf(answers) : undefined;
