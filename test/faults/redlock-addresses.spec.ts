@@ -112,4 +112,39 @@ describe('an address of a master that changes to another master', () => {
     });
     await bench.untilNothingIsLeft();
   });
+
+  it('does not count if it leads to another master before its own, and ends no hold', async () => {
+    const link = bench.endLater(await RespProxy.start(bench.masters[1]!));
+    link.disconnect();
+    const connection = [bench.urls[0]!, link.url, bench.urls[2]!];
+    const service = await bench.service({ connection, commandTimeout: 1_000 });
+    const lock = await service.acquire('held', { lockWatchdogTimeout: '3s' });
+    link.leadTo(bench.masters[0]!);
+    await link.restore();
+    await eventually(() => warnings().length === 1);
+    for (let i = 0; i < 3; i += 1) {
+      await lock.verify();
+      const other = await service.acquire('a', { waitTimeout: '5s' });
+      expect(await other.release()).toBe(true);
+    }
+    lead(link, 1);
+    await eventually(async () => {
+      const other = await service.acquire('a', { waitTimeout: '5s' });
+      const holding = await bench.holding('a');
+      await other.release();
+      return holding.every(Boolean);
+    });
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('lifts the refusal of a start when it leads to its own master', async () => {
+    const link = bench.endLater(await RespProxy.start(bench.masters[0]!));
+    const service = bench.make({ connection: [bench.urls[0]!, link.url, bench.urls[2]!], commandTimeout: 1_000 });
+    await expect(service.start()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(service.acquire('a')).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    lead(link, 1);
+    const lock = await eventually(() => service.acquire('a').catch(() => undefined));
+    expect(await lock.release()).toBe(true);
+  });
 });

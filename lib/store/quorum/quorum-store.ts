@@ -112,10 +112,11 @@ export class QuorumStore implements LockStore {
     const called = this.context.clock.now();
     const request = this.waitingIfListening(wanted);
     const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
+    const { refusal } = this.membership;
     try {
       return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
     } catch (error) {
-      throw this.membership.refusal ?? error;
+      throw refusal ?? this.membership.refusal ?? error;
     }
   }
 
@@ -277,7 +278,10 @@ export class QuorumStore implements LockStore {
       yield: (id) => this.listener?.yield(id),
       revoked: (id) => this.revoked(member, id),
       opened: () => undefined,
-      restored: () => this.listener?.restored(),
+      restored: () => {
+        this.membership.recheck();
+        this.listener?.restored();
+      },
     });
   }
 
