@@ -157,7 +157,8 @@ export declare class LockService {
     getCountDownLatch(key: string): CountDownLatch;
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
     inspect(key: string): Promise<LockInfo | null>;
-    forceRelease(key: string): Promise<boolean>;
+    list(options?: LockListOptions): AsyncIterableIterator<LockInfo>;
+    forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean>;
     health(options?: LockHealthOptions): Promise<LockHealth>;
 }
 
@@ -207,6 +208,7 @@ export interface LockHandle extends AsyncDisposable {
     readonly keys: readonly string[];
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
+    readonly units: number;
     readonly fencingToken: number;
     readonly fencingTokens: ReadonlyMap<string, number>;
     readonly signal: AbortSignal;
@@ -216,13 +218,14 @@ export interface LockHandle extends AsyncDisposable {
     assertHeld(): void;
     verify(): Promise<void>;
     extend(lease: Duration): Promise<void>;
+    releaseUnits(units: number): Promise<void>;
     release(): Promise<boolean>;
 }
 
 export interface Lock {
     readonly key: string;
     lock(options?: LockCallOptions): Promise<LockHandle>;
-    tryLock(waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
     unlock(): Promise<void>;
     forceUnlock(): Promise<boolean>;
     isLocked(): Promise<boolean>;
@@ -247,12 +250,13 @@ export interface ReadWriteLock {
 export interface Semaphore {
     readonly key: string;
     acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-    tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryAcquire(units?: number, waitTime?: Duration | SemaphoreCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
-    release(handle: LockHandle): Promise<void>;
+    release(handle: LockHandle, units?: number): Promise<void>;
     availablePermits(): Promise<number>;
     getPermits(): Promise<number>;
     setPermits(permits: number): Promise<void>;
+    addPermits(permits: number): Promise<number>;
 }
 
 export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
@@ -271,6 +275,7 @@ export interface CountDownLatch {
     trySetCount(count: number, options?: LatchOptions): Promise<boolean>;
     countDown(options?: LatchCountOptions): Promise<number>;
     getCount(): Promise<number>;
+    delete(): Promise<boolean>;
     await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
 
@@ -321,6 +326,14 @@ export interface LockHealth {
 
 export interface LockHealthOptions {
     timeout?: Duration;
+}
+
+export interface ForceReleaseOptions {
+    hold?: string;
+}
+
+export interface LockListOptions {
+    match?: string;
 }
 
 export interface LockHolderInfo {
@@ -565,6 +578,7 @@ export interface LockStore {
     readonly unreachable: LockStoreError | undefined;
     readonly outage?: LockStoreError | undefined;
     readonly keepsPermits: boolean;
+    readonly permits?: PermitStore;
     readonly latches: LatchStore | undefined;
     start(): Promise<void>;
     close(): Promise<void>;
@@ -576,7 +590,7 @@ export interface LockStore {
     acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
-    forceRelease(key: string): Promise<ForceReleaseReply>;
+    forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
     inspect(key: string): Promise<StoredLock>;
     list?(request: ListRequest): Promise<ListReply>;
 }
@@ -669,6 +683,7 @@ export interface LatchStore {
     setCount(request: SetCountRequest): Promise<boolean>;
     countDown(key: string, id: string): Promise<CountDownReply>;
     count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
+    delete(key: string, id: string, latch: string): Promise<boolean>;
     replicate(request: ReplicateRequest): Promise<number>;
 }
 

@@ -27,11 +27,13 @@ export { InjectLockService } from './decorators/inject-lock-service.decorator.js
 export { getLockServiceToken } from './module/redis-lock.tokens.js';
 export type {
   AcquireOptions,
+  AdoptOptions,
   LockLostListener,
   LockType,
   OnContended,
   OnLost,
   OnUnavailable,
+  ReleaseMode,
   ReplicaOptions,
   RunOptions,
 } from './options/acquire-options.js';
@@ -56,6 +58,8 @@ export type {
   LeaderElectionOptions,
 } from './service/objects/leader-election.js';
 export type { LockHealth, LockHealthOptions } from './service/lock-health.js';
+export type { ForceReleaseOptions } from './service/force-release.options.js';
+export type { LockListOptions } from './service/list-locks.js';
 export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './service/lock-info.js';
 export type {
   LockAcquiredEvent,

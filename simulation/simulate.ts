@@ -1,4 +1,5 @@
 import { Crew } from './clients/crew.js';
+import { Letters } from './clients/handovers.js';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { drive } from './drive.js';
 import { Judge } from './judge/judge.js';
@@ -77,7 +78,7 @@ class Simulation implements FaultTargets {
         onReinstated(key, id);
       };
     }
-    const surroundings = { world, judge, outcomes, trace: this.trace };
+    const surroundings = { world, judge, outcomes, trace: this.trace, letters: new Letters() };
     this.crews = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
       return new Crew(visits, surroundings, (error) => judge.found(error as Error));

@@ -34,6 +34,15 @@ export function describe(value: unknown): string {
   }
 }
 
+/** The message of whatever was thrown, also if it is no error or cannot be turned into a text. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return describe(thrown);
+  }
+}
+
 function describeObject(value: object): string {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return 'an object';

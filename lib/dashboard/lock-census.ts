@@ -1,19 +1,18 @@
 import type { LockService } from '../service/lock.service.js';
-import { describeForeign, inspectSeveral, isForeign } from '../service/inspect-several.js';
+import { describeForeign, isForeign } from '../service/inspect-several.js';
+import { inspectAll, keyParts, type ListReply } from '../service/list-locks.js';
 import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../service/lock-info.js';
 import type { DashboardHolder, DashboardLock, DashboardLocks, DashboardWaiter } from './dashboard-state.js';
 
 /** About how many names in the store each refresh looks at. If there are more, one pass takes several refreshes. */
 const NAMES_AT_A_TIME = 10_000;
-/** How many locks are inspected at once. */
-const TOGETHER = 50;
 /** How many holders and waiters of one key are shown. */
 const SHOWN = 100;
 /** How many keys with other data are named. */
 const SKIPPED_SHOWN = 3;
 
 /** The methods of the service that are used. */
-export type CountedLocks = Pick<LockService, 'list' | 'inspect'>;
+export type CountedLocks = Pick<LockService, 'listKeys' | 'inspect'>;
 
 /**
  * Keeps a list of the locks. Each refresh continues through the names in the store where the last one ended, and
@@ -21,7 +20,8 @@ export type CountedLocks = Pick<LockService, 'list' | 'inspect'>;
  */
 export class LockCensus {
   private readonly known = new Set<string>();
-  private cursor = '';
+  /** The pass through the names in the store; `undefined`: the next refresh begins a new one. */
+  private pass: AsyncGenerator<ListReply> | undefined;
   /** Whether any key was left out in this pass, and in the last one. */
   private leavingOut = false;
   private leftOut = false;
@@ -45,21 +45,22 @@ export class LockCensus {
       this.skipped = skipped.length > 0 ? skippedText(skipped) : undefined;
     } catch (error) {
       trouble = error instanceof Error ? error.message : String(error);
-      // After a failure, the cursor may no longer be valid.
-      this.cursor = '';
+      // After a failure, the place in the store may no longer be valid.
+      this.pass = undefined;
     }
     const { list, limit, complete, skipped } = this;
     return { list, limit, more: this.leavingOut || this.leftOut, complete, trouble, skipped };
   }
 
   private async goOn(): Promise<number> {
-    const { keys, cursor, time } = await this.locks.list({ cursor: this.cursor, budget: NAMES_AT_A_TIME });
+    this.pass ??= keyParts(this.locks, NAMES_AT_A_TIME);
+    const { keys, cursor, time } = (await this.pass.next()).value as ListReply;
     for (const key of keys) {
       if (this.known.size < this.limit) this.known.add(key);
       else if (!this.known.has(key)) this.leavingOut = true;
     }
-    this.cursor = cursor ?? '';
     if (cursor === undefined) {
+      this.pass = undefined;
       this.complete = true;
       this.leftOut = this.leavingOut;
       this.leavingOut = false;
@@ -68,16 +69,11 @@ export class LockCensus {
   }
 
   private async ask(time: number, skipped: string[]): Promise<DashboardLock[]> {
-    const keys = [...this.known];
     const list: DashboardLock[] = [];
-    for (let i = 0; i < keys.length; i += TOGETHER) {
-      const some = keys.slice(i, i + TOGETHER);
-      const infos = await inspectSeveral(this.locks, some);
-      infos.forEach((info, j) => {
-        if (info === null) this.known.delete(some[j]!);
-        else if (isForeign(info)) skipped.push(describeForeign(info));
-        else list.push(lockOf(info, time));
-      });
+    for await (const [key, found] of inspectAll(this.locks, this.known)) {
+      if (found === null) this.known.delete(key);
+      else if (isForeign(found)) skipped.push(describeForeign(found));
+      else list.push(lockOf(found, time));
     }
     return list.sort((a, b) => (a.key < b.key ? -1 : 1));
   }

@@ -1,6 +1,7 @@
 import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
 import { isLockStoreError, isLockTimeoutError, LockConfigError, LockStoreError } from '../errors/index.js';
-import type { LockService, LockServiceDefaults } from '../service/lock.service.js';
+import type { LockServiceDefaults } from '../service/lock-service.options.js';
+import type { LockService } from '../service/lock.service.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
 import { isOptional, markOptional } from '../options/optional-calls.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';

@@ -1,5 +1,6 @@
 import type { AcquireQueues } from './acquire-queues.js';
 import type { Admission } from './admission.js';
+import type { BackgroundReleases } from './background-releases.js';
 import type { Hold, HoldTerms, ReplicaTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
@@ -12,6 +13,7 @@ export class AcquireOne {
     private readonly queues: AcquireQueues,
     private readonly leases: LeaseOperations,
     private readonly releases: HoldReleases,
+    private readonly background: BackgroundReleases,
   ) {}
 
   /**
@@ -22,6 +24,8 @@ export class AcquireOne {
     const refusal = this.admission.refusal(wait.signal);
     if (refusal !== undefined) return Promise.reject(refusal);
     const { replicas } = terms;
+    const taken = this.background.takeOver(terms);
+    if (taken !== undefined) return Promise.resolve(taken);
     const waiting = this.queues.wait(terms, wait);
     return replicas === undefined ? waiting : waiting.then((hold) => this.replicated(hold, replicas, wait.signal));
   }

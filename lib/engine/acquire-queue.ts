@@ -3,7 +3,7 @@ import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
-import type { Grant, Hold } from './hold.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
 import { LocalBatch, mayShareGrant } from './local-batch.js';
 import type { PendingAcquisitions } from './pending-acquisitions.js';
@@ -83,16 +83,25 @@ export class AcquireQueue implements TicketListener {
   /** Ends a hold and hands it to the next waiter, if the batch allows; returns whether it did. */
   handOff(hold: Hold): boolean {
     const { first } = this.waiters;
-    if (this.holder !== hold || first === undefined || !this.batch.allows(hold, first.terms)) return false;
-    if (!hold.end()) return false;
-    this.batch.count();
-    const next = this.parts.holds.replace(hold, first.terms, this);
+    const next = first && this.passOn(hold, first.terms);
+    if (first === undefined || next === undefined) return false;
     this.serve(first, next);
-    // Observers may call anything, so they come last.
-    const { events } = this.parts.context;
-    events.released(hold);
-    events.acquired(next, first.since);
+    this.publishHandoff(hold, next, first.since);
     return true;
+  }
+
+  /** Whether a caller that comes now could take a hold over: no other waits, and the batch allows one more. */
+  mayBeTakenOver(hold: Hold): boolean {
+    return this.holder === hold && this.waiters.first === undefined && this.batch.allows(hold, hold.terms);
+  }
+
+  /** Ends a hold and hands it to a caller that does not wait in this queue, if the batch allows. */
+  takeOver(hold: Hold, terms: HoldTerms): Hold | undefined {
+    const next = this.waiters.first === undefined ? this.passOn(hold, terms) : undefined;
+    if (next === undefined) return undefined;
+    this.heldBy(next);
+    this.publishHandoff(hold, next, next.acquiredAt);
+    return next;
   }
 
   /** A hold goes to the store. Returns the ticket of the next waiter, which the release asks for in the same step. */
@@ -137,14 +146,31 @@ export class AcquireQueue implements TicketListener {
     return this.kind !== 'one-try';
   }
 
+  private passOn(hold: Hold, terms: HoldTerms): Hold | undefined {
+    if (this.holder !== hold || !this.batch.allows(hold, terms) || !hold.end()) return undefined;
+    this.batch.count();
+    return this.parts.holds.replace(hold, terms, this);
+  }
+
+  /** Observers may call anything, so this comes last. */
+  private publishHandoff(from: Hold, to: Hold, since: number): void {
+    const { events } = this.parts.context;
+    events.released(from);
+    events.acquired(to, since);
+  }
+
   private serve(waiter: Waiter, hold: Hold): void {
-    hold.observeLoss(this.holderLost);
     this.waiters.remove(waiter);
     // Its promise keeps the async context of its caller.
     if (this.newcomer === waiter) this.newcomer = undefined;
+    this.heldBy(hold);
+    waiter.served(hold);
+  }
+
+  private heldBy(hold: Hold): void {
+    hold.observeLoss(this.holderLost);
     this.holder = hold;
     this.seenHeld();
-    waiter.served(hold);
   }
 
   /** Another holder keeps a waiter from the key. */

@@ -4,6 +4,7 @@ import type { AcquireOne } from './acquire-one.js';
 import type { AcquireParts } from './acquire-queue.js';
 import { acquireAtOnce } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
+import type { BackgroundReleases } from './background-releases.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
@@ -17,6 +18,7 @@ export interface AcquireSetParts {
   readonly one: AcquireOne;
   readonly leases: LeaseOperations;
   readonly releases: HoldReleases;
+  readonly background: BackgroundReleases;
 }
 
 /**
@@ -31,9 +33,10 @@ export class AcquireSet {
    * @throws as `AcquireOne.acquire` does; then nothing is kept
    */
   async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    const { parts, admission } = this.deps;
+    const { parts, admission, background } = this.deps;
     const refusal = admission.refusal(wait.signal);
     if (refusal !== undefined) throw refusal;
+    for (const { key } of set) background.send(key);
     const { clock, store, limits } = parts.context;
     const since = clock.now();
     // Independent masters are asked for one key after another.

@@ -1,3 +1,4 @@
+import { messageOf } from '../common/describe.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
@@ -80,7 +81,7 @@ export class EventPublisher {
     try {
       outside(() => this.sink.next(event()));
     } catch (error) {
-      this.logger.error(`an observer of locks has thrown: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.error(`an observer of locks has thrown: ${messageOf(error)}`);
     }
   }
 }

@@ -1,10 +1,16 @@
 import { outside } from '../common/outside.js';
+import { isLockStoreError } from '../errors/index.js';
 import type { ReleaseReply } from '../store/lock-store.js';
+import type { PermitStore } from '../store/permit-store.js';
 import type { AcquireQueue } from './acquire-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
+import { permitsFixed } from './permits-fixed.js';
 import type { Releases } from './releases.js';
+
+/** ms from a failed release of some permits to the next try. */
+const RETRY = 250;
 
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
 const HANDED_OFF = outside(() => Promise.resolve(true));
@@ -25,6 +31,20 @@ export class HoldReleases {
     return hold.releaseWith(() => this.end(hold));
   }
 
+  /**
+   * Releases some of the permits of a hold. A failed command is repeated while the hold is held; the promise rejects with the
+   * first failure all the same.
+   * @throws LockLostError, LockStoreError, LockConfigError if the store cannot do that
+   */
+  async releaseUnits(hold: Hold, count: number): Promise<void> {
+    const { permits } = this.context.store;
+    if (permits === undefined) throw permitsFixed();
+    hold.assertHeld();
+    hold.keepUnits(hold.units - count);
+    await this.sendUnits(hold, permits);
+    hold.assertHeld();
+  }
+
   /** Hands a hold to the next local waiter in this step; `false`: that is not possible, and nothing has changed. */
   handOff(hold: Hold): boolean {
     if (!hold.isHeld || this.holds.queueOf(hold.id)?.handOff(hold) !== true) return false;
@@ -33,16 +53,45 @@ export class HoldReleases {
     return true;
   }
 
+  /** Logs a release that failed where no caller gets the error. */
+  reportFailure({ key }: Hold, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    this.context.logger.warn(`'${key}' could not be released, so it ends with its lease: ${why}`);
+  }
+
   /** Ends all holds under their holders, and releases them in the background. */
   endAll(reason: string): void {
     for (const hold of this.holds.all()) {
       hold.lose(reason);
       const { key, id } = hold;
-      this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
+      void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
     }
   }
 
-  private async end(hold: Hold): Promise<boolean> {
+  /** Sends how many permits a hold keeps now. A copy that arrives later releases no more than that. */
+  private async sendUnits(hold: Hold, store: PermitStore): Promise<void> {
+    const { clock, timers, logger } = this.context;
+    const { key, id, units } = hold;
+    let left: number | 'gone';
+    try {
+      left = await store.keepUnits({ key, id, units, keep: this.keepOf(hold) });
+    } catch (error) {
+      if (!isLockStoreError(error) || !error.transient) throw error;
+      logger.debug(`could not release permits of '${key}' in Redis, will try again: ${error.message}`);
+      timers.add(clock.now() + RETRY, () => {
+        if (hold.isHeld) this.sendUnits(hold, store).catch(() => undefined);
+      });
+      throw error;
+    }
+    if (left === 'gone' && hold.state === 'held')
+      hold.lose('Redis did not know it any more when permits were released');
+  }
+
+  /**
+   * Ends a hold: hands it to the next local waiter, or sends the release. Call it once for each hold.
+   * @throws LockStoreError if the store does not answer
+   */
+  async end(hold: Hold): Promise<boolean> {
     const { store, clock, events } = this.context;
     const { key, id } = hold;
     if (this.handOff(hold)) return true;

@@ -11,6 +11,14 @@ export interface Grant extends LeaseGrant {
   readonly epoch: number;
 }
 
+/** What the holds share that get the lock one after another under one grant. */
+export interface GrantChain<Hold> {
+  /** The token of the first hold. */
+  readonly firstToken: number;
+  /** The latest hold. */
+  holder: Hold | undefined;
+}
+
 /** What a caller asks for. */
 export interface HoldTerms {
   readonly key: string;
@@ -38,3 +46,10 @@ export interface ReplicaTerms {
   /** ms */
   readonly timeout: number;
 }
+
+/** How many permits a mode takes; 0: it is no semaphore. */
+export const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+
+/** The terms with another number of permits. */
+export const withUnits = (terms: HoldTerms, units: number): HoldTerms =>
+  terms.mode.kind === 'permits' ? { ...terms, mode: { ...terms.mode, units } } : terms;

@@ -1,10 +1,11 @@
+import { messageOf } from '../common/describe.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
-import type { Grant, HoldTerms } from './hold-terms.js';
+import { unitsOf, withUnits, type Grant, type GrantChain, type HoldTerms } from './hold-terms.js';
 import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
 export type { Grant, HoldTerms, LockMode };
@@ -15,14 +16,6 @@ export type LossListener = (error: LockLostError) => unknown;
 
 /** A part of the engine that acts on the loss of a hold, after the holder was told. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
-
-/** What the holds share that get the lock one after another under one grant. */
-interface GrantChain {
-  /** The token of the first hold. */
-  readonly firstToken: number;
-  /** The latest hold. */
-  holder: Hold | undefined;
-}
 
 /**
  * One hold of a key, and until when the client may rely on it. States: held, then either released (by its holder) or lost
@@ -58,7 +51,7 @@ export class Hold {
     grant: Grant,
     private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
     private readonly lease = new LeaseView(grant, terms.lease),
-    private readonly chain: GrantChain = { firstToken: grant.token, holder: undefined },
+    private readonly chain: GrantChain<Hold> = { firstToken: grant.token, holder: undefined },
   ) {
     this.id = grant.id;
     this.token = grant.token;
@@ -161,6 +154,16 @@ export class Hold {
   restart(terms: HoldTerms): void {
     this.currentTerms = { ...terms, owner: this.currentTerms.owner, holdAtLeast: 0 };
     this.renewalCount = 0;
+  }
+
+  /** How many permits it has; 0: it is no semaphore. */
+  get units(): number {
+    return unitsOf(this.currentTerms.mode);
+  }
+
+  /** The holder releases all but `units` of its permits. */
+  keepUnits(units: number): void {
+    this.currentTerms = withUnits(this.currentTerms, units);
   }
 
   /** Keeps the key taken for at least `ms` from now on; 0: a release frees it at once. */
@@ -285,8 +288,7 @@ export class Hold {
     try {
       await listener(loss);
     } catch (failure) {
-      const why = failure instanceof Error ? failure.message : String(failure);
-      this.context.logger.error(`onLost of '${this.key}' failed: ${why}`);
+      this.context.logger.error(`onLost of '${this.key}' failed: ${messageOf(failure)}`);
     }
   }
 

@@ -129,8 +129,8 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
   /** The latch is gone, and the store does not know that it has opened. */
   private lost(): LatchLostError {
     return new LatchLostError(
-      `the latch '${this.key}' is gone and has not opened: no call counted it down within its expire, or Redis has lost ` +
-        'its data. Check which work is done, and set the latch again with trySetCount for what is left.',
+      `the latch '${this.key}' is gone and has not opened: no call counted it down within its expire, it was deleted, ` +
+        'or Redis has lost its data. Check which work is done, and set the latch again with trySetCount for what is left.',
       { key: this.key },
     );
   }

@@ -42,6 +42,17 @@ export class Latches {
   }
 
   /**
+   * Deletes a latch without opening it; resolves to whether this call has.
+   * @throws LockStoreError
+   */
+  async delete(key: string): Promise<boolean> {
+    this.admission.assertReachable();
+    const { left, latch } = await this.store.count(key, 0, []);
+    // By its name: a command that the network delays must not delete the next latch.
+    return left > 0 && this.store.delete(key, this.context.nextId(), latch);
+  }
+
+  /**
    * Waits for a latch to open; resolves to `false` if it is still closed when the time is over.
    * @throws LatchLostError, LockStoreError, or the reason of the caller's signal
    */

@@ -6,20 +6,23 @@ import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
 import { AcquireQueues } from './acquire-queues.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
+import { BackgroundReleases } from './background-releases.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
+import { Handovers, type Offer } from './handovers.js';
 import { HoldRegistry } from './hold-registry.js';
 import { HoldReleases } from './hold-releases.js';
 import { Latches } from './latches.js';
 import { LeaseOperations } from './lease-operations.js';
 import { Orphans } from './orphans.js';
+import { permitsFixed } from './permits-fixed.js';
 import { PendingAcquisitions } from './pending-acquisitions.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
 
-export type { ListReply, ListRequest, StoredLock };
+export type { ListReply, ListRequest, Offer, StoredLock };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
@@ -40,6 +43,9 @@ export class LockEngine {
   private readonly queues: AcquireQueues;
   private readonly leases: LeaseOperations;
   private readonly holdReleases: HoldReleases;
+  private readonly background: BackgroundReleases;
+  /** Holds that pass from one client to another. */
+  readonly handovers: Handovers;
   private readonly one: AcquireOne;
   private readonly set: AcquireSet;
 
@@ -52,13 +58,16 @@ export class LockEngine {
     this.watchdog = new Watchdog(context, this.releases);
     this.holds = new HoldRegistry(context, this.watchdog);
     const { releases, holds, pending, admission } = this;
-    const orphans = new Orphans(context, releases, [holds, pending]);
+    this.handovers = new Handovers(context, admission, holds, releases);
+    const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);
     const parts: AcquireParts = { context, releases, orphans, holds, pending };
     this.queues = new AcquireQueues(parts);
     this.leases = new LeaseOperations(context, this.watchdog);
     this.holdReleases = new HoldReleases(context, holds, releases);
-    this.one = new AcquireOne(admission, this.queues, this.leases, this.holdReleases);
-    this.set = new AcquireSet({ parts, admission, one: this.one, leases: this.leases, releases: this.holdReleases });
+    this.background = new BackgroundReleases(context, holds, this.holdReleases);
+    const { leases, background, holdReleases } = this;
+    this.one = new AcquireOne(admission, this.queues, leases, holdReleases, background);
+    this.set = new AcquireSet({ parts, admission, one: this.one, leases, releases: holdReleases, background });
     this.latches = store.latches && new Latches(context, store.latches, admission);
     store.listen(new StoreMessages(parts, this.watchdog, this.latches));
   }
@@ -85,6 +94,11 @@ export class LockEngine {
    */
   release(hold: Hold): Promise<boolean> {
     return this.holdReleases.release(hold);
+  }
+
+  /** Like `release`, for a caller that does not wait for the result. The promise never rejects unhandled. */
+  releaseInBackground(hold: Hold): Promise<boolean> {
+    return this.background.release(hold);
   }
 
   /** Hands a hold to the next local waiter without a command; `false`: it is still held. */
@@ -123,13 +137,30 @@ export class LockEngine {
 
   /** Logs a release that failed where no caller gets the error. */
   reportFailedRelease(hold: Hold, error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error);
-    this.context.logger.warn(`'${hold.key}' could not be released, so it ends with its lease: ${why}`);
+    this.holdReleases.reportFailure(hold, error);
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
+  /** Ends all holds of a key, or only the one with the id `hold`. */
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
     this.queues.endBatch(key);
-    return this.context.store.forceRelease(key);
+    this.background.send(key);
+    return this.context.store.forceRelease(key, hold);
+  }
+
+  /**
+   * Releases some of the permits of a hold.
+   * @throws LockLostError, LockStoreError
+   */
+  releaseUnits(hold: Hold, count: number): Promise<void> {
+    return this.holdReleases.releaseUnits(hold, count);
+  }
+
+  /** Adds to the number of permits; resolves to how many there are now. `permits`: how many if none was set at run time. */
+  async addToLimit(key: string, change: number, permits: number): Promise<number> {
+    const { store } = this.context;
+    if (store.permits === undefined) throw permitsFixed();
+    this.admission.assertReachable();
+    return store.permits.add({ key, id: this.context.nextId(), change, permits });
   }
 
   setLimit(key: string, permits: number): Promise<void> {
@@ -138,6 +169,7 @@ export class LockEngine {
 
   /** What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. */
   async inspect(key: string): Promise<StoredLock> {
+    this.background.send(key);
     const stored = await this.context.store.inspect(key);
     return {
       ...stored,
@@ -151,6 +183,7 @@ export class LockEngine {
     if (store.list === undefined) {
       throw new LockConfigError('this store cannot list its locks: give it a method `list`, which returns the keys.');
     }
+    this.background.sendAll();
     return store.list(request);
   }
 
@@ -180,7 +213,9 @@ export class LockEngine {
   async close(timeout: number): Promise<void> {
     const { store, timers, limits } = this.context;
     this.stopWaiting();
+    const deadline = this.context.clock.now() + timeout;
     await this.holds.empty(timeout);
+    await this.background.settled(deadline);
     this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.clear();

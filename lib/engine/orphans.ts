@@ -30,12 +30,19 @@ export class Orphans {
     }
   }
 
-  /** The same for ids that an answer names as holders. The answer may be older than a release that is under way. */
-  releaseHolders(key: string, holders: readonly string[]): void {
-    this.release(
-      key,
-      holders.filter((id) => this.releases.ofHold(id) === undefined),
-    );
+  /**
+   * The same for ids that an answer names as holders. The answer may be older than a release that is under way. Resolves
+   * when all these releases are answered; `undefined`: this client releases none of the holders.
+   */
+  releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
+    const ended = holders
+      .filter((id) => this.isOrphan(id))
+      .map(
+        (id) =>
+          this.releases.ofHold(id)?.catch(() => undefined) ??
+          this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined }),
+      );
+    return ended.length === 0 ? undefined : Promise.all(ended);
   }
 
   private isOrphan(id: string): boolean {

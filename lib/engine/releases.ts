@@ -53,13 +53,13 @@ export class Releases {
    * many ms the store refuses the acquisition if its question arrives later.
    */
   leave(key: string, id: string, tombstone: number): void {
-    this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined });
+    void this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined });
   }
 
-  /** Sends a release whose answer no caller needs. */
-  sendInBackground(request: ReleaseRequest): void {
+  /** Sends a release whose answer no caller needs. The promise resolves with the first answer or failure. */
+  sendInBackground(request: ReleaseRequest): Promise<unknown> {
     const { clock, limits } = this.context;
-    this.send(request, clock.now() + 2 * limits.commandTimeout).catch(() => undefined);
+    return this.send(request, clock.now() + 2 * limits.commandTimeout).catch(() => undefined);
   }
 
   /**

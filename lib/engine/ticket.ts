@@ -180,7 +180,13 @@ export class Ticket implements PolledQuestion<AcquireReply> {
   }
 
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
-    this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
+    const released = this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
+    if (!this.terms.waits && released !== undefined) {
+      // What keeps this one try from the key is a release of this client that the store had not executed yet.
+      const answer = released.then(() => (this.over ? reply : this.send()));
+      this.poll.await(answer, this.context.clock.now(), this.context.store.epoch);
+      return;
+    }
     if (!this.isContended) {
       this.isContended = true;
       if (!this.terms.waits) this.finish();

@@ -23,7 +23,6 @@ export class RequestContextInterceptor implements NestInterceptor {
 
 /** A handler that streams its response still works on it after the handler itself has ended. */
 function endAfterResponse(scope: LockScope, context: ExecutionContext): void {
-  if (!scope.hasTaken) return;
   const response = responseOf(context);
   if (response === undefined || response.closed || response.destroyed) scope.end();
   else response.once('close', () => scope.end());

@@ -3,7 +3,7 @@ import { describe, oneLine, printable, quote } from '../common/describe.js';
 import { keyFault } from './lock-key.js';
 import type { TemplatePart } from './template-ast.js';
 import { compileInterpolation, type EvaluatorContext } from './template-evaluator.js';
-import { isNameOfValue, readerFor } from './template-names.js';
+import { hasDefault, isNameOfValue, readerFor } from './template-names.js';
 import { parseTemplate } from './template-parser.js';
 import type { TemplateScope, TemplateSite } from './template-site.js';
 
@@ -41,6 +41,7 @@ export function compileKeyTemplate(template: string, site: TemplateSite): KeyTem
   const context: EvaluatorContext = {
     template,
     reader: (reference, first) => readerFor(reference, first, site, syntaxFault),
+    hasDefault: (reference) => hasDefault(reference, site),
     fault: (problem, cause) => fail('', problem, cause),
   };
 

@@ -2,12 +2,17 @@ import { parseExpressionAt, type Options, type Pattern } from 'acorn';
 
 /**
  * The parameters of a function by position, or why they cannot be read. A destructured parameter has no name (`undefined`).
- * With `rest`, the last one collects all remaining arguments. With `usesArguments`, the function may read more arguments than
+ * With `rest`, the last one collects all remaining arguments. `defaults`: the positions of those with a default value. With `usesArguments`, the function may read more arguments than
  * it names, like the output of compilers for old targets. Plain data, so that a wrapper of the function can pass it on as
  * metadata.
  */
 export type ParameterNames =
-  | { readonly names: readonly (string | undefined)[]; readonly rest?: boolean; readonly usesArguments?: boolean }
+  | {
+      readonly names: readonly (string | undefined)[];
+      readonly rest?: boolean;
+      readonly defaults?: readonly number[];
+      readonly usesArguments?: boolean;
+    }
   | { readonly unreadable: string };
 
 /** The text of a function does not show its surroundings, so everything is allowed that is allowed somewhere. */
@@ -56,8 +61,10 @@ const at = (node: unknown, path: ReadonlyArray<string | number>): unknown =>
   path.reduce((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], node);
 
 function fromParameters(params: readonly Pattern[], usesArguments: boolean): ParameterNames {
+  const defaults = params.flatMap(({ type }, i) => (type === 'AssignmentPattern' ? [i] : []));
   return {
     names: params.map(nameOf),
+    ...(defaults.length > 0 ? { defaults } : {}),
     ...(params.at(-1)?.type === 'RestElement' ? { rest: true } : {}),
     ...(usesArguments ? { usesArguments } : {}),
   };

@@ -22,6 +22,8 @@ export interface EvaluatorContext {
   readonly template: string;
   /** Resolves a `#name`; `first` is the property that is read of it, if any. */
   reader(reference: Reference, first: Step | undefined): Reader;
+  /** Whether a `#name` stands for a parameter with a default value. */
+  hasDefault(reference: Reference): boolean;
   /** Throws a `LockKeyError`. */
   fault(problem: string, cause?: unknown): never;
 }
@@ -66,7 +68,7 @@ export function compileInterpolation(
     try {
       const value = evaluate(scope);
       if (Text.is(value)) return value.encoded || context.fault(`${source} ${refusal('')}`);
-      return encodeValue(value) ?? context.fault(`${source} ${refusal(value)}`);
+      return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, expression, context)}`);
     } catch (error) {
       // Check it without running code of an error that a Proxy has made.
       if (types.isNativeError(error) && error instanceof LockKeyError) throw error;
@@ -133,17 +135,31 @@ function compileSum(expression: Sum, context: EvaluatorContext): Evaluate {
   const leftSource = sourceOf(expression.left, context);
   const rightSource = sourceOf(expression.right, context);
 
-  const encode = (value: unknown, source: string): string =>
-    Text.is(value) ? value.encoded : (encodeValue(value) ?? context.fault(`${source} ${refusal(value)}`));
+  const encode = (value: unknown, part: Expression, source: string): string => {
+    if (Text.is(value)) return value.encoded;
+    return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, part, context)}`);
+  };
 
   return (scope) => {
     const a = left(scope);
     const b = right(scope);
     if (typeof a === 'number' && typeof b === 'number') return a + b;
     if (typeof a === 'bigint' && typeof b === 'bigint') return a + b;
-    const encoded = encode(a, leftSource) + encode(b, rightSource);
+    const encoded = encode(a, expression.left, leftSource) + encode(b, expression.right, rightSource);
     return new Text(String(rawOf(a)) + String(rawOf(b)), encoded);
   };
+}
+
+/** Follows a parameter that is `undefined` and has a default value. */
+const UNSEEN_DEFAULT =
+  "; the key is made before the method runs, so it does not see the default of the parameter: write '?:' with the default " +
+  'behind it, such as #{#size ?: 10}';
+
+/** As `refusal`, with what to write if the parameter has a default value. */
+function refusalOf(value: unknown, expression: Expression, context: EvaluatorContext): string {
+  const head = expression.kind === 'path' && expression.steps.length === 0 ? expression.head : expression;
+  const isDefaulted = value === undefined && head.kind === 'reference' && context.hasDefault(head);
+  return isDefaulted ? `is undefined${UNSEEN_DEFAULT}` : refusal(value);
 }
 
 const REMEDY = ": write '?.' where that may be, and '?:' with what to take instead";
@@ -153,13 +169,18 @@ function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Eval
   const source = sourceOf(path, context);
   const head = path.head.kind === 'reference' ? context.reader(path.head, path.steps[0]) : compile(path.head, context);
   const steps = path.steps.map((step) => compileStep(step, path, context, bare));
+  const isDefaulted = path.head.kind === 'reference' && context.hasDefault(path.head);
+  const remedy = (value: unknown, step: CompiledStep): string =>
+    isDefaulted && value === undefined && step === steps[0] ? UNSEEN_DEFAULT : REMEDY;
   return (scope) => {
     let value = rawOf(head(scope));
     let hint = '';
     for (const step of steps) {
       if (value === undefined || value === null) {
         if (step.optional) return undefined;
-        context.fault(`${step.container} is ${describe(value)}, so ${step.source} cannot be read${hint || REMEDY}`);
+        context.fault(
+          `${step.container} is ${describe(value)}, so ${step.source} cannot be read${hint || remedy(value, step)}`,
+        );
       }
       hint ||= step.textHint(value);
       value = step.read(value, scope);

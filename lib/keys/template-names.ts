@@ -40,6 +40,14 @@ export function readerFor(
   return readerOf(name, kind, site);
 }
 
+/** Whether a name stands for a parameter with a default value. A key is made before the call, so it does not see that. */
+export function hasDefault({ name }: Reference, site: TemplateSite): boolean {
+  const kind = kindOf(name, site);
+  if ((kind !== 'parameter' && kind !== 'position') || !('names' in site.parameters)) return false;
+  const { names, defaults = [] } = site.parameters;
+  return defaults.includes(kind === 'parameter' ? names.lastIndexOf(name) : positionOf(name));
+}
+
 /** The meaning of a name at this site; parameters take precedence. */
 function kindOf(name: string, site: TemplateSite): NameKind | undefined {
   const called = isCall(site);

@@ -1,3 +1,4 @@
+import { messageOf } from '../common/describe.js';
 import { Subject } from 'rxjs';
 import { systemClock, type Clock } from '../common/clock.js';
 import { labelled, singleLine, sturdy, type LockLogger } from '../common/logger.js';
@@ -46,9 +47,7 @@ export function createLockService(
     },
   });
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
-    logger.error(
-      `a subscriber of the lock events threw an error, or has no handler for one: ${error instanceof Error ? error.message : String(error)}`,
-    ),
+    logger.error(`a subscriber of the lock events threw an error, or has no handler for one: ${messageOf(error)}`),
   );
   return new LockService(makeEngine(context), context, observed, {
     name,

@@ -174,6 +174,13 @@ function readConnectionUrl(url: string): string {
         "for a socket write { path: '/tmp/redis.sock' }.",
     );
   }
+  // `URL` would skip it, and ioredis would not.
+  if (/\s/.test(url)) {
+    throw new LockConfigError(
+      'connection is a URL with white space in it: trim the text, such as process.env.REDIS_URL.trim(), and write %20 for a ' +
+        'blank in a password.',
+    );
+  }
   if (!URL.canParse(url)) {
     throw new LockConfigError(
       "connection is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded.",

@@ -1,3 +1,4 @@
+import { messageOf } from '../common/describe.js';
 import type { BeforeApplicationShutdown, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { LockLogger } from '../common/logger.js';
 import { isLockConfigError } from '../errors/index.js';
@@ -44,7 +45,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
       await this.service.start?.();
     } catch (error) {
       if (isLockConfigError(error)) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.logger.error(`Redis cannot be reached, so nothing can be locked until it can: ${reason}`);
     }
   }

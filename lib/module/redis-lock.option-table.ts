@@ -38,10 +38,12 @@ export const LOCK_DEFAULTS = Object.freeze({
   expire: 0,
   maxRenewTimes: 0,
   waitTimeout: 10_000,
+  holdAtLeast: 0,
   replicas: undefined,
   onContended: 'throw',
   onUnavailable: 'throw',
   onLost: 'throw',
+  release: 'awaited',
 } as const);
 
 export type ModuleOption = keyof typeof MODULE_OPTIONS;

@@ -3,11 +3,12 @@ import { Concealed } from '../common/concealed.js';
 import type { Duration } from '../common/duration.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
-import type { OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type { OnContended, OnLost, OnUnavailable, ReleaseMode, RunOptions } from '../options/acquire-options.js';
 import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
 import { refuseUnreadable } from '../options/plain-options.js';
+import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
@@ -96,6 +97,11 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
    * @defaultValue 'throw'
    */
   onLost?: OnLost;
+  /**
+   * Whether decorated methods, handlers and `run` wait for the answer to their release.
+   * @defaultValue 'awaited'
+   */
+  release?: ReleaseMode;
 }
 
 /** The options of `RedisLockModule.forRoot`. */
@@ -134,6 +140,7 @@ export interface ResolvedLockDefaults {
   readonly onContended: OnContended;
   readonly onUnavailable: OnUnavailable;
   readonly onLost: OnLost;
+  readonly release: ReleaseMode;
   /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
   readonly methodWaitTimeout: number;
 }
@@ -207,6 +214,7 @@ function refuseMisplacedOptions(written: unknown): void {
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
   refuseUnknownOptions('defaults', written, optionNames('defaults'));
   const defaults = readOptions('defaults', written, 'defaults.', LOCK_DEFAULTS);
+  refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
   const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
   return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });
 }

@@ -35,6 +35,12 @@ export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args:
  */
 export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
 
+/**
+ * When a call that holds a lock returns. `'awaited'` (default): once Redis has answered the release. `'background'`: as soon as
+ * the work has ended.
+ */
+export type ReleaseMode = 'awaited' | 'background';
+
 /** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
 export interface AcquireOptions {
   /**
@@ -81,7 +87,8 @@ export interface AcquireOptions {
   /**
    * How long the key stays locked at least, counted from the acquisition, even if the holder finishes sooner or fails
    * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once, although the clocks of the replicas differ. Applied at the
-   * release: after a crash, the key is free when the lease ends. Not longer than a fixed `expire`.
+   * release: after a crash, the key is free when the lease ends. Not longer than a fixed `expire`. In `defaults`, it applies to a call with a
+   * shorter `expire` for as long as that lease, and not to elections.
    * @defaultValue 0
    */
   holdAtLeast?: Duration;
@@ -143,6 +150,15 @@ export interface ReplicaOptions {
   timeout?: Duration;
 }
 
+/** How a lock that another process has handed over is held. It keeps its kind. */
+export interface AdoptOptions extends Pick<
+  AcquireOptions,
+  'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'
+> {
+  /** A function of the error and the handle, called the moment the lock is lost. */
+  onLost?: LockLostListener;
+}
+
 /** How `run` acquires, and what it does if the lock is lost before its task ends. */
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
   /**
@@ -152,4 +168,13 @@ export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
    * @defaultValue 'throw'
    */
   onLost?: OnLost;
+  /**
+   * For `run` and decorators. `'awaited'`: the call returns once Redis has answered the release. `'background'`: the call
+   * returns as soon as the work has ended, so it costs one round trip instead of two. Another client may find the key locked
+   * for a moment longer. If only the release finds that the lock was lost, the event `lost` says so, and the call does not
+   * reject. If the same process asks for the key in the same turn of the event loop, it takes the lock over without Redis,
+   * within `localHandoffTime`.
+   * @defaultValue 'awaited'
+   */
+  release?: ReleaseMode;
 }

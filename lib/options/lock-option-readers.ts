@@ -8,6 +8,7 @@ import type {
   OnContended,
   OnLost,
   OnUnavailable,
+  ReleaseMode,
   ReplicaOptions,
 } from './acquire-options.js';
 import { readChoice, readCount, readDuration, refuseUnknownOptions } from './option-readers.js';
@@ -44,6 +45,18 @@ export function readPattern(label: string, written: unknown): string {
   throw new LockConfigError(`${label} must be a text that stands for all keys of one kind, such as 'stock:*'.`);
 }
 
+export function readMatch(label: string, written: unknown): string {
+  if (typeof written === 'string' && written !== '') return written;
+  throw new LockConfigError(`${label} must be a key, in which * stands for any text: write match: 'stock:*'.`);
+}
+
+export function readHoldId(label: string, written: unknown): string {
+  if (typeof written === 'string' && written !== '') return written;
+  throw new LockConfigError(
+    `${label} must be the id of a hold: write hold: holder.id, with a holder of inspect(key) or list().`,
+  );
+}
+
 export function readType(label: string, written: unknown): LockType {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;
   const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
@@ -72,6 +85,14 @@ export function readOnUnavailable(label: string, written: unknown): OnUnavailabl
 export function readOnLost(label: string, written: unknown): OnLost {
   readChoice(label, written, ['throw', 'ignore']);
   return written as OnLost;
+}
+
+export function readRelease(label: string, written: unknown): ReleaseMode {
+  if (written === 'awaited' || written === 'background') return written;
+  throw new LockConfigError(
+    `${label} is ${quote(String(written))}; write 'awaited' (the call returns once Redis has answered its release) or ` +
+      "'background' (it returns as soon as the work has ended).",
+  );
 }
 
 /** `onLost` of a call that does not run the work itself, and so has no result to replace. */

@@ -1,14 +1,17 @@
 import {
   asWritten,
   readCondition,
+  readHoldId,
   readInstanceName,
   readLossListener,
+  readMatch,
   readOnContended,
   readOnLost,
   readOnUnavailable,
   readOwner,
   readPattern,
   readPermits,
+  readRelease,
   readReplicas,
   readSignal,
   readType,
@@ -28,14 +31,14 @@ const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: re
 
 export const OPTIONS = {
   key: { decorator: asWritten },
-  expire: { defaults: readExpire, ...inCalls(readExpire), trySetCount: readLease },
-  lockWatchdogTimeout: { ...inCalls(readLease), election: readLease },
-  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes) },
+  expire: { defaults: readExpire, ...inCalls(readExpire), adopt: readExpire, trySetCount: readLease },
+  lockWatchdogTimeout: { ...inCalls(readLease), adopt: readLease, election: readLease },
+  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes), adopt: readTimes },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
   signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
   owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
   reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
-  holdAtLeast: inCalls(readWholeDuration),
+  holdAtLeast: { defaults: readWholeDuration, ...inCalls(readWholeDuration) },
   type: { decorator: readType, acquire: readType, run: readType },
   permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
   units: { decorator: readPermits, acquire: readPermits, run: readPermits },
@@ -56,17 +59,22 @@ export const OPTIONS = {
     run: readOnLost,
     lock: readLossListener,
     semaphore: readLossListener,
+    adopt: readLossListener,
   },
+  release: { defaults: readRelease, decorator: readRelease, run: readRelease },
   pattern: {
     decorator: readPattern,
     acquire: readPattern,
     run: readPattern,
     getLock: readPattern,
     getSemaphore: readPattern,
+    adopt: readPattern,
     election: readPattern,
   },
   condition: { decorator: readCondition },
   instance: { decorator: readInstanceName },
+  match: { list: readMatch },
+  hold: { forceRelease: readHoldId },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },
@@ -74,8 +82,8 @@ export const OPTIONS = {
 
 /**
  * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
- * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; the methods that make these
- * objects; an `election`; the methods of a latch.
+ * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that make these
+ * objects; an `election`; the methods of a latch; `list` and `forceRelease` of the service.
  */
 export type OptionPlace =
   | 'defaults'
@@ -84,12 +92,15 @@ export type OptionPlace =
   | 'run'
   | 'lock'
   | 'semaphore'
+  | 'adopt'
   | 'getLock'
   | 'getSemaphore'
   | 'election'
   | 'trySetCount'
   | 'countDown'
-  | 'await';
+  | 'await'
+  | 'list'
+  | 'forceRelease';
 
 /** Turns what was written into what is used, or throws a LockConfigError that begins with the label. */
 export type OptionReader = (label: string, written: unknown) => unknown;

@@ -1,7 +1,14 @@
 import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, LockLostListener, OnLost, RunOptions } from './acquire-options.js';
+import type {
+  AcquireOptions,
+  AdoptOptions,
+  LockLostListener,
+  OnLost,
+  ReleaseMode,
+  RunOptions,
+} from './acquire-options.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
@@ -9,12 +16,15 @@ import { optionNames, readOptions, type ReadOptions } from './option-table.js';
 
 const ACQUIRE = optionNames('acquire');
 const RUN = optionNames('run');
+const ADOPT = optionNames('adopt');
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
   readonly expire: number;
   readonly maxRenewTimes: number;
   readonly waitTimeout: number;
+  /** At most the lease of a call with a fixed one. */
+  readonly holdAtLeast?: number;
   /** The lease of a lock that is renewed. */
   readonly lockWatchdogTimeout: number;
   readonly replicas?: ReplicaTerms | undefined;
@@ -35,6 +45,7 @@ export interface AcquireCall {
 /** The options of a call of `run`. */
 export interface RunCall extends Omit<AcquireCall, 'onLost'> {
   readonly onLost: OnLost | undefined;
+  readonly release: ReleaseMode | undefined;
 }
 
 /**
@@ -57,10 +68,23 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
     terms: termsOf(options, optional ? { ...defaults, optional } : defaults),
     reentrant: options.reentrant ?? true,
     onLost: options.onLost,
+    release: options.release,
   };
 }
 
-function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireDefaults): AcquireTerms {
+/** Like `readAcquireCall`, for `adopt` of a lock that is held as `mode`. */
+export function readAdoptCall(
+  written: AdoptOptions,
+  defaults: AcquireDefaults,
+  mode: LockMode,
+): Pick<AcquireCall, 'terms' | 'onLost'> {
+  if (!isPlainly(written, ADOPT)) refuseUnknownOptions('adopt', written, ADOPT);
+  const { onLost, ...options } = readOptions('adopt', written);
+  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, defaults);
+  return { terms: { ...terms, mode }, onLost };
+}
+
+function termsOf(options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>, defaults: AcquireDefaults): AcquireTerms {
   const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
   refuseContradictions(options, expire);
   return {
@@ -72,7 +96,7 @@ function termsOf(options: Omit<ReadOptions<'run'>, 'onLost'>, defaults: AcquireD
     lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
-    holdAtLeast: options.holdAtLeast ?? 0,
+    holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast ?? 0, expire > 0 ? expire : Infinity),
     waitTimeout: options.waitTimeout ?? defaults.waitTimeout,
     signal: options.signal,
     optional: defaults.optional ?? false,
@@ -91,7 +115,7 @@ export function refuseContradictions(
     type,
     permits,
     units,
-  }: Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>,
+  }: Partial<Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>>,
   expire: number,
   prefix = '',
 ): void {

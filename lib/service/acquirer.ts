@@ -6,8 +6,9 @@ import { upgradeRefused } from '../engine/upgrade.js';
 import { LockConfigError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { holeIn } from '../options/plain-options.js';
-import type { AcquireOptions, RunOptions } from '../options/acquire-options.js';
+import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
 import { CallReader } from '../options/call-reader.js';
+import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
 import { currentScope, findInScope } from './lock-scope.js';
@@ -16,6 +17,7 @@ import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 import {
   readAcquireCall,
+  readAdoptCall,
   readRunCall,
   type AcquireCall,
   type AcquireDefaults,
@@ -47,7 +49,7 @@ export class Acquirer {
   constructor(
     private readonly engine: LockEngine,
     context: EngineContext,
-    defaults: AcquireDefaults,
+    private readonly defaults: AcquireDefaults,
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
@@ -70,6 +72,21 @@ export class Acquirer {
   /** Like `acquire`, with one try unless the options give a `waitTimeout`. */
   tryAcquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
     return this.acquireGuarded(keys, this.tryCalls, options);
+  }
+
+  /**
+   * Takes over the lock that another process has handed over.
+   * @throws LockConfigError for another text or option, and what `Handovers.adopt` rejects with
+   */
+  async adopt(text: string, options: AdoptOptions): Promise<OwnHandle> {
+    const { key, nonce, mode } = readHandover(text);
+    const { terms, onLost } = readAdoptCall(options, this.defaults, mode);
+    if (mode.kind === 'permits') refuseWithoutPermits(this.engine);
+    const step: Step = { key, again: undefined, owner: undefined };
+    const hold = await this.engine.handovers.adopt(holdTerms(step, terms), offerId(nonce));
+    const lock = new HeldLock(hold, this.engine);
+    if (onLost !== undefined) lock.onLost(onLost);
+    return lock.guardAgainstDropping();
   }
 
   /**

@@ -1,6 +1,6 @@
 import { describe } from '../common/describe.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
-import type { OnLost, RunOptions } from '../options/acquire-options.js';
+import type { OnLost, ReleaseMode, RunOptions } from '../options/acquire-options.js';
 import type { Acquirer } from './acquirer.js';
 import type { LockHandle } from './handles/lock-handle.js';
 import { LockScope } from './lock-scope.js';
@@ -9,7 +9,7 @@ import { LockScope } from './lock-scope.js';
 export class LockRunner {
   constructor(
     private readonly acquirer: Acquirer,
-    private readonly defaults: { readonly onLost: OnLost },
+    private readonly defaults: { readonly onLost: OnLost; readonly release: ReleaseMode },
   ) {}
 
   /**
@@ -23,7 +23,7 @@ export class LockRunner {
   ): Promise<T> {
     refuseAllButTasks(task, options);
     const call = this.acquirer.readRun(options);
-    const { onLost = this.defaults.onLost } = call;
+    const { onLost = this.defaults.onLost, release = this.defaults.release } = call;
     const lock = this.acquirer.reenter(key, call) ?? (await this.acquirer.acquireForRun(key, call));
     if (typeof onLost === 'function') lock.onLost(onLost);
     const scope = LockScope.ofLock(lock);
@@ -32,11 +32,13 @@ export class LockRunner {
       result = await scope.run(() => task(lock));
     } catch (error) {
       scope.end();
-      if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
+      if (release === 'background') lock.releaseInBackground();
+      else if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
       throw error;
     }
     scope.end();
-    if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
+    if (release === 'background') lock.releaseInBackground();
+    else if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
     if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
     return result;
   }

@@ -40,28 +40,29 @@ export class LockScope {
     return storage.run(this, work);
   }
 
-  /** What was acquired here through a `Lock` object. */
-  takenThrough(object: object): TakenLocks {
+  /** What was acquired here through a `Lock` object. `memory`: see `TakenLocks`. */
+  takenThrough(object: object, memory: number): TakenLocks {
     this.taken ??= new Map();
     let taken = this.taken.get(object);
     if (taken === undefined) {
       if (this.taken.size >= this.manyObjects) this.forgetUnused();
-      taken = new TakenLocks();
+      taken = new TakenLocks(memory);
+      if (this.ended !== undefined) taken.end(this.ended);
       this.taken.set(object, taken);
     }
     return taken;
   }
 
-  /** Whether a `Lock` object has acquired something here that was not unlocked. */
-  get hasTaken(): boolean {
-    return this.taken !== undefined && [...this.taken.values()].some(({ isInUse }) => isInUse);
+  /** What was acquired here through a `Lock` object, if it was used here before. */
+  takenBefore(object: object): TakenLocks | undefined {
+    return this.taken?.get(object);
   }
 
-  /** Stops the renewal of what `Lock` objects have acquired here and not unlocked. */
+  /** Stops the renewal of what `Lock` objects have acquired here and not unlocked, or acquire here later. */
   end(): void {
-    if (this.taken === undefined || this.ended !== undefined) return;
+    if (this.ended !== undefined) return;
     this.ended = `was acquired through a Lock object and not unlocked before its ${this.request ? 'request' : 'scope'} ended`;
-    for (const taken of this.taken.values()) taken.end(this.ended);
+    for (const taken of this.taken?.values() ?? []) taken.end(this.ended);
   }
 
   /** A long scope may use any number of objects, one after another. */

@@ -3,10 +3,10 @@ import type { Observable } from 'rxjs';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
-import { isLockTimeoutError, LockConfigError } from '../errors/index.js';
+import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import type { AcquireOptions, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
-import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
+import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
+import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -14,38 +14,24 @@ import { HeldLocks } from './handles/held-locks.js';
 import { DefaultLeaderElection } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
+import type { ForceReleaseOptions } from './force-release.options.js';
+import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockInfo } from './lock-info.js';
+import { nullOnTimeout } from './null-on-timeout.js';
 import { readLockHealth } from './read-lock-health.js';
 import { readLockInfo } from './read-lock-info.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
 import { LockRunner } from './lock-runner.js';
+import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys, refuseWithoutPermits } from './acquirer.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import { optionNames, readOptions } from '../options/option-table.js';
-import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
-
-/** The defaults of calls and decorators. */
-export interface LockServiceDefaults extends AcquireDefaults {
-  readonly onLost: OnLost;
-  readonly onContended: OnContended;
-  readonly onUnavailable: OnUnavailable;
-  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
-  readonly methodWaitTimeout: number;
-}
-
-/** The options of a service. */
-export interface LockServiceOptions {
-  readonly name: string;
-  readonly defaults: LockServiceDefaults;
-  /** ms */
-  readonly shutdownTimeout: number;
-}
 
 /**
  * Acquires locks in code. Inject it, or `@InjectLockService(name)` if there are several.
@@ -109,6 +95,17 @@ export class LockService {
   }
 
   /**
+   * Takes over the lock that another process has handed over (`handOver` of its handle), and returns a new handle with a
+   * larger fencing token. The lock keeps its kind. Of several processes that have the text, one succeeds. After a
+   * `LockStoreError` call it again in this process: the second call repeats the first. It does not wait for `replicas`.
+   * @throws LockNotHeldError if the lock was adopted before, its time is over, or it was released by force; LockStoreError
+   * if Redis fails; LockConfigError for another text, or an option that cannot be used
+   */
+  adopt(text: string, options: AdoptOptions = NO_OPTIONS): Promise<LockHandle> {
+    return this.acquirer.adopt(text, options);
+  }
+
+  /**
    * Returns the lock in the shape of `java.util.concurrent.locks.Lock` and Redisson's `RLock`. Sends nothing until it is
    * used.
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
@@ -156,6 +153,7 @@ export class LockService {
       run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
+      addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
     const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
     return new DefaultSemaphore(service, assertKey(key), { permits, pattern });
@@ -166,14 +164,7 @@ export class LockService {
    * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
    */
   getCountDownLatch(key: string): CountDownLatch {
-    const { latches } = this.engine;
-    if (latches === undefined) {
-      throw new LockConfigError(
-        'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
-          'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
-      );
-    }
-    return new DefaultCountDownLatch(latches, assertKey(key), this.defaults, this.acquirer.warnings);
+    return new DefaultCountDownLatch(latchesOf(this.engine), assertKey(key), this.defaults, this.acquirer.warnings);
   }
 
   /**
@@ -196,14 +187,29 @@ export class LockService {
   }
 
   /**
-   * Releases a key for all its holders, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
-   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
-   * `true` if the key was held. Only holds that the call has found end; a later grant stays, also if the network repeats or
-   * delays commands.
-   * @throws LockStoreError if Redis fails: the key may have been released all the same
+   * Lists the locks of all clients, with their holders and waiters: `for await (const lock of locks.list()) { … }`. Each key
+   * comes once, in no order. The list is read in parts while the loop runs, so a key that is acquired or released meanwhile
+   * may be missing, and a lock that is handed over at that moment may have no holder. Keys under the same prefix that hold
+   * other data are left out. Redis needs the permission `+scan`. Ending the loop ends the list.
+   * @throws LockStoreError from the loop if Redis fails, also if only some of the locks were listed by then; LockConfigError
+   * for an option that cannot be used, and from the loop on a store that cannot list
    */
-  async forceRelease(key: string): Promise<boolean> {
-    return (await this.engine.forceRelease(assertKey(key))).holds > 0;
+  list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
+    refuseUnknownOptions('list', options, optionNames('list'));
+    return heldLocks(this, readOptions('list', options).match);
+  }
+
+  /**
+   * Releases a key for all its holders, or only the hold that `hold` names, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
+   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
+   * `true` if the key was held, or if that hold existed. Only holds that the call has found end; a later grant stays, also if the network repeats or
+   * delays commands.
+   * @throws LockStoreError if Redis fails: the key may have been released all the same; LockKeyError, LockConfigError
+   */
+  async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
+    refuseUnknownOptions('forceRelease', options, optionNames('forceRelease'));
+    const { hold } = readOptions('forceRelease', options);
+    return (await this.engine.forceRelease(assertKey(key), hold)).holds > 0;
   }
 
   /**
@@ -224,7 +230,7 @@ export class LockService {
    * @internal Lists the keys that are held, page by page.
    * @throws LockStoreError if Redis fails; LockConfigError for a store that cannot list
    */
-  list(request: ListRequest): Promise<ListReply> {
+  listKeys(request: ListRequest): Promise<ListReply> {
     return this.engine.list(request);
   }
 
@@ -277,6 +283,7 @@ export class LockService {
       inspect: (key) => this.inspect(key),
       inScope: (names, held) => this.acquirer.inScope(names, held),
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
+      lease: this.defaults.lockWatchdogTimeout,
     };
     const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, type, fair, owner, pattern });
@@ -285,12 +292,3 @@ export class LockService {
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
 const EXCLUSIVE: Pick<LockObjectTerms, 'type' | 'fair'> = Object.freeze({ type: 'exclusive', fair: false });
-
-async function nullOnTimeout<T extends LockHandle>(acquisition: Promise<T>): Promise<T | null> {
-  try {
-    return await acquisition;
-  } catch (error) {
-    if (isLockTimeoutError(error)) return null;
-    throw error;
-  }
-}

@@ -16,6 +16,11 @@ export interface LatchStore {
    */
   count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
   /**
+   * Deletes the latch of that name (see `LatchCount`), without opening it. Resolves to whether this call has deleted it. `id`:
+   * that of the call.
+   */
+  delete(key: string, id: string, latch: string): Promise<boolean>;
+  /**
    * Waits until at least `min` replicas have the write of the call `id`, for at most `timeout` ms. Resolves to the
    * number of replicas that have it.
    */

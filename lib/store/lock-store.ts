@@ -1,6 +1,7 @@
 import type { LockStoreError } from '../errors/index.js';
 import type { ListReply, ListRequest } from './key-list.js';
 import type { LatchStore } from './latch-store.js';
+import type { PermitStore } from './permit-store.js';
 import type { ReplicateRequest } from './replicate-request.js';
 
 export type { ReplicateRequest };
@@ -34,6 +35,8 @@ export interface LockStore {
    * holds.
    */
   readonly keepsPermits: boolean;
+  /** Changes permits that are in use. If left out, `addPermits` and the release of some permits are refused. */
+  readonly permits?: PermitStore;
   /** The count-down latches; `undefined`: this store does not support them. */
   readonly latches: LatchStore | undefined;
 
@@ -50,6 +53,11 @@ export interface LockStore {
   release(request: ReleaseRequest): Promise<ReleaseReply>;
   /** Renews many leases at once. A lease that fails does not affect the others. Never rejects. */
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
+  /**
+   * Offers a hold to another client: its id becomes that of the offer, so that no call that names the old id finds it. The
+   * call counts once; a repetition does not make the offer longer.
+   */
+  offer(request: OfferRequest): Promise<OfferReply>;
   /** Sets a new lease, longer or shorter. */
   extend(request: RenewRequest): Promise<RenewReply>;
   /**
@@ -67,8 +75,11 @@ export interface LockStore {
    * later call has set the number.
    */
   setLimit(key: string, permits: number): Promise<void>;
-  /** Ends the holds that a key has now. The command names them, so a duplicate or late copy ends no newer hold. */
-  forceRelease(key: string): Promise<ForceReleaseReply>;
+  /**
+   * Ends the holds that a key has now, or only the one with the id `hold`. The command names them, so a duplicate or late
+   * copy ends no newer hold.
+   */
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
   /** Returns the state of a key. */
   inspect(key: string): Promise<StoredLock>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
@@ -138,6 +149,11 @@ export interface AcquireRequest {
    * back.
    */
   readonly backedOff?: boolean;
+  /**
+   * The id of an offer: the request takes over the hold that another client has offered, with its mode, instead of asking
+   * for the lock. It gets the next token. The reply is `held`, also to a repetition, or `left` if there is no such offer.
+   */
+  readonly adopts?: string | undefined;
 }
 
 export interface HeldReply {
@@ -202,6 +218,18 @@ export interface RenewRequest {
 
 /** The ms that are left of the lease, `'gone'` if there is no such hold, or the error if that is unknown. */
 export type RenewReply = number | 'gone' | Error;
+
+export interface OfferRequest {
+  readonly key: string;
+  readonly id: string;
+  /** The id of the offer, which begins with no client's id. */
+  readonly offer: string;
+  /** For how many ms the offer stands. Then the hold ends. */
+  readonly lease: number;
+}
+
+/** The ms that are left of the offer; `'gone'`: there is no such hold; `'shared'`: its owner has another hold of this key. */
+export type OfferReply = number | 'gone' | 'shared';
 
 /** Names one grant of a hold. An acquisition may be granted again under the same id after it was ended by force. */
 export type HoldName = Pick<StoredHold, 'id' | 'since'>;

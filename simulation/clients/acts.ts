@@ -1,4 +1,5 @@
 import { TIMES } from '../schedule/schedule.js';
+import { handOver } from './handovers.js';
 import type { Held, Visitor } from './visitor.js';
 
 /** The action of a holder in the middle of its section; `held` are the locks that it has to release afterwards. */
@@ -16,6 +17,7 @@ async function perform(visitor: Visitor, { handles, beliefs }: Held): Promise<vo
   const [handle] = handles as [(typeof handles)[number]];
   switch (visit.act) {
     case 'nothing':
+    case 'release in background': // at the end of the section
       return;
     case 'verify':
       return handle.verify();
@@ -49,6 +51,14 @@ async function perform(visitor: Visitor, { handles, beliefs }: Held): Promise<vo
       handles.push(...reading.handles);
       beliefs.push(...reading.beliefs);
       return;
+    }
+    case 'hand over': {
+      if (handles.length > 1 || visit.owner !== undefined || visit.holdAtLeast > 0) return; // refused
+      if (!handle.isHeld) return;
+      const offered = handOver(visitor, beliefs[0]!);
+      handles.pop();
+      beliefs.pop();
+      return offered;
     }
     case 'abandon':
       for (const { hold } of beliefs) {

@@ -12,6 +12,9 @@ export interface Outcomes {
   lost: number;
   /** Visits that were under way when their process crashed. */
   crashed: number;
+  /** Locks that callers have offered to other processes, and that those have adopted. */
+  offered: number;
+  adopted: number;
   /** Of leaders. */
   terms: number;
   scripts: number;
@@ -30,6 +33,8 @@ export const noOutcomes = (): Outcomes => ({
   ...{ visits: 0, held: 0, inTurn: 0, timeouts: 0, storeFailures: 0, aborted: 0, upgrades: 0, lost: 0 },
   ...{
     crashed: 0,
+    offered: 0,
+    adopted: 0,
     terms: 0,
     scripts: 0,
     quorums: 0,

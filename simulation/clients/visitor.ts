@@ -16,6 +16,7 @@ import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
 import { act } from './acts.js';
 import { Candidate } from './candidate.js';
+import { adopt, type Letters } from './handovers.js';
 import type { Outcomes } from './outcomes.js';
 
 /** The surroundings that a visitor needs. */
@@ -24,6 +25,7 @@ export interface VisitSurroundings {
   readonly judge: Judge;
   readonly outcomes: Outcomes;
   readonly trace: (text: () => string) => void;
+  readonly letters: Letters;
 }
 
 /** The locks that a caller holds in its section. */
@@ -53,6 +55,9 @@ export class Visitor {
     await process.sleep(visit.pause);
     if (process.closing) return;
     surroundings.outcomes.visits += 1;
+    const letter = surroundings.letters.take(process);
+    if (letter !== undefined) await adopt(this, letter);
+    if (process.closing) return;
     if (visit.candidacy !== undefined) return new Candidate(this, visit.candidacy).go();
     let held: Held;
     try {
@@ -188,6 +193,7 @@ export class Visitor {
     const { hold } = belief;
     const { epoch } = process.store;
     trace(() => `${process.name} gives ${hold.key} back (${hold.id})`);
+    if (this.visit.act === 'release in background') handle.releaseInBackground();
     const released = handle.release();
     judge.ends(belief);
     const at = world.now;

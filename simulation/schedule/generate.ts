@@ -73,6 +73,8 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
       [1, 'downgrade'],
       [1, 'abandon'],
       [1, 'inspect'],
+      [2, 'hand over'],
+      [2, 'release in background'],
     ),
     candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
   });
@@ -92,7 +94,16 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
   waitTimeout: waits,
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
   section: sections,
-  act: oneOf([20, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'shrink'], [1, 'reenter'], [1, 'downgrade']),
+  act: oneOf(
+    [20, 'nothing'],
+    [1, 'verify'],
+    [1, 'extend'],
+    [1, 'shrink'],
+    [1, 'reenter'],
+    [1, 'downgrade'],
+    [1, 'hand over'],
+    [5, 'release in background'],
+  ),
   candidacy: fc.constant(undefined),
 });
 
@@ -111,7 +122,7 @@ const lastingVisit: fc.Arbitrary<Visit> = fc.record({
   waitTimeout: waits,
   abortAfter: fc.constant(undefined),
   section: fc.nat(3 * TIMES.lease),
-  act: oneOf([2, 'extend'], [1, 'nothing'], [1, 'verify'], [1, 'shrink']),
+  act: oneOf([2, 'extend'], [1, 'nothing'], [1, 'verify'], [1, 'shrink'], [1, 'hand over']),
   candidacy: fc.constant(undefined),
 });
 

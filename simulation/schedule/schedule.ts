@@ -50,7 +50,18 @@ export type Kind = 'exclusive' | 'fair' | 'read' | 'permits';
 export type LeaseKind = 'renewed' | 'long' | 'counted' | 'fixed';
 /** An additional action of a holder in its section, besides taking its time. */
 export type Act =
-  'nothing' | 'verify' | 'assert' | 'extend' | 'shrink' | 'reenter' | 'again' | 'downgrade' | 'abandon' | 'inspect';
+  | 'nothing'
+  | 'verify'
+  | 'assert'
+  | 'extend'
+  | 'shrink'
+  | 'reenter'
+  | 'again'
+  | 'downgrade'
+  | 'abandon'
+  | 'inspect'
+  | 'hand over'
+  | 'release in background';
 
 /** One caller's way through a section. The visits of one caller follow one after the other. */
 export interface Visit {

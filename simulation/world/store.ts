@@ -7,6 +7,8 @@ import type {
   HeldReply,
   HoldName,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -187,7 +189,7 @@ export class SimulatedStore implements QuorumMember {
     const asked = this.audible(request);
     return this.ask(
       request.key,
-      `acquire ${request.id}`,
+      request.adopts === undefined ? `acquire ${request.id}` : `adopt ${request.adopts} as ${request.id}`,
       (backend) => backend.withLock(request.key, (lock) => lock.acquire(asked)),
       [request.id],
     );
@@ -216,6 +218,13 @@ export class SimulatedStore implements QuorumMember {
     } catch (error) {
       return requests.map(() => error as LockStoreError);
     }
+  }
+
+  offer(request: OfferRequest): Promise<OfferReply> {
+    const { key, id, offer, lease } = request;
+    return this.ask(key, `offer ${id} as ${offer} ${lease}`, (backend) =>
+      backend.withLock(key, (lock) => lock.offer(request)),
+    );
   }
 
   extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {

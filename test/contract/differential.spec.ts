@@ -36,6 +36,8 @@ type Op =
   | { op: 'acquireAll'; client: number; asks: [Ask, Ask] }
   | { op: 'release'; client: number; key: string; number: number; tombstoneFor: number; keep: number; next?: Ask }
   | { op: 'renew' | 'extend'; client: number; key: string; number: number; lease: number }
+  | { op: 'offer'; client: number; key: string; number: number; offer: string; lease: number }
+  | { op: 'adopt'; ask: Ask; offer: string }
   | { op: 'setLimit'; client: number; key: string; permits: number }
   | { op: 'forceRelease'; client: number; key: string }
   | { op: 'endHolds'; client: number; key: string; number: number; earlier: boolean }
@@ -68,6 +70,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   waits: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   period: fc.constantFrom(20_000, 90_000),
 });
+const offer = fc.constantFrom('handover:1', 'handover:2');
 const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 12, arbitrary: fc.record({ op: fc.constant('acquire' as const), ask }) },
   {
@@ -106,6 +109,18 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       lease: fc.constantFrom(LONG / 2, LONG, 2 * LONG),
     }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant('offer' as const),
+      client,
+      key,
+      number,
+      offer,
+      lease: fc.constantFrom(SHORT, LONG, LONG),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('adopt' as const), ask, offer }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -207,6 +222,15 @@ class Side {
         const store = this.clients[op.client]!;
         const left = op.op === 'renew' ? (await store.renew([request]))[0] : await store.extend(request);
         return typeof left === 'number' ? this.time(left) : left;
+      }
+      case 'offer': {
+        const request = { key: this.key(op.key), id: this.idOf(op.client, op.key, op.number), offer: op.offer };
+        const left = await this.clients[op.client]!.offer({ ...request, lease: op.lease });
+        return typeof left === 'number' ? this.time(left) : left;
+      }
+      case 'adopt': {
+        const request = { ...this.request({ ...op.ask, waits: false }), adopts: op.offer };
+        return this.answer(op.ask.key, await this.clients[op.ask.client]!.acquire(request));
       }
       case 'setLimit':
         return this.clients[op.client]!.setLimit(this.key(op.key), op.permits);

@@ -19,6 +19,7 @@ async function setUp(commandTimeout = 2_000) {
   const [one, other] = await bench.serviceList(2);
   await operator.forceRelease('warm');
   await operator.getSemaphore('warm', { permits: 1 }).setPermits(1);
+  await operator.getSemaphore('warm', { permits: 1 }).addPermits(1);
   return { proxy, operator, one: one!, other: other! };
 }
 
@@ -128,3 +129,107 @@ describe('setPermits', () => {
     expect(await one.getSemaphore('s', { permits: 1 }).getPermits()).toBe(7);
   });
 });
+
+describe('addPermits', () => {
+  it.each(['cutAfterCommand', 'cutBeforeCommand', 'cutWithinReply'] as const)(
+    'counts once if it is sent again: %s',
+    async (fault) => {
+      const { proxy, operator, one } = await setUp();
+      const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 2 }));
+      await far!.addPermits(1);
+      const cut = proxy[fault](runs('addLimit'));
+      proxy.refuse();
+      const adding = far!.addPermits(5);
+      await cut.happened;
+      expect(await near!.addPermits(10)).toBe(fault === 'cutBeforeCommand' ? 13 : 18);
+      await proxy.accept();
+      expect(await adding).toBe(18);
+      expect(await near!.getPermits()).toBe(18);
+    },
+  );
+
+  it('has no effect if it reaches Redis after its time', async () => {
+    const { proxy, operator, one } = await setUp(300);
+    const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 2 }));
+    let held = false;
+    const stop = proxy.onCommand((command) => {
+      if (held || command.name !== 'evalsha' || command.args[0] !== SCRIPTS.addLimit.sha1) return;
+      held = true;
+      proxy.holdRequests();
+    });
+    expect((await timed(() => far!.addPermits(5))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+    stop();
+    expect(held).toBe(true);
+    const since = await serverTime();
+    await eventually(async () => (await serverTime()) - since > 5 * 300);
+    proxy.heal();
+    await operator.inspect('s');
+    expect(await near!.getPermits()).toBe(2);
+    expect(await near!.addPermits(1)).toBe(3);
+  });
+});
+
+describe('the release of some permits', () => {
+  it.each(['cutAfterCommand', 'cutBeforeCommand', 'cutWithinReply'] as const)(
+    'releases them once if it is sent again: %s',
+    async (fault) => {
+      const { proxy, operator, one } = await setUp();
+      const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 5 }));
+      const handle = await far!.acquire(5);
+      await handle.releaseUnits(1);
+      const cut = proxy[fault](runs('keepUnits'));
+      const releasing = handle.releaseUnits(2);
+      await cut.happened;
+      await releasing;
+      expect(handle.units).toBe(2);
+      await handle.verify();
+      expect(await near!.availablePermits()).toBe(3);
+      await far!.release(handle);
+      expect(await near!.availablePermits()).toBe(5);
+    },
+  );
+
+  it('is repeated after it has failed, as long as the rest is held', async () => {
+    const { proxy, operator, one } = await setUp(300);
+    const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 5 }));
+    const handle = await far!.acquire(5);
+    proxy.holdRequests();
+    expect((await timed(() => handle.releaseUnits(2))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+    expect(handle.units).toBe(3);
+    proxy.heal();
+    await eventually(async () => (await near!.availablePermits()) === 2);
+    expect(await handle.release()).toBe(true);
+    expect(await near!.availablePermits()).toBe(5);
+  });
+
+  it('reports a handle that Redis does not know any more as lost', async () => {
+    const { operator } = await setUp();
+    const handle = await operator.getSemaphore('s', { permits: 5 }).acquire(5);
+    await bench.redis.admin.flushall();
+    expect((await timed(() => handle.releaseUnits(2))).error).toMatchObject({ code: 'LOCK_LOST' });
+    expect(handle.signal.aborted).toBe(true);
+  });
+});
+
+describe('the deletion of a latch', () => {
+  it('deletes no later latch if its first reply is lost', async () => {
+    const { proxy, operator, one } = await setUp();
+    const [far, near] = [operator, one].map((service) => service.getCountDownLatch('l'));
+    await near!.trySetCount(1);
+    await far!.delete();
+    await near!.trySetCount(1);
+    const cut = proxy.cutAfterCommand(runs('latchDelete'));
+    proxy.refuse();
+    const deleting = far!.delete();
+    await cut.happened;
+    expect(await near!.trySetCount(3)).toBe(true);
+    await proxy.accept();
+    expect(await deleting).toBe(true);
+    expect(await near!.getCount()).toBe(3);
+  });
+});
+
+async function serverTime(): Promise<number> {
+  const [seconds, micros] = await bench.redis.admin.time();
+  return Number(seconds) * 1_000 + Number(micros) / 1_000;
+}

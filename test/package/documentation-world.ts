@@ -117,6 +117,7 @@ export const copy = async (_file: File, _options: { signal: AbortSignal | undefi
 export const publish = async (_id: string): Promise<void> => undefined;
 export const sendNext = async (_options: { signal: AbortSignal }): Promise<void> => undefined;
 export const sendTogether = async (_mails: readonly Mail[]): Promise<void> => undefined;
+export const queue = { add: async (_name: string, _data: object): Promise<void> => undefined };
 export const slowly = (): Promise<void> => sleep(50);
 export const store = async (_prices: readonly Price[]): Promise<void> => undefined;
 export const transaction = async <T>(task: () => Promise<T>): Promise<T> => task();

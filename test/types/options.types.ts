@@ -3,6 +3,7 @@
  */
 import type {
   AcquireOptions,
+  AdoptOptions,
   LatchCountOptions,
   LatchOptions,
   LatchWaitOptions,
@@ -25,7 +26,8 @@ type Different<Left, Right> = Exclude<Left, Right> | Exclude<Right, Left>;
 const same = <_Difference extends never>(): void => {};
 
 same<Different<keyof AcquireOptions, OptionIn<'acquire'>>>();
-same<Different<keyof RunOptions, OptionIn<'acquire'>>>();
+same<Different<keyof RunOptions, OptionIn<'run'>>>();
+same<Different<keyof AdoptOptions, OptionIn<'adopt'>>>();
 same<Different<keyof LockDefaults, OptionIn<'defaults'>>>();
 same<Different<keyof RedisLockRootOptions, ModuleOption>>();
 same<Different<keyof LockMethodOptions, OptionIn<'decorator'>>>();

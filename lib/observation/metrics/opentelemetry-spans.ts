@@ -1,3 +1,4 @@
+import { messageOf } from '../../common/describe.js';
 import type { LockAcquisition } from '../diagnostics/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
 import { readFlag, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
@@ -91,5 +92,3 @@ function end(span: LockSpan, outcome: string): void {
   span.setAttribute('lock.outcome', outcome);
   span.end();
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -3,17 +3,27 @@ import { inspect, type InspectOptions } from 'node:util';
 import type { Duration } from '../../common/duration.js';
 import { outside } from '../../common/outside.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
-import type { LockEngine } from '../../engine/lock-engine.js';
-import { LockLostError } from '../../errors/index.js';
+import type { LockEngine, Offer } from '../../engine/lock-engine.js';
+import { LockConfigError, LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
+import { newNonce, offerId, writeHandover } from './handover-text.js';
 import type { LockHandle } from './lock-handle.js';
-import { readLease } from '../../options/option-readers.js';
+import { readCount, readLease } from '../../options/option-readers.js';
 import type { KeyHandle } from './own-handle.js';
 
 /** The results of releasing at once. Made outside of all scopes, so that they keep no async context. */
 const HELD = outside(() => Promise.resolve(true));
 const NOT_HELD = outside(() => Promise.resolve(false));
+
+/** A handover that has begun. */
+interface StartedHandover {
+  readonly nonce: string;
+  readonly offer: Offer;
+  /** Resolves to the ms that are left; `undefined`: it has failed. */
+  offered: Promise<number> | undefined;
+  text?: string;
+}
 
 /**
  * The handle of one hold. By re-entry several handles share a hold, and the last release of a handle releases it. The
@@ -27,6 +37,8 @@ export class HeldLock implements KeyHandle {
   private guard: Guard | undefined;
   private over = false;
   private abandoned = false;
+  // Private, also towards `util.inspect`, because the nonce is a credential.
+  #handover: StartedHandover | undefined;
 
   constructor(
     private readonly hold: Hold,
@@ -51,6 +63,10 @@ export class HeldLock implements KeyHandle {
     return this.hold.terms.mode.kind;
   }
 
+  get units(): number {
+    return this.hold.units;
+  }
+
   get fencingToken(): number {
     return this.hold.token;
   }
@@ -70,10 +86,6 @@ export class HeldLock implements KeyHandle {
   /** Whether the holder has released it. */
   get isReleased(): boolean {
     return this.over;
-  }
-
-  get isAbandoned(): boolean {
-    return this.abandoned;
   }
 
   get holdCount(): number {
@@ -100,6 +112,41 @@ export class HeldLock implements KeyHandle {
     await this.engine.extend(this.hold, ms);
   }
 
+  async handOver(within?: Duration): Promise<string> {
+    const given = within === undefined ? undefined : readLease('within', within);
+    const { handovers } = this.engine;
+    if (this.#handover === undefined) {
+      this.refuseReleased();
+      const nonce = newNonce();
+      const offer = { hold: this.hold, id: offerId(nonce), lease: given ?? this.restOfLease() };
+      const offered = outside(() => handovers.start(offer));
+      if (this.abandoned) this.reclaim();
+      this.end();
+      this.released = NOT_HELD;
+      this.#handover = { nonce, offer, offered };
+    }
+    const handover = this.#handover;
+    handover.offered ??= outside(() => handovers.offer(handover.offer));
+    try {
+      const deadline = Date.now() + (await handover.offered);
+      const { key, terms } = this.hold;
+      handover.text ??= writeHandover({ key, nonce: handover.nonce, mode: terms.mode, deadline });
+      return handover.text;
+    } catch (error) {
+      // The next call asks again.
+      handover.offered = undefined;
+      throw error;
+    }
+  }
+
+  async releaseUnits(units: number): Promise<void> {
+    const count = readCount('units', units, 1);
+    this.refuseReleased();
+    if (count > this.units) throw tooManyUnits(this.key, count, this.units);
+    if (count < this.units) return this.engine.releaseUnits(this.hold, count);
+    if (!(await this.release())) this.hold.assertHeld();
+  }
+
   release(): Promise<boolean> {
     if (this.abandoned) this.reclaim();
     // A promise keeps the async context in which it was made, and the handle keeps the promise.
@@ -120,6 +167,17 @@ export class HeldLock implements KeyHandle {
     for (const listener of this.listeners ?? []) this.hold.offLost(listener);
     this.released = this.hold.isHeld ? HELD : NOT_HELD;
     return true;
+  }
+
+  releaseInBackground(): void {
+    if (this.releaseAtOnce()) return;
+    if (this.abandoned) this.reclaim();
+    outside(() => {
+      if (this.released === undefined) {
+        this.end();
+        this.released = this.engine.releaseInBackground(this.hold);
+      } else this.released.catch(() => undefined);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -180,6 +238,12 @@ export class HeldLock implements KeyHandle {
     return `LockHandle ${inspect(this.toJSON(), options)}`;
   }
 
+  /** ms: how long the key stays locked for an adopter unless the caller says so. */
+  private restOfLease(): number {
+    const { terms, lastLease, remaining } = this.hold;
+    return terms.renews ? lastLease : Math.max(1, Math.floor(remaining));
+  }
+
   private releaseHold(): Promise<boolean> {
     this.end();
     return this.engine.release(this.hold);
@@ -205,3 +269,11 @@ export class HeldLock implements KeyHandle {
     }
   }
 }
+
+const tooManyUnits = (key: string, count: number, units: number): LockConfigError =>
+  new LockConfigError(
+    units === 0
+      ? `releaseUnits(${count}) of '${key}': it is no semaphore, so it has no permits. Write release().`
+      : `releaseUnits(${count}) of '${key}': the handle has ${units} permits. Write release() to release all of them.`,
+    { key },
+  );

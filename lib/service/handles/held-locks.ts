@@ -1,7 +1,7 @@
 import { inspect, type InspectOptions } from 'node:util';
 import { outside } from '../../common/outside.js';
 import type { Duration } from '../../common/duration.js';
-import type { LockLostError } from '../../errors/index.js';
+import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import type { KeyHandle, OwnHandle } from './own-handle.js';
 
@@ -31,6 +31,10 @@ export class HeldLocks implements OwnHandle {
     return this.first.type;
   }
 
+  get units(): number {
+    return this.first.units;
+  }
+
   get fencingToken(): number {
     return this.first.fencingToken;
   }
@@ -50,10 +54,6 @@ export class HeldLocks implements OwnHandle {
 
   get isReleased(): boolean {
     return this.over;
-  }
-
-  get isAbandoned(): boolean {
-    return this.parts.some(({ isAbandoned }) => isAbandoned);
   }
 
   get holdCount(): number {
@@ -80,6 +80,22 @@ export class HeldLocks implements OwnHandle {
     await Promise.all(this.parts.map((part) => part.extend(lease)));
   }
 
+  async handOver(): Promise<string> {
+    throw new LockConfigError(
+      `${this.keys.map((key) => `'${key}'`).join(', ')} cannot be handed over, because they were acquired together: ` +
+        'acquire each key on its own, and hand over each.',
+      { key: this.key },
+    );
+  }
+
+  async releaseUnits(units: number): Promise<void> {
+    if (units === this.units) {
+      await this.release();
+      return this.loss === undefined ? undefined : Promise.reject(this.loss);
+    }
+    await Promise.all(this.parts.map((part) => part.releaseUnits(units)));
+  }
+
   release(): Promise<boolean> {
     this.released ??= outside(() => this.releaseParts());
     return this.released;
@@ -87,6 +103,11 @@ export class HeldLocks implements OwnHandle {
 
   releaseAtOnce(): boolean {
     return false;
+  }
+
+  releaseInBackground(): void {
+    this.end();
+    for (const part of this.parts) part.releaseInBackground();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,6 +22,8 @@ export interface LockHandle extends AsyncDisposable {
   readonly owner: string;
   /** The mode: exclusive, together with other readers, or permits of a semaphore. */
   readonly type: 'exclusive' | 'read' | 'permits';
+  /** How many permits of a semaphore it has now; 0 for the other modes. */
+  readonly units: number;
   /**
    * A number that is larger than that of every earlier holder of this key. Send it with each write, and let the resource
    * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
@@ -55,6 +57,28 @@ export interface LockHandle extends AsyncDisposable {
    * @throws LockLostError if the lock is not held any more; LockStoreError if Redis does not answer
    */
   extend(lease: Duration): Promise<void>;
+  /**
+   * Hands the lock over to another process, which continues the work under it. Resolves to a text for `adopt` of that
+   * process. This handle ends at once: it is not held any more, is not renewed, and its release has no effect. The key stays
+   * locked for `within` (milliseconds, or `'1m'`), counted from now on. If no process adopts the lock by then, it
+   * expires. Without `within`: the lease of a renewed lock, or what is left of a fixed lease. After a `LockStoreError` call it
+   * again: the second call repeats the first.
+   *
+   * The text is a credential, because any process that has it can adopt the lock. Do not log it.
+   * @throws LockConfigError if the lock cannot be handed over: several keys, a hold that is shared by re-entry, an `owner`,
+   * `holdAtLeast`. Then the handle stays as it is. LockLostError if the lock is not held any more; LockStoreError if Redis
+   * does not answer
+   */
+  handOver(within?: Duration): Promise<string>;
+  /**
+   * Releases some of the permits of a semaphore, and keeps the rest: `releaseUnits(2)`. Each call releases that many more;
+   * the last permits are released as by `release()`. A command that the network repeats releases nothing twice. With several
+   * keys, it releases that many permits of each.
+   * @throws LockConfigError if it is no semaphore, or has fewer permits; LockLostError if they are not held any more;
+   * LockStoreError if Redis does not answer. The permits no longer belong to the handle then, and the command is repeated
+   * while the rest is held
+   */
+  releaseUnits(units: number): Promise<void>;
   /**
    * Releases the lock; a second call has no effect. Resolves to `true` if the lock was held until now, and to `false` if it
    * had been lost.

@@ -9,8 +9,6 @@ export interface OwnHandle extends LockHandle {
   readonly isReleased: boolean;
   /** The error of the loss, if the lock was lost. */
   readonly loss: LockLostError | undefined;
-  /** Whether `abandon` was called: this handle does not keep the lock renewed any more. */
-  readonly isAbandoned: boolean;
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
   /**
@@ -18,6 +16,8 @@ export interface OwnHandle extends LockHandle {
    * `false`: it is not released yet.
    */
   releaseAtOnce(): boolean;
+  /** Releases the handle without waiting for the answer. A failure is logged, and a loss is an event. */
+  releaseInBackground(): void;
   /** The handle of one of its keys. */
   part(key: string): KeyHandle | undefined;
   /** Calls `listener` when the lock is lost. */

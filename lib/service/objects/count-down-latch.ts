@@ -11,7 +11,8 @@ import type { ReplicaOptions } from '../../options/acquire-options.js';
  *
  * await parts.countDown(); // each worker, at the end of its file
  *
- * if (await parts.await('10m')) await publish(id); // the process that continues when all is done
+ * await parts.await(); // the process that continues when all is done: waits until the latch opens, without a limit
+ * await publish(id);
  * ```
  */
 export interface CountDownLatch {
@@ -37,12 +38,21 @@ export interface CountDownLatch {
    */
   getCount(): Promise<number>;
   /**
-   * Waits until the latch is open, without limit unless the call gives one: `await('10m')`, or with options. Resolves to
-   * `false` if the latch is still closed after that time. The waiters of a process cost as much as one. If the call has seen
-   * the latch closed, `true` means that it has come to 0. A call that finds no latch gets `true` as well: it cannot
-   * distinguish a latch that has come to 0, a latch that is not set yet and a latch that was lost before.
-   * @throws LatchLostError if the call has seen the latch closed, and it is gone without having opened: it has expired, or
-   * Redis has lost it; LockStoreError if Redis fails, or if the application shuts down; the reason of `options.signal` if
+   * Deletes the latch without opening it: the job is cancelled. Its waiters get a `LatchLostError` within 4 s. Calls that come
+   * later find no latch, and it can be set again at once. Resolves to `false` if there was no latch. A command that the
+   * network repeats or delays deletes no later latch.
+   * @throws LockStoreError if Redis fails: the latch may have been deleted all the same
+   */
+  delete(): Promise<boolean>;
+  /**
+   * Waits until the latch is open: without a limit, or for a time, `await('10m')` or `await({ waitTimeout: '10m' })`. The
+   * `defaults` of the module do not limit it. Resolves to `true` when the latch is open, and to `false` if it is still closed
+   * after that time. A call without a time never gets `false`, and no call gets a `LockTimeoutError`. The waiters of a
+   * process cost as much as one. If the call has seen the latch closed, `true` means that it has come to 0. A call that finds
+   * no latch gets `true` as well: it cannot distinguish a latch that has come to 0, a latch that is not set yet and a latch
+   * that was lost before.
+   * @throws LatchLostError if the call has seen the latch closed, and it is gone without having opened: it has expired, it
+   * was deleted, or Redis has lost it; LockStoreError if Redis fails, or if the application shuts down; the reason of `options.signal` if
    * that aborts; LockConfigError
    */
   await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
@@ -72,7 +82,8 @@ export interface LatchOptions extends LatchCountOptions {
 /** Options of `await`. */
 export interface LatchWaitOptions {
   /**
-   * How long to wait, in milliseconds or `'5s'`. 0: only look. `Infinity`: until the latch opens.
+   * How long to wait, in milliseconds or `'5s'`. If the latch is still closed after that, the call resolves to `false`. 0:
+   * only look. `Infinity`: until the latch opens.
    * @defaultValue Infinity
    */
   waitTimeout?: Duration;

@@ -1,6 +1,7 @@
 import type { Duration } from '../../common/duration.js';
 import type { ReplicaTerms } from '../../engine/hold.js';
 import type { Latches } from '../../engine/latches.js';
+import { LockConfigError } from '../../errors/index.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
 import type { OptionWarnings } from '../../options/option-warnings.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
@@ -34,6 +35,10 @@ export class DefaultCountDownLatch implements CountDownLatch {
     return this.latches.count(this.key);
   }
 
+  delete(): Promise<boolean> {
+    return this.latches.delete(this.key);
+  }
+
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
     refuseUnknownOptions('await', options, optionNames('await'));
@@ -41,4 +46,13 @@ export class DefaultCountDownLatch implements CountDownLatch {
     const { waitTimeout = Infinity, signal } = readOptions('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
   }
+}
+
+/** @throws LockConfigError on a store that keeps no latches */
+export function latchesOf({ latches }: { readonly latches: Latches | undefined }): Latches {
+  if (latches !== undefined) return latches;
+  throw new LockConfigError(
+    'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
+      'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
+  );
 }

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { inspect, type InspectOptions } from 'node:util';
+import { messageOf } from '../../common/describe.js';
 import { outside } from '../../common/outside.js';
 import { settledBy } from '../../common/settle.js';
 import type { EngineContext } from '../../engine/engine-context.js';
@@ -167,6 +168,7 @@ export class DefaultLeaderElection implements LeaderElection {
       const handle = await parts.acquire(key, {
         expire: 0,
         maxRenewTimes: 0,
+        holdAtLeast: 0,
         waitTimeout: Infinity,
         reentrant: false,
         signal: stopped,
@@ -265,5 +267,3 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -3,6 +3,7 @@ import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
+import { tryOptions } from '../../options/try-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import type { LockHolderInfo, LockInfo } from '../lock-info.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
@@ -20,6 +21,8 @@ export interface LockObjectService {
   inScope(keys: readonly string[], type: LockHandle['type']): LockHandle | undefined;
   /** The held handles of an owner in this client, the latest last. */
   ofOwner(keys: readonly string[], owner: string): LockHandle[];
+  /** The lease in ms of locks that are renewed. */
+  readonly lease: number;
 }
 
 /** The keys of a `Lock` object, and how it locks them. */
@@ -43,7 +46,7 @@ const OVERLAPPED =
  */
 export class DefaultLock implements Lock {
   /** What was acquired outside all scopes. */
-  private readonly outside = new TakenLocks();
+  private readonly outside: TakenLocks;
 
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
@@ -58,6 +61,7 @@ export class DefaultLock implements Lock {
     this.keys = keys;
     this.asked = asked;
     ({ owner: this.owner, type: this.type } = asked);
+    this.outside = new TakenLocks(service.lease);
   }
 
   get key(): string {
@@ -71,9 +75,12 @@ export class DefaultLock implements Lock {
     );
   }
 
-  async tryLock(waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, ...this.asked };
-    return this.take(waitTime !== 0, true, () => this.service.tryAcquire(this.keys, options));
+  async tryLock(wait: Duration | LockCallOptions = 0, leaseTime?: Duration): Promise<LockHandle | null> {
+    const options = tryOptions('tryLock', 'lock', wait, leaseTime);
+    const { waitTimeout = 0, reentrant } = options;
+    return this.take(waitTimeout !== 0, reentrant !== false, () =>
+      this.service.tryAcquire(this.keys, { ...options, ...this.asked }),
+    );
   }
 
   async unlock(): Promise<void> {
@@ -83,12 +90,11 @@ export class DefaultLock implements Lock {
   }
 
   async forceUnlock(): Promise<boolean> {
-    const taken = this.takenHere(currentScope());
-    const ended = taken.held();
-    const released = await Promise.all(this.keys.map((key) => this.service.forceRelease(key)));
+    const released = this.takenHere(currentScope()).forceReleasing();
+    const results = await Promise.all(this.keys.map((key) => this.service.forceRelease(key)));
     // The message to their holds may arrive later than this answer.
-    taken.forget(ended);
-    return released.includes(true);
+    released();
+    return results.includes(true);
   }
 
   async isLocked(): Promise<boolean> {
@@ -137,7 +143,7 @@ export class DefaultLock implements Lock {
   }
 
   private takenHere(scope: LockScope | undefined): TakenLocks {
-    return scope === undefined ? this.outside : scope.takenThrough(this);
+    return scope === undefined ? this.outside : scope.takenThrough(this, this.service.lease);
   }
 
   /** @throws LockConfigError if another call of the context has the lock, and this call would not wait for it */
@@ -184,17 +190,29 @@ export class DefaultLock implements Lock {
     if (this.owner === undefined && this.service.inScope(this.keys, this.type) !== undefined) {
       return this.notHeld('it is held by the scope of this call, which releases it when it ends');
     }
-    // Only unlock() ends what was acquired outside all scopes, and this may have been that call.
-    if (cause === undefined && this.outside.isHeld) {
-      this.outside.abandon(
-        'was acquired through a Lock object outside any request or scope, and unlock() was called inside one',
-      );
+    // This may have been the only unlock() of what was acquired in a context around this one.
+    const around = cause === undefined ? this.heldAround() : [];
+    if (around.length > 0) {
+      for (const each of around)
+        each.abandon('was acquired through a Lock object, and unlock() was called in an inner scope');
       return this.notHeld(
         'this scope holds nothing, and what was acquired outside it is not renewed any more: ' +
           'unlock in the context that locked, or release the handle that lock() returned',
       );
     }
     return this.notHeld('nothing is held by this scope or through this object');
+  }
+
+  /** What this object holds in the contexts around that of the caller. */
+  private heldAround(): TakenLocks[] {
+    const around: TakenLocks[] = [];
+    const inner = currentScope();
+    for (let scope = inner?.parent; scope !== undefined; scope = scope.parent) {
+      const taken = scope.takenBefore(this);
+      if (taken !== undefined) around.push(taken);
+    }
+    if (inner !== undefined) around.push(this.outside);
+    return around.filter(({ isHeld }) => isHeld);
   }
 
   private notHeld(why: string): LockNotHeldError {

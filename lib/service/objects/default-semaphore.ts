@@ -1,3 +1,4 @@
+import { describe } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
 import type { StoredLock } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
@@ -5,6 +6,7 @@ import type { AcquireOptions, RunOptions } from '../../options/acquire-options.j
 import type { LockHandle } from '../handles/lock-handle.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
+import { tryOptions } from '../../options/try-options.js';
 import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
 
 /** What a `Semaphore` object needs of the service. */
@@ -14,6 +16,7 @@ export interface SemaphoreService {
   run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions): Promise<T>;
   inspect(key: string): Promise<StoredLock>;
   setPermits(key: string, permits: number): Promise<void>;
+  addPermits(key: string, change: number, permits: number): Promise<number>;
 }
 
 /** The number of permits, and the name in metrics. */
@@ -32,9 +35,13 @@ export class DefaultSemaphore implements Semaphore {
     return this.service.acquire(this.key, { ...options, ...(await this.asked(units)) });
   }
 
-  async tryAcquire(units = 1, waitTime: Duration = 0, leaseTime: Duration = 0): Promise<LockHandle | null> {
-    const options = { waitTimeout: waitTime, expire: leaseTime, ...(await this.asked(units)) };
-    return this.service.tryAcquire(this.key, options);
+  async tryAcquire(
+    units = 1,
+    wait: Duration | SemaphoreCallOptions = 0,
+    leaseTime?: Duration,
+  ): Promise<LockHandle | null> {
+    const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, leaseTime);
+    return this.service.tryAcquire(this.key, { ...options, ...(await this.asked(units)) });
   }
 
   async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
@@ -48,12 +55,13 @@ export class DefaultSemaphore implements Semaphore {
     return this.service.run(this.key, task, { ...rest, ...(await this.asked(units)) });
   }
 
-  async release(handle: LockHandle): Promise<void> {
+  async release(handle: LockHandle, units?: number): Promise<void> {
     if (typeof handle !== 'object' || handle === null || typeof handle.release !== 'function') {
       throw new LockConfigError('semaphore.release takes the handle that acquire returned: write release(handle).');
     }
     const { key, type, isHeld } = handle;
     if (key !== this.key || type !== 'permits') throw this.notHeld('they are not of this semaphore');
+    if (isHeld && units !== undefined) return handle.releaseUnits(units);
     if (!isHeld || !(await handle.release())) throw this.notHeld('they are not held any more');
   }
 
@@ -71,6 +79,15 @@ export class DefaultSemaphore implements Semaphore {
 
   async setPermits(permits: number): Promise<void> {
     await this.service.setPermits(this.key, readCount('permits', permits, 0));
+  }
+
+  async addPermits(permits: number): Promise<number> {
+    if (!Number.isSafeInteger(permits) || permits === 0) {
+      throw new LockConfigError(
+        `addPermits takes how many permits to add, a whole number other than 0; this is ${describe(permits)}.`,
+      );
+    }
+    return this.service.addPermits(this.key, permits, this.terms.permits);
   }
 
   /** If `setPermits` has raised the number, there may be more permits than this object was made with. */

@@ -32,7 +32,11 @@ export interface ReadWriteLock {
  * through one object must not overlap: the second call is refused.
  *
  * A lock that is not unlocked when its request or scope ends is not renewed any more, with one warning. The same happens if
- * `unlock()` is refused because it may belong to another call. Use `LockService.acquire` for a lock that outlives its request.
+ * `unlock()` is refused because it may belong to another call, and to a lock that is acquired after its request has ended.
+ * Use `LockService.acquire` for a lock that outlives its request. Unlock through the object that locked.
+ *
+ * One misuse cannot be seen: a call whose `tryLock()` returned `null` must not unlock later, and must not ask
+ * `isHeldByCurrentContext()` whether it may. A call of the same context that began in between may hold the lock by then.
  */
 export interface Lock {
   /** The key; for a lock over several keys, the first one. */
@@ -45,13 +49,14 @@ export interface Lock {
   lock(options?: LockCallOptions): Promise<LockHandle>;
   /**
    * Acquires the lock within `waitTime` (default 0: one try), otherwise resolves to `null`. Without `leaseTime`, or with 0,
-   * the lock is renewed as long as it is held.
+   * the lock is renewed as long as it is held. Instead of the two times it takes the options of `lock`:
+   * `tryLock({ waitTimeout: '3s', lockWatchdogTimeout: '5s' })`. It does not wait unless they contain a `waitTimeout`.
    * @throws LockConfigError as `lock` does, and if a call of the same context holds the lock through this object
    */
-  tryLock(waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+  tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
   /**
-   * Releases what was acquired last through this object in this context, or by its owner. It never releases the lock of a
-   * scope, which ends with the scope.
+   * Releases what was acquired last through this object in this context. It never releases the lock of a scope, which ends
+   * with the scope. With an `owner`, it releases what this owner acquired last in this process, by any means.
    * @throws LockNotHeldError if there is nothing to release, if the lock had been lost, or if it may belong to another call.
    * Then the lock is not renewed any more, and ends with its lease unless its handle is released
    */
@@ -60,7 +65,11 @@ export interface Lock {
   forceUnlock(): Promise<boolean>;
   /** Whether the key is held, for several keys each of them: by readers if this is a read lock, otherwise exclusively. */
   isLocked(): Promise<boolean>;
-  /** Whether this context holds the key: through this object, or as the lock of its scope. No I/O. */
+  /**
+   * Whether this context holds the key: through this object, or as the lock of its scope. If that cannot be told, since an
+   * overlapping call was refused, the answer is `false` and the lock is not renewed any more: the caller that gets it may be
+   * the holder, which then does not unlock. No I/O.
+   */
   isHeldByCurrentContext(): boolean;
   /** Whether this owner holds the key. */
   isHeldBy(owner: string): Promise<boolean>;

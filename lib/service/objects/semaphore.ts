@@ -36,17 +36,25 @@ export interface Semaphore {
    */
   acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
   /**
-   * Acquires `units` permits (default 1) within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime` 0 they are
-   * renewed as long as they are held.
+   * Acquires `units` permits (default 1) within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime`
+   * 0 they are renewed as long as they are held. Instead of the two times it takes the options of `acquire`:
+   * `tryAcquire(2, { waitTimeout: '3s', lockWatchdogTimeout: '5s' })`. It does not wait unless they contain a `waitTimeout`.
+   * @throws LockConfigError as `acquire` does; LockStoreError if Redis fails
    */
-  tryAcquire(units?: number, waitTime?: Duration, leaseTime?: Duration): Promise<LockHandle | null>;
+  tryAcquire(
+    units?: number,
+    waitTime?: Duration | SemaphoreCallOptions,
+    leaseTime?: Duration,
+  ): Promise<LockHandle | null>;
   /** Runs `task` with one permit, or with `units` permits. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**
-   * Releases the permits of a handle that `acquire` returned, of this object or another one of the same key.
-   * @throws LockNotHeldError if the permits are not held any more, or belong to another semaphore
+   * Releases the permits of a handle that `acquire` returned, of this object or another one of the same key: all of them, or
+   * `units` of them, as `handle.releaseUnits(units)` does.
+   * @throws LockNotHeldError if the permits are not held any more, or belong to another semaphore; otherwise as
+   * `handle.releaseUnits`
    */
-  release(handle: LockHandle): Promise<void>;
+  release(handle: LockHandle, units?: number): Promise<void>;
   /** How many permits are free now. Waiters may be about to get them. */
   availablePermits(): Promise<number>;
   /** How many permits there are: the number that `setPermits` has set, or the number of this object. */
@@ -59,6 +67,13 @@ export interface Semaphore {
    * @throws LockStoreError if Redis fails: the number may have been set all the same; LockConfigError
    */
   setPermits(permits: number): Promise<void>;
+  /**
+   * Adds `permits` to the number of permits on all machines, or removes some if it is below 0. Resolves to how many there are
+   * now, which is never below 0. Atomic: of calls that overlap, each counts, and once. The number that it adds to is that of
+   * `setPermits`, or else that of this object. Otherwise as `setPermits`.
+   * @throws LockStoreError if Redis fails: the permits may have been added all the same; LockConfigError
+   */
+  addPermits(permits: number): Promise<number>;
 }
 
 /** Options of `Semaphore.run`. */

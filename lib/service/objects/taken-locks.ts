@@ -3,15 +3,25 @@ import type { OwnHandle } from '../handles/own-handle.js';
 /** At most so many lost locks are kept until their `unlock()`: some calls never unlock. */
 const MOST_LOST = 100;
 
+/** A lock that was acquired, and whose call has not unlocked it. */
+interface Taken {
+  readonly handle: OwnHandle;
+  /** When it was found to be lost or released by force, by `performance.now()`. Its `unlock()` may still come. */
+  endedAt: number | undefined;
+  /** Its own `unlock()`, or that of a call before it, has been refused while it was held. */
+  isSettled: boolean;
+}
+
 /**
  * What calls have acquired through one `Lock` object in one context: `unlock()` can release only that.
  *
  * Calls of one context cannot be distinguished. If a call that holds nothing may still call `unlock()` in its `finally`, the
- * next `unlock()` may belong to that call or to the holder. So it releases nothing.
+ * next `unlock()` may belong to that call or to the holder. So it releases nothing. A call that got nothing while no other call
+ * held or awaited the lock is expected not to unlock. A call whose lock was lost may unlock for as long as `memory` ms.
  */
 export class TakenLocks {
-  /** The acquired handles that were neither unlocked nor released, the latest last. Lost ones still await their `unlock()`. */
-  private handles: OwnHandle[] = [];
+  /** What was neither unlocked nor released, the latest last. Lost locks still await their `unlock()`. */
+  private taken: Taken[] = [];
   private pending = 0;
   /** Calls that got nothing while another call held or awaited the lock, and have not called `unlock()` since. */
   private strays = 0;
@@ -19,6 +29,8 @@ export class TakenLocks {
   private failed = false;
   /** Why earlier requests are not renewed any more: the context has ended. */
   private ended: string | undefined;
+
+  constructor(private readonly memory: number) {}
 
   get isHeld(): boolean {
     return this.held().length > 0;
@@ -32,7 +44,7 @@ export class TakenLocks {
   /** What `unlock()` releases; `undefined`: nothing is held, or `unlock()` may belong to another call. */
   get latest(): OwnHandle | undefined {
     const held = this.held();
-    return this.strays > 0 || held.length < this.handles.length ? undefined : held.at(-1);
+    return this.strays > 0 || held.length < this.taken.length ? undefined : held.at(-1)?.handle;
   }
 
   /**
@@ -40,7 +52,6 @@ export class TakenLocks {
    * @throws what `acquire` rejects with
    */
   async take<T extends OwnHandle | null>(acquire: () => Promise<T>, inUse: () => Error): Promise<T> {
-    const begunInTime = this.ended === undefined;
     this.pending += 1;
     let handle: T;
     try {
@@ -55,10 +66,9 @@ export class TakenLocks {
       if (this.gotNothing()) throw inUse();
       return handle;
     }
-    this.held();
     this.failed = false;
-    this.handles.push(handle);
-    if (begunInTime && this.ended !== undefined) this.abandon(this.ended);
+    this.taken.push({ handle, endedAt: undefined, isSettled: false });
+    if (this.ended !== undefined) handle.abandon(this.ended);
     return handle;
   }
 
@@ -75,9 +85,11 @@ export class TakenLocks {
       this.strays -= 1;
       return 'failed';
     }
-    const lost = this.handles.findIndex(({ isHeld }) => !isHeld);
+    const held = this.held();
+    const lost = this.taken.findIndex(({ endedAt }) => endedAt !== undefined);
     if (lost >= 0) {
-      this.handles.splice(lost, 1);
+      this.taken.splice(lost, 1);
+      for (const each of held) each.isSettled = true;
       return 'lost';
     }
     const { failed } = this;
@@ -87,29 +99,45 @@ export class TakenLocks {
 
   /** Stops the renewal of all held locks: they end with their lease, unless their handles are released before. */
   abandon(why: string): void {
-    for (const handle of this.held()) handle.abandon(why);
+    const held = this.held();
+    const someLost = held.length < this.taken.length;
+    for (const each of held) {
+      each.isSettled ||= someLost;
+      each.handle.abandon(why);
+    }
   }
 
-  /** The context has ended: a lock that is granted later to one of its calls is not renewed, either. */
+  /** The context has ended: a lock that one of its calls acquires later is not renewed, either. */
   end(why: string): void {
     this.ended = why;
     this.abandon(why);
   }
 
-  /** Removes handles whose locks were released by force. The handles themselves learn it later. */
-  forget(ended: readonly OwnHandle[]): void {
-    this.handles = this.handles.filter((handle) => !ended.includes(handle));
+  /** Everything that is held will have been released by force. The handles themselves learn it later. */
+  forceReleasing(): () => void {
+    const held = this.held();
+    return () => {
+      for (const each of held) each.endedAt = performance.now();
+    };
   }
 
-  /** The held handles, the latest last. */
-  held(): OwnHandle[] {
-    // Check `isHeld` first: a handle notices by the clock that its lock was lost.
-    const held = this.handles.filter(({ isHeld }) => isHeld);
-    if (held.length < this.handles.length) {
-      const open = this.handles.filter((handle) => handle.isHeld || !(handle.isReleased || handle.isAbandoned));
-      this.handles = open.length - held.length > MOST_LOST ? held : open;
-    }
+  /** What is held, the latest last. */
+  private held(): Taken[] {
+    const now = performance.now();
+    this.taken = this.taken.filter((each) => this.isOpen(each, now));
+    const held = this.taken.filter(({ endedAt }) => endedAt === undefined);
+    if (this.taken.length - held.length > MOST_LOST) this.taken = held;
     if (held.length === 0 && this.pending === 0) this.strays = 0;
     return held;
+  }
+
+  /** Whether an `unlock()` may still belong to a lock. */
+  private isOpen(taken: Taken, now: number): boolean {
+    const { handle } = taken;
+    // A handle notices by the clock that its lock was lost.
+    if (taken.endedAt === undefined && handle.isHeld) return true;
+    if (handle.isReleased || taken.isSettled) return false;
+    taken.endedAt ??= now;
+    return now - taken.endedAt < this.memory;
   }
 }

@@ -64,6 +64,15 @@ export class MemoryLatch implements Expiring {
     return { left: latch.left, latch: latch.name, opened };
   }
 
+  /** Returns whether this call has deleted the latch. */
+  delete(id: string, name: string): boolean {
+    if (this.isRecorded(id)) return true;
+    if (this.current(this.server.now)?.name !== name) return false;
+    this.recordCall(id);
+    this.latch = undefined;
+    return true;
+  }
+
   private open({ name, lifetime, clients }: Latch): void {
     const { now } = this.server;
     this.latch = undefined;

@@ -32,6 +32,13 @@ export class MemoryLimit {
     this.until = now + LIMIT_RETENTION;
   }
 
+  /** Adds to the number, without a new version: a call that sets it meanwhile counts as the later one. */
+  add(permits: number): void {
+    this.setBy = this.version;
+    this.permits = permits;
+    this.until = this.server.now + LIMIT_RETENTION;
+  }
+
   /** A permit was granted: the number expires later. */
   used(): void {
     if (this.isSet) this.until = this.server.now + LIMIT_RETENTION;

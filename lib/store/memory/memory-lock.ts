@@ -4,6 +4,8 @@ import type {
   ForceReleaseReply,
   HeldReply,
   HoldName,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -12,6 +14,7 @@ import type {
 import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { Expiring } from './expiring-map.js';
 import { grantWaiters } from './memory-grant-waiters.js';
+import { adopt, offer } from './memory-handover.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, MemoryLockState, ownedRequest } from './memory-lock-state.js';
 import { admits, reenters } from './memory-modes.js';
@@ -19,6 +22,8 @@ import type { MemoryServer } from './memory-server.js';
 import { revocationOf } from './memory-tombstones.js';
 import { tryAcquire } from './memory-try-acquire.js';
 
+/** For how many ms a call that has added permits is remembered. */
+const ADD_MEMORY = 60_000;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
 
@@ -45,7 +50,12 @@ export class MemoryLock implements Expiring {
   }
 
   acquire(request: AcquireRequest): AcquireReply {
+    if (request.adopts !== undefined) return adopt(this.state, request, request.adopts);
     return tryAcquire(this.state, ownedRequest(request));
+  }
+
+  offer(request: OfferRequest): OfferReply {
+    return offer(this.state, request);
   }
 
   /** As `confirm`: whether the hold exists. */
@@ -159,6 +169,45 @@ export class MemoryLock implements Expiring {
     this.state.limit.set(permits, seen);
     const { holds, ended } = this.state.holds.read(this.server.now);
     grantWaiters(this.state, holds, ended);
+  }
+
+  /** As `add-limit`. */
+  addToLimit(id: string, change: number, stated: number): number {
+    const { limit, tombstones, holds } = this.state;
+    const record = `added:${id}`;
+    if (!tombstones.has(record)) {
+      tombstones.write(record, ADD_MEMORY);
+      limit.add(Math.max(0, (limit.value ?? stated) + change));
+    }
+    const read = holds.read(this.server.now);
+    grantWaiters(this.state, read.holds, read.ended);
+    return limit.value ?? stated;
+  }
+
+  /** As `keep-units`. */
+  keepUnits(id: string, units: number, keep: number): number | 'gone' {
+    const { now } = this.server;
+    const stored = this.state.holds;
+    const { holds, ended } = stored.read(now);
+    const hold = findHold(holds, id);
+    if (hold === undefined || hold.kept || hold.mode.kind !== 'permits') return 'gone';
+    const left = Math.min(hold.mode.units, units);
+    const released = hold.mode.units - left;
+    const all = holds.filter((other) => other !== hold);
+    all.push({ ...hold, mode: { ...hold.mode, units: left }, pushed: hold.pushed && released === 0 });
+    if (released > 0 && keep > 0) {
+      const mode = { ...hold.mode, units: released };
+      all.push({ ...hold, id: `${id}/kept${left}`, mode, kept: true, pushed: false, ends: now + keep });
+    }
+    for (const each of all) stored.write(each);
+    stored.keepAsLongAs(all);
+    grantWaiters(this.state, all, ended);
+    return left;
+  }
+
+  /** The hold with this id, as `endHolds` takes it. */
+  named(id: string): HoldName[] {
+    return this.state.holds.read(this.server.now).holds.filter((hold) => hold.id === id);
   }
 
   /** As `force-release`: ends the named holds; if `names` is left out, the holds that exist now. */

@@ -10,6 +10,8 @@ import type {
   HoldName,
   LockStore,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -17,6 +19,7 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
+import type { PermitStore } from '../permit-store.js';
 import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
 import type { MemoryBackend } from './memory-backend.js';
 import type { MemoryLatch } from './memory-latch.js';
@@ -33,7 +36,12 @@ export class MemoryStore implements LockStore {
     setCount: ({ key, id, count, lifetime }) => this.withLatch(key, (latch) => latch.set(id, count, lifetime)),
     countDown: (key, id) => this.withLatch(key, (latch) => latch.countDown(id)),
     count: (key, patience, seen) => this.withLatch(key, (latch) => latch.count(this.clientId, patience, seen)),
+    delete: (key, id, name) => this.withLatch(key, (latch) => latch.delete(id, name)),
     replicate: async ({ min }) => min, // nothing can fail over
+  };
+  readonly permits: PermitStore = {
+    add: ({ key, id, change, permits }) => this.withLock(key, (lock) => lock.addToLimit(id, change, permits)),
+    keepUnits: ({ key, id, units, keep }) => this.withLock(key, (lock) => lock.keepUnits(id, units, keep)),
   };
   private hears = false;
   private closed = false;
@@ -84,6 +92,10 @@ export class MemoryStore implements LockStore {
     }
   }
 
+  offer(request: OfferRequest): Promise<OfferReply> {
+    return this.withLock(request.key, (lock) => lock.offer(request));
+  }
+
   extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
     return this.withLock(key, (lock) => lock.extend(id, lease));
   }
@@ -101,8 +113,8 @@ export class MemoryStore implements LockStore {
     return this.withLock(key, (lock) => lock.setLimit(permits));
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.endHolds());
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.endHolds(hold === undefined ? undefined : lock.named(hold)));
   }
 
   /** As `QuorumMember.endHolds`. */

@@ -155,6 +155,7 @@ export class Acquisition {
         if (unwritten > MOST_UNWRITTEN) break;
         continue;
       }
+      if (this.request.adopts !== undefined && refusalOf(this.states, quorum) === undefined) return this.undecided();
       if (decision === 'impossible') return this.refuse();
       if (this.again) continue;
 
@@ -171,14 +172,14 @@ export class Acquisition {
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
     }
-    if (this.isWanted) {
-      for (const state of this.held) this.votes.release(state);
-      throw new LockStoreError(`the masters reached no decision about '${this.request.key}'`, {
-        key: this.request.key,
-        transient: true,
-      });
-    }
-    return { reply: { outcome: 'left', time: clock.now() } };
+    return this.isWanted ? this.undecided() : { reply: { outcome: 'left', time: clock.now() } };
+  }
+
+  /** The votes of an adoption stay: the caller may ask again, and no client could take them again. */
+  private undecided(): never {
+    const { key, adopts } = this.request;
+    if (adopts === undefined) for (const state of this.held) this.votes.release(state);
+    throw new LockStoreError(`the masters reached no decision about '${key}'`, { key, transient: true });
   }
 
   /** What to do about a split vote; `undefined`: release all votes. */
@@ -196,11 +197,9 @@ export class Acquisition {
   private askAll(yields: boolean): void {
     const now = this.context.clock.now();
     for (const state of this.states) {
-      if (state.holdsAt(now)) {
-        if (yields) this.yield(state);
-      } else if (!state.isOpen) {
-        this.ask(state);
-      }
+      if (!state.holdsAt(now)) {
+        if (!state.isOpen) this.ask(state);
+      } else if (yields) this.yield(state);
     }
   }
 

@@ -10,17 +10,19 @@ import { askEach, Round } from './round.js';
 const REVOKED_MEMORY = 60_000;
 
 /**
- * Ends on each master the holds that exist now. A master that lists its holds after the others have decided ends only
+ * Ends on each master the holds that exist now, or only the one with the id `hold`. A master that lists its holds after the others have decided ends only
  * holds that the others have named. Its other holds may be newer.
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export async function forceReleaseEverywhere(
   { members, quorum, clock }: QuorumContext,
   key: string,
+  hold?: string,
 ): Promise<ForceReleaseReply> {
   const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
   const inTime = await gather(looks, { quorum, clock }, all(quorum));
-  const named = new Set(valuesOf(inTime).flatMap((holds) => holds.map(({ id }) => id)));
+  const found = valuesOf(inTime).flatMap((holds) => holds.map(({ id }) => id));
+  const named = new Set(hold === undefined ? found : found.filter((id) => id === hold));
   const ending = new Round();
   const endings = members.map(async (member, i) => {
     const holds = (await looks[i]!).filter(({ id }) => named.has(id));

@@ -8,6 +8,8 @@ import type {
   ForceReleaseReply,
   LockStore,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   PushedGrant,
   ReleaseReply,
   ReleaseRequest,
@@ -22,10 +24,12 @@ import { longestTry } from './tie-break.js';
 import { forceReleaseEverywhere } from './force-release.js';
 import { gather, minorityError, refuseMinority, valuesOf } from './gather.js';
 import { listKeys } from './list-keys.js';
+import { offerByMajority } from './offer.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
 import type { QuorumContext } from './quorum-context.js';
 import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
+import { reinstateMissing } from './reinstate-missing.js';
 import { askEach, Round } from './round.js';
 import { startMasters } from './start-masters.js';
 import { tallyRelease } from './tally.js';
@@ -160,8 +164,16 @@ export class QuorumStore implements LockStore {
       const majority = this.acquisitions.get(id)?.majority;
       if (majority !== undefined && typeof reply === 'number') majority.until = Math.max(majority.until, sent + reply);
     });
-    void this.reinstate(requests, replies, round);
+    void reinstateMissing(this.acquisitions, requests, replies, round);
     return replies;
+  }
+
+  async offer(request: OfferRequest): Promise<OfferReply> {
+    const given = this.acquisitions.get(request.id);
+    // The vote of no master is reinstated from now on.
+    given?.release();
+    this.acquisitions.delete(request.id);
+    return offerByMajority(this.context, request, given?.states);
   }
 
   async extend(request: RenewRequest): Promise<RenewReply> {
@@ -190,8 +202,8 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  forceRelease(key: string): Promise<ForceReleaseReply> {
-    return forceReleaseEverywhere(this.context, key);
+  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+    return forceReleaseEverywhere(this.context, key, hold);
   }
 
   async inspect(key: string): Promise<StoredLock> {
@@ -201,23 +213,6 @@ export class QuorumStore implements LockStore {
 
   list(request: ListRequest): Promise<ListReply> {
     return listKeys(this.context, request);
-  }
-
-  /** Reinstates the votes of holds that have a majority, on masters that do not know them. Never rejects. */
-  private async reinstate(
-    requests: readonly RenewRequest[],
-    decided: readonly RenewReply[],
-    round: ReadonlyArray<Promise<readonly RenewReply[]>>,
-  ): Promise<void> {
-    const answers = await Promise.allSettled(round);
-    requests.forEach(({ id }, i) => {
-      const isMissing = (_: unknown, place: number): boolean => {
-        const answer = answers[place]!;
-        return answer.status === 'fulfilled' && answer.value[i] === 'gone';
-      };
-      const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
-      void acquisition?.reinstatement.reinstate(acquisition.states.filter(isMissing));
-    });
   }
 
   /** Asks all masters. Resolves to the replies that arrive in time. */

@@ -1,12 +1,16 @@
-import type { AcquireReply, AcquireRequest, ReleaseReply, ReleaseRequest } from '../lock-store.js';
+import type { AcquireReply, AcquireRequest, HoldName, ReleaseReply, ReleaseRequest } from '../lock-store.js';
 import type { Connection } from './connection.js';
 import { address, readAcquireReply, readReleaseReply, writeMode, type AcquireAnswer } from './replies.js';
 import type { LockKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { SubscriptionEvidence } from './subscription-evidence.js';
 
+/** How many holds one command ends at most, so that it does not block the server. */
+const HOLDS_PER_COMMAND = 500;
+
 /** The scripts that publish messages and therefore take an address. */
-type ScriptWithAddress = 'acquire' | 'release' | 'extend' | 'forceRelease' | 'setLimit';
+type ScriptWithAddress =
+  'acquire' | 'adopt' | 'release' | 'offer' | 'extend' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
 /**
  * Sends the scripts that grant locks. A script looks at a part of a long queue only, so further commands may have to
@@ -36,6 +40,11 @@ export class LockCommands {
     });
   }
 
+  /** Takes over the hold that was offered under the id `offer`. */
+  async adopt({ key, id, lease }: AcquireRequest, offer: string): Promise<AcquireReply> {
+    return readAcquireReply((await this.run('adopt', key, [offer, id, lease])) as readonly unknown[]).reply;
+  }
+
   /** Releases a hold or gives up a place, and sends the next request in the same step. */
   release({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
     const what = [id, `${tombstoneFor} ${keep} 0`];
@@ -58,6 +67,23 @@ export class LockCommands {
     for (let from: number | undefined = place; from !== undefined && from >= 0;) {
       from = readReleaseReply(await this.run('release', key, [id, `0 0 ${from}`])).more;
     }
+  }
+
+  /** Ends the named holds; `told`: how many of their clients received the message. */
+  async endHolds(key: string, holds: readonly HoldName[], memory: number): Promise<{ ended: number; told: number }> {
+    let ended = 0;
+    let told = 0;
+    let place = 0;
+    // At least once: if the key has no holds, there may still be waiters.
+    do {
+      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
+      const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
+      const [count, heard, more] = ((await this.run('forceRelease', key, args)) as number[]).map(Number);
+      ended += count!;
+      told += heard!;
+      await this.grantRemaining(key, more!);
+    } while (place < holds.length);
+    return { ended, told };
   }
 
   run(script: ScriptWithAddress, key: string, args: ReadonlyArray<string | number>): Promise<unknown> {

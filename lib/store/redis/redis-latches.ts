@@ -54,6 +54,10 @@ export class RedisLatches implements LatchStore {
     return { left: Number(left), latch, opened };
   }
 
+  async delete(key: string, id: string, latch: string): Promise<boolean> {
+    return Number(await this.#scripts.run('latchDelete', this.keysOf(key), [id, latch, this.memory])) === 1;
+  }
+
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
     const { counted } = latchKeys(this.options.keyPrefix, key);
     return this.#replicas.confirm(counted, id, min, timeout, 'latchConfirm');

@@ -10,6 +10,8 @@ import type {
   HeldReply,
   HoldName,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -32,6 +34,7 @@ import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisLatches } from './redis-latches.js';
+import { RedisPermits } from './redis-permits.js';
 import { readAcquireAllReply, readInspectReply, readMessage, writeMode } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
@@ -41,8 +44,6 @@ import { readServerIdentity } from './server-identity.js';
 const LONGEST_HEARING = 250;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
-/** How many holds one command ends at most, so that it does not block the server. */
-const HOLDS_PER_COMMAND = 500;
 
 export interface RedisStoreOptions {
   readonly connection: ConnectionTarget;
@@ -58,6 +59,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
+  readonly permits: RedisPermits;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
   readonly #options: RedisStoreOptions;
   readonly #connection: Connection;
@@ -83,6 +85,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     );
     this.keys = new LockKeys(options.keyPrefix);
     this.#commands = new LockCommands(this.clientId, this.#scripts, this.#connection, this.keys);
+    this.permits = new RedisPermits(this.#scripts, this.#commands, this.keys, options.commandTimeout);
     this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
     this.#names = new KeyScan(this.#connection.commands, options);
     const { keyPrefix, commandTimeout } = options;
@@ -150,6 +153,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
+    if (request.adopts !== undefined) return this.#commands.adopt(request, request.adopts);
     const question = this.waitingIfSubscribed(request);
     const asked = this.#commands.acquire(question);
     if (question === request) return asked;
@@ -181,9 +185,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     );
   }
 
-  async setLimit(key: string, permits: number): Promise<void> {
-    const version = (await this.#scripts.run('limit', this.keys.of(key), [])) as string;
-    await this.#commands.grantRemaining(key, Number(await this.#commands.run('setLimit', key, [permits, version])));
+  setLimit(key: string, permits: number): Promise<void> {
+    return this.permits.set(key, permits);
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
@@ -194,29 +197,23 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#renewals.renew(requests);
   }
 
+  async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
+    const left = Number(await this.#commands.run('offer', key, [id, offer, lease]));
+    return left >= 0 ? left : left === -1 ? 'gone' : 'shared';
+  }
+
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
     return leaseLeft(await this.#commands.run('extend', key, [id, lease]));
   }
 
-  async forceRelease(key: string): Promise<ForceReleaseReply> {
+  async forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
     const { holds } = await this.inspect(key);
-    return this.endHolds(key, holds);
+    return this.endHolds(key, hold === undefined ? holds : holds.filter(({ id }) => id === hold));
   }
 
   async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {
     const { epoch } = this;
-    let ended = 0;
-    let told = 0;
-    let place = 0;
-    // At least once: if the key has no holds, there may still be waiters.
-    do {
-      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
-      const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
-      const [count, heard, more] = ((await this.#commands.run('forceRelease', key, args)) as number[]).map(Number);
-      ended += count!;
-      told += heard!;
-      await this.#commands.grantRemaining(key, more!);
-    } while (place < holds.length);
+    const { ended, told } = await this.#commands.endHolds(key, holds, memory);
     // ioredis sends a command again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
@@ -228,16 +225,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
   }
 
-  async reinstate({
-    key,
-    id,
-    mode,
-    owner,
-    lease,
-    latest,
-    token,
-    batchSize,
-  }: ReinstateRequest): Promise<ReinstateReply> {
+  async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
+    const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
     const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';

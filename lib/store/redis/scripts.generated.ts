@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit';
 
 const PARTS = {
   'shared/clock': `local now, now_micros
@@ -541,6 +541,31 @@ end`,
   return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 2': `return try_acquire(request_at(2))`,
+  'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local holds, ended = read_holds()
+local permits, version = limit_set()
+permits = permits or stated
+if not has_tombstone(record) then
+  if now > latest then return { -1, -1 } end
+  permits = math.max(0, permits + change)
+  write_tombstone(record, latest - now + 1)
+  redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
+end
+return { permits, grant_waiters(holds, ended, nil, 0) or -1 }`,
+  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local mine = find_hold(holds, id)
+if mine then return held(mine) end
+local hold = find_hold(holds, offer)
+if not hold then return { 3, now } end
+redis.call('HDEL', KEYS[1], offer)
+hold.token = next_token(lease, 1)
+hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
+write_hold(hold)
+set_state_ttl(holds)
+if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+grant_waiters(holds, ended, nil, 0)
+return held(hold)`,
   'confirm': `local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], text)
@@ -595,6 +620,23 @@ for _, ticket in ipairs(read_all_tickets(tonumber(ARGV[1]))) do
   if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
 end
 return { last_token(), holders, waiters, limit_set() or -1 }`,
+  'keep-units': `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local holds, ended = read_holds()
+local hold = find_hold(holds, id)
+if not hold or hold.kept or hold.kind ~= 'permits' then return { -1, -1 } end
+local released = hold.units - units
+if released > 0 then
+  local function mode_of(count) return 'permits' .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
+  hold.units, hold.mode, hold.pushed = units, mode_of(units), nil
+  if keep > 0 then
+    holds[#holds + 1] = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
+      since = hold.since, ends = now + keep }, 'kept:' .. mode_of(released))
+  end
+  set_state_ttl(holds)
+  write_hold(hold)
+  if keep > 0 then write_hold(holds[#holds]) end
+end
+return { hold.units, grant_waiters(holds, ended, nil, 0) or -1 }`,
   'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
@@ -650,6 +692,13 @@ if left > 0 and patience > 0 then
   redis.call('HSET', KEYS[1], field, integer(now + patience))
 end
 return reply`,
+  'latch-delete': `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])
+count_left()
+if has_counted(id) then return 1 end
+if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
+redis.call('DEL', KEYS[1])
+record_call(id, lifetime_of_record)
+return 1`,
   'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local left = count_left()
 if has_counted(id) then return 1 end
@@ -659,7 +708,22 @@ redis.call('PEXPIRE', KEYS[1], lifetime)
 record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
   'limit': `local _, version = limit_set()
-return version`,
+return { version, now }`,
+  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local offered = find_hold(holds, offer)
+if offered then return offered.ends - now end
+local hold = find_hold(holds, id)
+if not hold or hold.kept then return -1 end
+for _, other in ipairs(holds) do
+  if other.id ~= id and other.owner == hold.owner then return -2 end
+end
+redis.call('HDEL', KEYS[1], id)
+hold.id, hold.owner, hold.ends, hold.pushed = offer, offer, now + lease, nil
+write_hold(hold)
+set_state_ttl(holds)
+grant_waiters(holds, ended, nil, 0)
+return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
@@ -796,6 +860,61 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'acquire 2',
   ]),
+  addLimit: script('add-limit', '55b793fbe05c08555cc49e090a1d154e5c0a70cc', [
+    'shared/clock',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/limit',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/holds',
+    'shared/queue',
+    'shared/messages',
+    'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'shared/tombstones',
+    'add-limit',
+  ]),
+  adopt: script('adopt', 'bebae1fb1cef7820da88da25955435b2ee32edad', [
+    'shared/clock',
+    'shared/token',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/layout',
+    'shared/client',
+    'shared/holds',
+    'shared/request',
+    'shared/queue',
+    'shared/messages',
+    'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'adopt',
+  ]),
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
@@ -880,6 +999,32 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/read-tickets',
     'inspect',
   ]),
+  keepUnits: script('keep-units', '4ffba2e845bd68cb2b9f14344f5007ee9e6893f4', [
+    'shared/clock',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/holds',
+    'shared/queue',
+    'shared/messages',
+    'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'keep-units',
+  ]),
   latchConfirm: script('latch-confirm', '2b082f05205d89ed1071d877b4731aa56f7920a8', [
     'latch-confirm',
   ]),
@@ -899,15 +1044,48 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch',
     'latch-count',
   ]),
+  latchDelete: script('latch-delete', 'eb3aeb413b933aa193369c77dcb85a11e86de019', [
+    'shared/layout',
+    'shared/clock',
+    'shared/latch',
+    'latch-delete',
+  ]),
   latchSet: script('latch-set', 'bf7f43c446c3c77bac0f1af4f35807d5bbb7615e', [
     'shared/layout',
     'shared/clock',
     'shared/latch',
     'latch-set',
   ]),
-  limit: script('limit', 'a680a91d491f0de732bb78286aaba2036dbf18db', [
+  limit: script('limit', 'f4bf5fb51ba08fd07cdf113213b57355d4a31691', [
+    'shared/clock',
     'shared/limit',
     'limit',
+  ]),
+  offer: script('offer', '9e2f8644428be5b820d89779b9ac0405bfa8d1bb', [
+    'shared/clock',
+    'shared/layout',
+    'shared/client',
+    'shared/token',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/holds',
+    'shared/queue',
+    'shared/messages',
+    'shared/grant-waiters',
+    'shared/read-tickets',
+    'shared/retry-time',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 2',
+    'shared/passed-over',
+    'shared/grant-waiters 3',
+    'shared/park',
+    'shared/grant-waiters 4',
+    'shared/parked',
+    'shared/grant-waiters 5',
+    'offer',
   ]),
   reinstate: script('reinstate', 'bbd04b97bf25366e08129f7b18f900eb5cde32f5', [
     'shared/clock',

@@ -1,12 +1,24 @@
+import { BACKGROUND_CASES } from './background-cases.js';
 import { EXCLUSIVE_CASES } from './exclusive-cases.js';
 import type { ContractCase, LockStoreHarness } from './harness.js';
+import { HANDOVER_CASES } from './handover-cases.js';
 import { LATCH_CASES } from './latch-cases.js';
+import { PERMIT_CASES } from './permit-cases.js';
 import { PORT_CASES } from './port-cases.js';
 import { SHARED_CASES } from './shared-cases.js';
 import { Stage } from './stage.js';
 import { WAITING_CASES } from './waiting-cases.js';
 
-const CASES = { ...EXCLUSIVE_CASES, ...WAITING_CASES, ...SHARED_CASES, ...LATCH_CASES, ...PORT_CASES };
+const CASES = {
+  ...EXCLUSIVE_CASES,
+  ...BACKGROUND_CASES,
+  ...WAITING_CASES,
+  ...SHARED_CASES,
+  ...PERMIT_CASES,
+  ...LATCH_CASES,
+  ...HANDOVER_CASES,
+  ...PORT_CASES,
+};
 
 /**
  * The behaviour that every store must have, as cases for any test runner. They compare the library's answers with the

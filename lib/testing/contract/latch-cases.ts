@@ -43,6 +43,22 @@ export const LATCH_CASES: CaseList = {
     assert.equal(await stage.outcome(one.getCount()), 0);
   }),
 
+  'a wait without a time ends only when the latch opens, and a wait with a time returns false': keeping(
+    async (stage) => {
+      const client = await stage.client({ defaults: { waitTimeout: 20 } });
+      const latch = client.getCountDownLatch(stage.key());
+      assert.equal(await stage.outcome(latch.trySetCount(1)), true);
+      let ended = false;
+      const waiting = Promise.all([latch.await(), latch.await({}), latch.await(Infinity)]);
+      void waiting.finally(() => (ended = true)).catch(() => undefined);
+      for (const wait of [0, 1, 100, { waitTimeout: 100 }]) assert.equal(await stage.outcome(latch.await(wait)), false);
+      assert.equal(ended, false);
+      await stage.outcome(latch.countDown());
+      assert.deepEqual(await stage.outcome(waiting), [true, true, true]);
+      assert.equal(await stage.outcome(latch.await(0)), true);
+    },
+  ),
+
   'waiters of one latch do not wait for the next one': keeping(async (stage) => {
     const clients = await stage.clientList(2);
     const key = stage.key();
@@ -94,6 +110,34 @@ export const LATCH_CASES: CaseList = {
     await stage.outcome(latches.setCount({ ...set, id: idOf(store), count: 1 }));
     assert.deepEqual(await stage.outcome(latches.countDown(key, last)), { left: 1, counted: true });
     await stage.outcome(latches.countDown(key, idOf(store)));
+  }),
+
+  'a latch that is deleted has not opened, and no duplicate deletes the next one': keeping(async (stage) => {
+    const client = await stage.client();
+    const key = stage.key();
+    const latch = client.getCountDownLatch(key);
+    assert.equal(await stage.outcome(latch.delete()), false);
+    await stage.outcome(latch.trySetCount(2));
+    const waiting = stage.refusal(latch.await('30s'));
+    assert.equal(await stage.outcome(latch.await(30)), false);
+    assert.equal(await stage.outcome(latch.delete()), true);
+    assert.equal(await stage.outcome(latch.getCount()), 0);
+    assert.equal(await stage.outcome(latch.countDown()), 0);
+    assert.equal(await waiting, 'LOCK_LATCH_LOST');
+    assert.equal(await stage.outcome(latch.delete()), false);
+
+    const store = await stage.store();
+    const latches = latchesOf(store);
+    const set = { key, id: idOf(store), count: 1, lifetime: 60_000 };
+    const call = idOf(store);
+    await stage.outcome(latches.setCount(set));
+    assert.equal(await stage.outcome(latches.delete(key, idOf(store), call)), false);
+    for (let i = 0; i < 2; i++) assert.equal(await stage.outcome(latches.delete(key, call, set.id)), true);
+    await stage.outcome(latches.setCount({ ...set, id: idOf(store) }));
+    assert.equal(await stage.outcome(latches.delete(key, call, set.id)), true);
+    assert.equal(await stage.outcome(latches.delete(key, idOf(store), set.id)), false);
+    assert.equal((await stage.outcome(latches.count(key, 0, []))).left, 1);
+    assert.equal(await stage.outcome(latch.delete()), true);
   }),
 
   'a latch that no longer exists counts as opened only if it reached 0': keeping(async (stage) => {

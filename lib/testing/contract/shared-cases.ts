@@ -1,5 +1,6 @@
-import type { Stage } from './stage.js';
 import { strict as assert } from 'node:assert';
+import type { LockHandle } from '../../service/handles/lock-handle.js';
+import type { Stage } from './stage.js';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE } from './stage.js';
 
@@ -28,6 +29,86 @@ export const SHARED_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), [writer.owner]);
     assert.equal(await stage.outcome(clients[1]!.tryAcquire(key, { type: 'read' })), null);
     await stage.outcome(writer.release());
+  },
+
+  'a forced release of one hold ends no other hold': async (stage) => {
+    const clients = await stage.clientList(3);
+    const key = stage.key();
+    const readers: LockHandle[] = [];
+    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    const [first, ended, last] = readers as [LockHandle, LockHandle, LockHandle];
+    const end = (hold: string): Promise<boolean> => stage.outcome(clients[0]!.forceRelease(key, { hold }));
+    assert.equal(await end(ended.owner), true);
+    await stage.until('the end of the hold', () => ended.signal.aborted);
+    assert.deepEqual(await stage.holders(key), [first.owner, last.owner].sort());
+    for (const hold of [ended.owner, `${ended.owner}0`]) assert.equal(await end(hold), false);
+    for (const reader of [first, last]) await stage.outcome(reader.verify());
+    const writing = clients[1]!.acquire(key);
+    await stage.untilWaiting(key, 1);
+    assert.equal(await end(first.owner), true);
+    assert.equal(await end(last.owner), true);
+    await stage.outcome((await stage.outcome(writing)).release());
+  },
+
+  'the list names each key that is held, with the holders of all clients': async (stage) => {
+    const clients = await stage.clientList(2);
+    const prefix = stage.key();
+    if ((await stage.store()).port.list === undefined) {
+      await assert.rejects(clients[0]!.list().next(), { code: 'LOCK_CONFIG' });
+      return;
+    }
+    const keys = ['a', 'b', 'b*', 'c'].map((name) => `${prefix}:${name}`);
+    const handles: LockHandle[] = [];
+    for (const client of clients) {
+      for (const key of keys) handles.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    }
+    const listed = async (match: string): Promise<string[]> => {
+      const found: string[] = [];
+      for await (const { key, holders } of clients[0]!.list({ match })) {
+        assert.deepEqual(
+          holders.map(({ id }) => id).sort(),
+          handles
+            .filter((handle) => handle.key === key)
+            .map(({ owner }) => owner)
+            .sort(),
+        );
+        found.push(key);
+      }
+      return found.sort();
+    };
+    assert.deepEqual(await stage.outcome(listed(`${prefix}*`)), keys);
+    assert.deepEqual(await stage.outcome(listed(`${prefix}:b*`)), keys.slice(1, 3));
+    assert.deepEqual(await stage.outcome(listed(`${prefix}:c`)), keys.slice(3));
+    await stage.outcome(Promise.all(handles.splice(0).map((handle) => handle.release())));
+    assert.deepEqual(await stage.outcome(listed(`${prefix}*`)), []);
+  },
+
+  'tryLock and tryAcquire take options in place of their two times': async (stage) => {
+    const client = await stage.client();
+    const key = stage.key();
+    const lock = client.getLock(key);
+    const handle = (await stage.outcome(lock.tryLock({ lockWatchdogTimeout: '2s' })))!;
+    assert.ok(handle.remainingTime() <= 2_000);
+    const other = client.getLock(key);
+    assert.equal(await stage.outcome(other.tryLock({ lockWatchdogTimeout: '2s' })), null);
+    assert.equal(await stage.outcome(other.tryLock({ waitTimeout: 30 })), null);
+    const waiting = other.tryLock({ waitTimeout: '30s', expire: '3s' });
+    await stage.untilWaiting(key, 1);
+    await stage.outcome(lock.unlock());
+    const next = (await stage.outcome(waiting))!;
+    assert.ok(next.remainingTime() <= 3_000);
+    await stage.outcome(other.unlock());
+    for (const wrong of [{ lease: 1 }, { expire: '1s', lockWatchdogTimeout: '1s' }]) {
+      assert.equal(await stage.refusal(lock.tryLock(wrong as object)), 'LOCK_CONFIG');
+    }
+    assert.equal(await stage.refusal(lock.tryLock({ waitTimeout: 0 }, '1s')), 'LOCK_CONFIG');
+    if (!(await stage.store()).port.keepsPermits) return;
+    const semaphore = client.getSemaphore(stage.key('s'), { permits: 2 });
+    const permits = (await stage.outcome(semaphore.tryAcquire(2, { lockWatchdogTimeout: '2s' })))!;
+    assert.ok(permits.remainingTime() <= 2_000);
+    assert.equal(await stage.outcome(semaphore.tryAcquire(1, { waitTimeout: 30 })), null);
+    assert.equal(await stage.refusal(semaphore.tryAcquire(1, { lease: 1 } as object)), 'LOCK_CONFIG');
+    await stage.outcome(semaphore.release(permits));
   },
 
   'readers that arrive after a waiting writer queue behind it': async (stage) => {

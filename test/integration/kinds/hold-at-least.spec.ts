@@ -34,6 +34,30 @@ describe('holdAtLeast', () => {
     expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
   });
 
+  it('in `defaults` applies to every call, at most for a fixed lease, and not to elections', async () => {
+    const service = await bench.service({ defaults: { holdAtLeast: '20s' } });
+    const kept = async (key: string) => (await service.inspect(key))?.holders ?? [];
+    await service.run('a', () => undefined);
+    expect(await kept('a')).toMatchObject([{ kept: true }]);
+    await service.run('b', () => undefined, { holdAtLeast: 0 });
+    expect(await kept('b')).toEqual([]);
+    await service.run('c', () => undefined, { expire: '10s' });
+    const [short] = await kept('c');
+    expect(short).toMatchObject({ kept: true });
+    expect(short!.ttl).toBeLessThanOrEqual(10_000);
+    const election = service.getLeaderElection('leader');
+    const elected = new Promise<void>((resolve) =>
+      service.events.subscribe(({ type, key }) => type === 'acquired' && key === 'leader' && resolve()),
+    );
+    election.start();
+    await elected;
+    await election.stop();
+    expect(await kept('leader')).toEqual([]);
+    await bench.redis.admin.flushall();
+    const wrong = bench.service({ defaults: { holdAtLeast: '2s', expire: '1s' } });
+    await expect(wrong).rejects.toThrow('defaults.holdAtLeast (2000 ms) is longer than expire (1000 ms)');
+  });
+
   it('of a reader excludes writers, not readers', async () => {
     const [one, other] = await bench.serviceList(2);
     await (await one!.acquire('a', { type: 'read', holdAtLeast: '5s' })).release();

@@ -9,7 +9,7 @@ async function listAll(service: LockService, budget: number): Promise<{ keys: st
   const keys = new Set<string>();
   let parts = 0;
   for (let cursor: string | undefined = ''; cursor !== undefined; parts++) {
-    const part: Awaited<ReturnType<LockService['list']>> = await service.list({ cursor, budget });
+    const part: Awaited<ReturnType<LockService['listKeys']>> = await service.listKeys({ cursor, budget });
     for (const key of part.keys) keys.add(key);
     cursor = part.cursor;
   }
@@ -34,7 +34,7 @@ describe('the list of locks', () => {
     const others = Array.from({ length: 3_000 }, (_, i) => [`other:${i}`, '1']).flat();
     await bench.redis.admin.mset(...others);
     await bench.redis.resetCommandStats();
-    await service.list({ cursor: '', budget: 1_000 });
+    await service.listKeys({ cursor: '', budget: 1_000 });
     expect((await bench.redis.commandStats())['scan']).toBe(2);
     const { keys, parts } = await listAll(service, 1_000);
     expect(keys).toEqual(['a']);
@@ -45,7 +45,7 @@ describe('the list of locks', () => {
   it('contains the time of the server', async () => {
     const service = await bench.service();
     await service.acquire('a');
-    const { time } = await service.list({ cursor: '', budget: 1 });
+    const { time } = await service.listKeys({ cursor: '', budget: 1 });
     const since = (await service.inspect('a'))!.holders[0]!.since.getTime();
     expect(time - since).toBeGreaterThanOrEqual(0);
     expect(time - since).toBeLessThan(5_000);
@@ -62,7 +62,7 @@ describe('the list of locks', () => {
     const service = await bench.service({ commandTimeout: 300 });
     await bench.redis.pause();
     try {
-      await expect(service.list({ cursor: '', budget: 1 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+      await expect(service.listKeys({ cursor: '', budget: 1 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     } finally {
       await bench.redis.resume();
     }
@@ -83,7 +83,58 @@ describe('the list of locks', () => {
     const service = await bench.service({
       store: () => ({ listen() {}, async start() {}, async close() {} }) as never,
     });
-    await expect(service.list({ cursor: '', budget: 1 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(service.listKeys({ cursor: '', budget: 1 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+});
+
+describe('list()', () => {
+  async function listed(service: LockService, match?: string): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const { key } of service.list({ match })) keys.push(key);
+    return keys.sort();
+  }
+
+  it('returns what inspect returns, and leaves out keys with other data', async () => {
+    const [here, there] = await bench.serviceList(2);
+    await Promise.all(KEYS.map((key) => here!.acquire(key)));
+    await bench.redis.admin.hset('lock:state:{foreign}', 'a', '1');
+    await bench.redis.admin.set('lock:state:{text}', '1');
+    expect(await listed(there!)).toEqual(KEYS);
+    expect(await listed(there!, 'a*')).toEqual(['a', 'a b', 'a*?']);
+    expect(await listed(there!, 'a*?')).toEqual(['a*?']);
+    expect(await listed(there!, 'x*')).toEqual([]);
+    for await (const lock of there!.list({ match: 'a b' })) {
+      expect({ ...lock, ttl: 0, holders: [] }).toEqual({ ...(await there!.inspect('a b')), ttl: 0, holders: [] });
+      expect(lock.holders).toMatchObject([{ client: here!.clientId, type: 'exclusive' }]);
+    }
+    await bench.redis.admin.flushall();
+  });
+
+  it('reads no further than its loop', async () => {
+    const service = await bench.service();
+    const keys = Array.from({ length: 100 }, (_, i) => `many:${i}`);
+    await Promise.all(keys.map((key) => service.acquire(key)));
+    await bench.redis.admin.mset(...Array.from({ length: 12_000 }, (_, i) => [`other:${i}`, '1']).flat());
+    await bench.redis.resetCommandStats();
+    expect(await listed(service)).toEqual(keys.sort());
+    const all = (await bench.redis.commandStats())['scan']!;
+    await bench.redis.resetCommandStats();
+    for await (const _ of service.list()) break;
+    expect((await bench.redis.commandStats())['scan']!).toBeLessThan(all);
+    await bench.redis.admin.flushall();
+  });
+
+  it('fails from the loop, and at once for a mistake', async () => {
+    const service = await bench.service({ commandTimeout: 300 });
+    await bench.redis.pause();
+    try {
+      await expect(listed(service)).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    } finally {
+      await bench.redis.resume();
+    }
+    expect(() => service.list({ pattern: 'a*' } as never)).toThrow(/pattern.*match/s);
+    expect(() => service.list({ match: '' })).toThrow('match must be a key, in which * stands for any text');
+    await expect(service.forceRelease('a', { hold: 1 } as never)).rejects.toThrow('hold must be the id of a hold');
   });
 });
 

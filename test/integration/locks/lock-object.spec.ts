@@ -93,6 +93,7 @@ describe('a Lock object', () => {
       inspect: async () => null,
       inScope: () => undefined,
       ofOwner: () => [],
+      lease: 30_000,
     };
     const lock = new DefaultLock(service, {
       keys: ['a'],

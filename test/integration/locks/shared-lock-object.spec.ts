@@ -180,6 +180,60 @@ describe('a shared Lock object outside of any context', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
+  it.each<[string, (lock: Lock) => Promise<unknown>]>([
+    ['lock()', (lock) => lock.lock()],
+    ['tryLock()', (lock) => lock.tryLock()],
+  ])('does not let %s that was refused end the lock of a call that waited meanwhile', async (_, second) => {
+    const [service, other] = await bench.serviceList(2);
+    const lock = service!.getLock('a');
+    const theirs = await other!.acquire('a');
+    const first = lock.lock();
+    await bench.untilWaiting('a', 1);
+    await expect(second(lock)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await theirs.release();
+    const handle = await first;
+    expect(lock.isHeldByCurrentContext()).toBe(false);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await handle.verify();
+    await handle.release();
+  });
+
+  it('does not let a call whose lock was not renewed any more end the lock of the next one', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    const first = await lock.lock();
+    await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(lock.isHeldByCurrentContext()).toBe(false);
+    await aborted(first.signal);
+    const next = await lock.lock({ expire: '1m' });
+    expect(lock.isHeldByCurrentContext()).toBe(false);
+    await next.verify();
+    await next.release();
+  });
+
+  it('does not let a call whose lock was released by force end the lock of the next one', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a');
+    await lock.lock();
+    expect(await lock.forceUnlock()).toBe(true);
+    const next = await lock.lock({ expire: '1m' });
+    expect(lock.isHeldByCurrentContext()).toBe(false);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await next.verify();
+    await next.release();
+  });
+
+  it('expects the unlock() of a lost lock for a lease only, so that lone calls with a guard go on', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    const lost = await lock.lock({ expire: 300 });
+    await eventually(() => !lost.isHeld);
+    expect(lock.isHeldByCurrentContext()).toBe(false);
+    await forSeveralLeases();
+    expect(await guarded(lock, async () => {})).toBe('done');
+    expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
+  });
+
   it('can be garbage-collected: each getLock() has its own memory', async () => {
     const service = await bench.service();
     const handles = await Promise.all(['a', 'b', 'c'].map((key) => service.getLock(key).lock()));
@@ -239,6 +293,21 @@ describe('a shared Lock object in scopes', () => {
     expect(await service.inspect('a')).toBeNull();
   });
 
+  it('does not let a sibling whose wait has ended unlock the lock of one that waited longer', async () => {
+    const [service, other] = await bench.serviceList(2);
+    const lock = service!.getLock('a');
+    const theirs = await other!.acquire('a');
+    await service!.run('scope', async () => {
+      const first = lock.lock();
+      await expect(lock.lock({ waitTimeout: 50 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      await theirs.release();
+      const handle = await first;
+      expect(lock.isHeldByCurrentContext()).toBe(false);
+      await handle.verify();
+      await handle.release();
+    });
+  });
+
   it('refuses a second reader in one scope, whose unlock() could be that of the first', async () => {
     const service = await bench.service();
     const lock = service.getReadWriteLock('a').readLock();
@@ -285,6 +354,29 @@ describe('a shared Lock object in scopes', () => {
     ]);
     await untilFree(service);
     await service.run('scope', () => careless(lock, () => lock.lock()));
+  });
+
+  it('does not renew a lock that is unlocked within an inner scope', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    await service.run('outer', async () => {
+      const handle = await lock.lock();
+      await expect(service.run('inner', () => lock.unlock())).rejects.toThrow(/unlock in the context that locked/);
+      await aborted(handle.signal);
+    });
+    expect(notRenewed()).toHaveLength(1);
+  });
+
+  it('does not renew a lock that is acquired after its scope has ended', async () => {
+    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const lock = service.getLock('a');
+    const ended = deferred();
+    const work = await service.run('scope', () => ({ handle: ended.then(() => lock.lock()) }));
+    ended.resolve();
+    await aborted((await work.handle).signal);
+    expect(notRenewed()).toEqual([
+      expect.stringContaining("'a' was acquired through a Lock object and not unlocked before its scope ended"),
+    ]);
   });
 
   it('does not keep the lock of a scope for a re-entry that was not unlocked', async () => {

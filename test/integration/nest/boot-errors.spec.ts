@@ -244,7 +244,7 @@ describe('options of the module that cannot be used', () => {
     ['no object', 'redis://x', ['RedisLockModule takes an object of options']],
     ['URL of something else', { connection: 'http://x' }, ['redis:// or rediss://']],
     ['URL without a scheme', { connection: 'localhost:6379' }, ['redis:// or rediss://']],
-    ['URL that is none', { connection: 'redis://a:b c@[x' }, ['no valid URL']],
+    ['URL that is none', { connection: 'redis://a:bc@[x' }, ['no valid URL']],
     ['no connection at all', { connection: 5 }, ['connection must be a URL']],
     ['URL that is not set', { connection: undefined }, ['connection is undefined', 'process.env.REDIS_URL']],
     ['connection null', { connection: null }, ['connection must be a URL']],

@@ -68,7 +68,7 @@ async function useEverything(service: LockService): Promise<unknown[]> {
     service.inspect('a'),
     service.forceRelease('a'),
     service.health(),
-    service.list({ cursor: '', budget: 10 }),
+    service.listKeys({ cursor: '', budget: 10 }),
     service.getLock('f').lock(wait),
     service.getLock('f', { owner: 'x' }).tryLock(),
     service.acquire('g', { ...wait, replicas: { min: 1, timeout: 50 } }),

@@ -96,10 +96,13 @@ const OF_HOLDS: typeof OF_BOTH = [
   ['extend', () => store.extend(hold)],
   ['fence', () => store.fence(hold)],
   ['set-limit', () => store.setLimit(KEY, 3)],
+  ['add-limit', () => store.permits.add({ key: KEY, id: 'me:0', change: 1, permits: 1 })],
+  ['keep-units', () => store.permits.keepUnits({ key: KEY, id: 'me:0', units: 1, keep: 0 })],
 ];
 const LATCHES: typeof OF_BOTH = [
   ['latch-set', () => store.latches.setCount({ key: KEY, id: 'me:0', count: 2, lifetime: 1_000 })],
   ['latch-count-down', () => store.latches.countDown(KEY, 'me:0')],
+  ['latch-delete', () => store.latches.delete(KEY, 'me:0', 'theirs')],
   ['latch-count', () => store.latches.count(KEY, 1_000, [])],
 ];
 

@@ -31,6 +31,10 @@ class FakeLatches implements LatchStore {
     return answer;
   }
 
+  async delete(): Promise<boolean> {
+    return true;
+  }
+
   async replicate(): Promise<number> {
     return 0;
   }

@@ -14,6 +14,8 @@ import type {
   HeldReply,
   LockStore,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -46,6 +48,7 @@ export class FakeStore implements LockStore {
   readonly acquires: Array<Asked<AcquireRequest, AcquireReply>> = [];
   readonly releases: Array<Asked<ReleaseRequest, ReleaseReply>> = [];
   readonly renewals: Array<Asked<readonly RenewRequest[], RenewReply[]>> = [];
+  readonly offers: Array<Asked<OfferRequest, OfferReply>> = [];
   readonly extensions: Array<Asked<RenewRequest, RenewReply>> = [];
 
   async start(): Promise<void> {}
@@ -74,6 +77,10 @@ export class FakeStore implements LockStore {
 
   extend(request: RenewRequest): Promise<RenewReply> {
     return note(this.extensions, request);
+  }
+
+  offer(request: OfferRequest): Promise<OfferReply> {
+    return note(this.offers, request);
   }
 
   async acquireAll(): Promise<readonly HeldReply[] | undefined> {

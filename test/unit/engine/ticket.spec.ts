@@ -22,7 +22,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   const store = new FakeStore();
   const told: string[] = [];
   const grants: Grant[] = [];
-  const release = (_key: string, ids: readonly string[]): void => {
+  const release = (_key: string, ids: readonly string[]): undefined => {
     if (ids.length > 0) told.push(`orphans ${ids.join()}`);
   };
   const parts: TicketParts = {

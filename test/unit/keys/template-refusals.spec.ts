@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockKeyError } from '../../../lib/errors/index.js';
-import { compileKeyTemplate, type ParameterNames } from '../../../lib/keys/index.js';
+import { compileKeyTemplate, parameterNames, type ParameterNames } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';
 
 describe('invalid templates stop the application', () => {
@@ -308,5 +308,31 @@ describe('refused values', () => {
   it('names of classes are printed on one line', () => {
     const type = Object.defineProperty(class {}, 'name', { value: 'A\nB\u202e' });
     expect(refusalOf(() => resolve('#order', new type()))).toContain(String.raw`an object (A B\u202e)`);
+  });
+});
+
+describe('a parameter with a default value', () => {
+  const reserve = (template: string, args: unknown[]) => {
+    const parameters = parameterNames(function (size = 10, order = { sku: 'a' }, plain?: string) {
+      return [size, order, plain];
+    });
+    return compileKeyTemplate(template, { className: 'S', methodName: 'm', parameters }).resolve({ args, self: {} });
+  };
+  const unseen = /is undefined.*does not see the default of the parameter: write '\?:' with the default/;
+
+  it.each(['a:#size', 'a:#{#size}', 'a:#p0', "#{'a' + #size}", '#{#order.sku}', 'a:#p1'])('%s', (template) => {
+    expect(refusalOf(() => reserve(template, []))).toMatch(unseen);
+  });
+
+  it('is not mentioned for other values and parameters, nor where the template has a default', () => {
+    expect(reserve("a:#{#size ?: 10}:#{#order?.sku ?: 'a'}", [])).toBe('a:10:a');
+    for (const [template, args] of [
+      ['a:#plain', []],
+      ['a:#size', [null]],
+      ['a:#{#order.sku}', [1, null]],
+      ['a:#{#order.sku}', [1, {}]],
+    ] as const) {
+      expect(refusalOf(() => reserve(template, [...args]))).not.toMatch(/default/);
+    }
   });
 });

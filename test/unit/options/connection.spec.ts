@@ -27,10 +27,14 @@ describe('connection', () => {
     ['options that are none', { cluster: [node], options: 'x' }, 'connection.options must be'],
     ['a prefix that chooses the slot', { cluster: [node], options: { keyPrefix: '{app}:' } }, 'one slot'],
     ['that for all nodes', { cluster: [node], options: { redisOptions: { keyPrefix: '{a}' } } }, 'one slot'],
+    ['a URL behind a blank', ' redis://:secret@a', 'white space'],
+    ['a URL in front of a line break', 'redis://:secret@a\n', 'white space'],
+    ['a node behind a tab', { cluster: ['\tredis://:secret@a'] }, 'white space'],
     ['a Cluster among masters', ['redis://a', { cluster: [node] }, 'redis://c'], 'connection[1] is a Cluster'],
   ])('refuses %s', (_what, written, message) => {
     const read = (): unknown => readConnections(written);
     expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
+    expect(read).not.toThrow(/secret/);
   });
 
   it('accepts a client of a Cluster as it is, unless its prefix decides the slot', () => {

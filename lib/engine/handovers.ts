@@ -1,0 +1,166 @@
+import { LockConfigError, LockNotHeldError, LockStoreError } from '../errors/index.js';
+import type { AcquireReply } from '../store/lock-store.js';
+import type { AcquireQueue } from './acquire-queue.js';
+import { acquireRequest } from './acquire-request.js';
+import type { Admission } from './admission.js';
+import type { EngineContext } from './engine-context.js';
+import type { Hold, HoldTerms } from './hold.js';
+import type { HoldRegistry } from './hold-registry.js';
+import type { IdTable } from './orphans.js';
+import type { Releases } from './releases.js';
+import { validUntil } from './validity.js';
+
+/** A hold that is being offered to another client. */
+export interface Offer {
+  readonly hold: Hold;
+  /** The id of the offer. */
+  readonly id: string;
+  /** For how many ms the offer stands. */
+  readonly lease: number;
+}
+
+/** An adoption whose outcome is not known: it may stand in the store under this id. */
+interface Adoption {
+  readonly id: string;
+  isUnderWay: boolean;
+}
+
+/**
+ * Passes holds from one client to another: the holder offers its hold, and one other client adopts it. Adoptions whose
+ * outcome is not known are no orphans.
+ */
+export class Handovers implements IdTable {
+  /** By the id of the offer, so that a call that is repeated asks under the same id. */
+  private readonly adoptions = new Map<string, Adoption>();
+
+  constructor(
+    private readonly context: EngineContext,
+    private readonly admission: Admission,
+    private readonly holds: HoldRegistry<AcquireQueue>,
+    private readonly releases: Releases,
+  ) {}
+
+  /** Whether an adoption with this id may stand in the store. */
+  has(id: string): boolean {
+    for (const adoption of this.adoptions.values()) if (adoption.id === id) return true;
+    return false;
+  }
+
+  /** @throws LockConfigError if the hold cannot be handed over; LockLostError */
+  private assertAlone(hold: Hold): void {
+    hold.assertHeld();
+    const { key, owner, handles, terms } = hold;
+    const shared = handles.count > 1 || this.holds.all().some((other) => other !== hold && ownsToo(other, hold));
+    const why = shared
+      ? 'it is held several times by re-entry: release the other handles before'
+      : terms.owner !== undefined
+        ? `it has the owner '${owner}': call acquire('${key}', { owner: '${owner}' }) in the other process instead`
+        : terms.holdAtLeast > 0
+          ? 'it has holdAtLeast, which counts from the acquisition in this process: leave that option out'
+          : undefined;
+    if (why !== undefined) throw new LockConfigError(`'${key}' cannot be handed over, because ${why}.`, { key });
+  }
+
+  /**
+   * Ends a hold in this client, and offers it to another one. See `offer`.
+   * @throws LockConfigError if the hold cannot be handed over: then it stays; and what `offer` rejects with
+   */
+  start(offer: Offer): Promise<number> {
+    const { hold } = offer;
+    this.assertAlone(hold);
+    hold.end();
+    // A release has no effect any more. Renewal stops before the offer is sent.
+    void hold.releaseWith(() => Promise.resolve(false));
+    const queue = this.holds.queueOf(hold.id);
+    this.holds.remove(hold);
+    const next = queue?.releasing(hold);
+    const offered = this.offer(offer);
+    next?.tryAcquireOrEnqueue();
+    return offered;
+  }
+
+  /**
+   * Offers a hold that has ended in this client. May be repeated after a failure. Resolves to the ms that are left.
+   * @throws LockLostError if the store does not know the hold; LockConfigError if its owner holds the key elsewhere, too;
+   * LockStoreError if the store does not answer
+   */
+  async offer({ hold, id: offer, lease }: Offer): Promise<number> {
+    const { store, events } = this.context;
+    const { key, id } = hold;
+    const reply = await store.offer({ key, id, offer, lease });
+    if (typeof reply === 'number') {
+      events.released(hold);
+      const tombstone = this.releases.tombstoneFor(hold.epoch);
+      if (tombstone > 0) this.releases.leave(key, id, tombstone);
+      return reply;
+    }
+    if (reply === 'gone') {
+      hold.lose('Redis did not know it any more when it was handed over');
+      throw hold.loss!;
+    }
+    for (const each of [id, offer]) this.releases.leave(key, each, 0);
+    throw new LockConfigError(
+      `'${key}' cannot be handed over, because another process holds it under the same owner. It has been released here.`,
+      { key },
+    );
+  }
+
+  /**
+   * Takes over the hold that another client has offered. May be repeated after a failure.
+   * @throws LockNotHeldError if the offer was taken, or its time is over; LockStoreError if the store does not answer
+   */
+  async adopt(terms: HoldTerms, offer: string): Promise<Hold> {
+    const refusal = this.admission.refusal(undefined);
+    if (refusal !== undefined) throw refusal;
+    const { context } = this;
+    const { store, clock } = context;
+    const adoption = this.adoptions.get(offer) ?? { id: context.nextId(), isUnderWay: false };
+    if (adoption.isUnderWay) throw notOffered(terms.key, 'another call of this process is adopting it');
+    adoption.isUnderWay = true;
+    this.adoptions.set(offer, adoption);
+    const { id } = adoption;
+    const sent = clock.now();
+    const { epoch } = store;
+    const request = {
+      ...acquireRequest(context, id, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
+      adopts: offer,
+    };
+    let reply: AcquireReply;
+    try {
+      reply = await store.acquire(request);
+    } catch (error) {
+      adoption.isUnderWay = false;
+      // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
+      this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
+      throw error;
+    }
+    if (reply.outcome !== 'held') {
+      this.adoptions.delete(offer);
+      throw notOffered(terms.key, 'another process has adopted it, it was released by force, or its deadline is over');
+    }
+    const { token, lease } = reply;
+    this.adoptions.delete(offer);
+    if (validUntil(sent, lease) <= clock.now()) {
+      this.releases.leave(terms.key, id, 0);
+      const message = `Redis answered so late that the lease of '${terms.key}' (${lease} ms) was over by then`;
+      throw new LockStoreError(message, { key: terms.key });
+    }
+    const longest = Math.max(lease, terms.lease);
+    const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };
+    const hold = this.holds.add(terms, grant, undefined);
+    context.events.acquired(hold, sent);
+    return hold;
+  }
+
+  private forgetAt(offer: string, at: number): void {
+    this.context.timers.add(at, () => {
+      if (this.adoptions.get(offer)?.isUnderWay === false) this.adoptions.delete(offer);
+    });
+  }
+}
+
+/** Whether two holds have the same key and owner. */
+const ownsToo = (one: Hold, other: Hold): boolean => one.key === other.key && one.owner === other.owner;
+
+const notOffered = (key: string, why: string): LockNotHeldError =>
+  new LockNotHeldError(`'${key}' cannot be adopted: ${why}. Acquire the lock instead.`, { key });

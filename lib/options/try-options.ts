@@ -1,0 +1,26 @@
+import type { Duration } from '../common/duration.js';
+import { LockConfigError } from '../errors/index.js';
+import type { AcquireOptions } from './acquire-options.js';
+import { refuseUnknownOptions } from './option-readers.js';
+import { optionNames } from './option-table.js';
+
+/**
+ * Reads what `tryLock` and `semaphore.tryAcquire` take: the wait and the lease one after the other, as in Java, or an object
+ * of options in their place.
+ * @throws LockConfigError
+ */
+export function tryOptions(
+  label: string,
+  place: 'lock' | 'semaphore',
+  wait: Duration | AcquireOptions,
+  leaseTime: Duration | undefined,
+): AcquireOptions {
+  if (typeof wait !== 'object') return { waitTimeout: wait, expire: leaseTime ?? 0 };
+  refuseUnknownOptions(label, wait, optionNames(place));
+  if (leaseTime !== undefined) {
+    throw new LockConfigError(
+      `${label} takes the lease either behind the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.`,
+    );
+  }
+  return wait;
+}

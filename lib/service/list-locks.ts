@@ -1,0 +1,75 @@
+import type { ListReply, ListRequest } from '../engine/lock-engine.js';
+import { inspectSeveral, isForeign, type ForeignKey } from './inspect-several.js';
+import type { LockInfo } from './lock-info.js';
+
+export type { ListReply };
+
+/** About how many names the store looks at for one part of the list. */
+const NAMES_PER_PART = 5_000;
+/** How many locks are inspected at once. */
+const TOGETHER = 50;
+
+/** Options of `LockService.list`. */
+export interface LockListOptions {
+  /**
+   * Which keys to list: a key, in which `*` stands for any text. All other characters stand for themselves.
+   * @defaultValue '*'
+   */
+  match?: string;
+}
+
+/** What the list needs of a service. */
+export interface ListableLocks {
+  listKeys(request: ListRequest): Promise<ListReply>;
+  inspect(key: string): Promise<LockInfo | null>;
+}
+
+/**
+ * Lists the locks of all clients, each key once, in no order. A key that is acquired or released meanwhile may be
+ * missing.
+ * @throws LockStoreError, LockConfigError
+ */
+export async function* listLocks(locks: ListableLocks, match = '*'): AsyncGenerator<LockInfo | ForeignKey> {
+  const matches = matcher(match);
+  const seen = new Set<string>();
+  for await (const part of keyParts(locks, NAMES_PER_PART)) {
+    const fresh = part.keys.filter((key) => !seen.has(key) && matches(key));
+    for (const key of fresh) seen.add(key);
+    // The same key may come twice in one part, too.
+    for await (const [, found] of inspectAll(locks, new Set(fresh))) if (found !== null) yield found;
+  }
+}
+
+/** Like `listLocks`, without the keys that look like locks and are something else. */
+export async function* heldLocks(locks: ListableLocks, match?: string): AsyncGenerator<LockInfo> {
+  for await (const found of listLocks(locks, match)) if (!isForeign(found)) yield found;
+}
+
+/** Lists the keys that are held, one part for each step. `budget`: about how many names the store looks at for a part. */
+export async function* keyParts(locks: ListableLocks, budget: number): AsyncGenerator<ListReply> {
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const part: ListReply = await locks.listKeys({ cursor, budget });
+    yield part;
+    cursor = part.cursor;
+  }
+}
+
+/** Inspects keys, some at a time. `null`: the key is free. */
+export async function* inspectAll(
+  locks: ListableLocks,
+  keys: Iterable<string>,
+): AsyncGenerator<readonly [key: string, found: LockInfo | ForeignKey | null]> {
+  const all = [...keys];
+  for (let i = 0; i < all.length; i += TOGETHER) {
+    const some = all.slice(i, i + TOGETHER);
+    const found = await inspectSeveral(locks, some);
+    yield* some.map((key, j) => [key, found[j]!] as const);
+  }
+}
+
+/** `*` stands for any text. All other characters stand for themselves. */
+function matcher(pattern: string): (key: string) => boolean {
+  const parts = pattern.split(/\*+/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  const expression = new RegExp(`^${parts.join('.*')}$`, 'su');
+  return (key) => expression.test(key);
+}

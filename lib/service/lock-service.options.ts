@@ -1,0 +1,20 @@
+import type { OnContended, OnLost, OnUnavailable, ReleaseMode } from '../options/acquire-options.js';
+import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
+
+/** The defaults of calls and decorators. */
+export interface LockServiceDefaults extends AcquireDefaults {
+  readonly onLost: OnLost;
+  readonly onContended: OnContended;
+  readonly onUnavailable: OnUnavailable;
+  readonly release: ReleaseMode;
+  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
+  readonly methodWaitTimeout: number;
+}
+
+/** The options of a service. */
+export interface LockServiceOptions {
+  readonly name: string;
+  readonly defaults: LockServiceDefaults;
+  /** ms */
+  readonly shutdownTimeout: number;
+}

@@ -1,0 +1,36 @@
+import type { OfferReply, OfferRequest, RenewReply } from '../lock-store.js';
+import { gather, valuesOf } from './gather.js';
+import type { MemberState } from './member-state.js';
+import type { QuorumContext } from './quorum-context.js';
+import { tallyRenewal } from './tally.js';
+
+/**
+ * Offers a hold on all masters. Waits for a slow one as `extend` does. A master on which a vote may still be taken for the
+ * old id gets a tombstone behind the offer.
+ * @throws LockStoreError if so many masters fail that the rest is no majority
+ */
+export async function offerByMajority(
+  { members, quorum, clock, commandTimeout }: QuorumContext,
+  request: OfferRequest,
+  states: readonly MemberState[] | undefined,
+): Promise<OfferReply> {
+  const { key, id } = request;
+  const asks = members.map((member, i) => {
+    const offered = member.ask((store) => store.offer(request));
+    if (states?.[i]?.mayAnswer === true) {
+      const tombstone = { key, id, tombstoneFor: 2 * commandTimeout, keep: 0, next: undefined };
+      member.tell((store) => store.release(tombstone)).catch(() => undefined);
+    }
+    return offered;
+  });
+  const terms = { quorum, clock, graceAfter: () => undefined };
+  const reply = await gather<OfferReply, RenewReply | 'shared'>(asks, terms, (answers, last) => {
+    if (valuesOf(answers).includes('shared')) return 'shared';
+    const leases = answers.map((answer) =>
+      answer !== undefined && 'value' in answer ? { value: [answer.value as RenewReply] } : answer,
+    );
+    return tallyRenewal(leases, 0, quorum, last);
+  });
+  if (reply instanceof Error) throw reply;
+  return reply;
+}

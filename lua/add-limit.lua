@@ -1,0 +1,28 @@
+-- Adds to the number of permits of a semaphore, and grants to the waiters that fit now. The number never falls below 0.
+--
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 address, 2 id of this call, 3 how many permits to add (less than 0: to remove), 4 number of permits if none was
+--         set at run time, 5 latest time of this server at which the call may take effect, in ms
+-- Output  { number of permits, or -1: too late, rank to go on from or -1 }
+--
+-- May arrive twice or late: the call is recorded until that latest time, and has no effect after it. The version of the
+-- number stays the same. So a `set-limit` that overlaps with this call counts as the later one.
+--- @include "shared/keys"
+--- @include "shared/clock"
+--- @include "shared/modes"
+--- @include "shared/limit"
+--- @include "shared/holds"
+--- @include "shared/grant-waiters"
+--- @include "shared/tombstones"
+
+local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local holds, ended = read_holds()
+local permits, version = limit_set()
+permits = permits or stated
+if not has_tombstone(record) then
+  if now > latest then return { -1, -1 } end
+  permits = math.max(0, permits + change)
+  write_tombstone(record, latest - now + 1)
+  redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', LIMIT_RETENTION)
+end
+return { permits, grant_waiters(holds, ended, nil, 0) or -1 }

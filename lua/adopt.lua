@@ -1,0 +1,32 @@
+-- Takes a hold over that another client has offered (offer.lua): compares the id of the offer, and sets the id of the new
+-- holder, a new fencing token and a new lease. The mode stays. Of several clients that know the offer one succeeds.
+--
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- ARGV    1 address, 2 offer id, 3 acquisition id, 4 lease in ms
+-- Output  { HELD, now, token, ms of lease left, batch size }; { LEFT, now }: there is no such offer any more
+--
+-- May arrive twice or late: a second copy finds the new hold, and changes nothing.
+--- @include "shared/keys"
+--- @include "shared/reply-codes"
+--- @include "shared/clock"
+--- @include "shared/token"
+--- @include "shared/modes"
+--- @include "shared/holds"
+--- @include "shared/request"
+--- @include "shared/grant-waiters"
+
+local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local holds, ended = read_holds()
+local mine = find_hold(holds, id)
+if mine then return held(mine) end
+local hold = find_hold(holds, offer)
+if not hold then return { LEFT, now } end
+
+redis.call('HDEL', STATE, offer) -- Redis accepts this write even if its memory is full, and then the others
+hold.token = next_token(lease, 1)
+hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
+write_hold(hold)
+set_state_ttl(holds)
+if hold.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_RETENTION) end
+grant_waiters(holds, ended, nil, 0)
+return held(hold)

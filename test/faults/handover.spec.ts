@@ -1,0 +1,148 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../lib/service/lock.service.js';
+import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
+import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import type { ProxiedCommand } from '../../testbed/proxies/proxied-connection.mjs';
+import type { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+
+let redis: RedisServer;
+let proxy: RespProxy;
+const locks = new FaultLocks();
+useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
+
+/** A command of a script that names an offer. */
+const isHandover = ({ args }: ProxiedCommand): boolean => args.some((arg) => arg.startsWith('handover:'));
+
+/** The script cache of the server knows both scripts, so each of them is one command. */
+async function warmUp(one: LockService, other: LockService): Promise<void> {
+  const lock = await other.adopt(await (await one.acquire('warm')).handOver());
+  await lock.release();
+}
+
+async function setUp(through: 'offers' | 'adopts', commandTimeout = 5_000) {
+  const direct = await locks.start(redis.url, { lockWatchdogTimeout: 20_000 });
+  const proxied = await locks.start(proxy.url, { lockWatchdogTimeout: 20_000, commandTimeout });
+  await warmUp(direct, proxied);
+  return through === 'offers' ? { from: proxied, to: direct } : { from: direct, to: proxied };
+}
+
+describe('a handover whose reply is lost', () => {
+  it.each([
+    ['the connection ends behind the command', () => proxy.cutAfterCommand(isHandover)],
+    ['the connection ends before the command', () => proxy.cutBeforeCommand(isHandover)],
+  ])('is offered once if %s', async (_how, fault) => {
+    const { from, to } = await setUp('offers');
+    const lock = await from.acquire('a');
+    const cut = fault();
+    const text = await lock.handOver('30s');
+    await cut.happened;
+    const adopted = await to.adopt(text);
+    expect(adopted.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await adopted.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it.each([
+    ['the connection ends behind the command', () => proxy.cutAfterCommand(isHandover)],
+    ['the connection ends before the command', () => proxy.cutBeforeCommand(isHandover)],
+  ])('is adopted once if %s', async (_how, fault) => {
+    const { from, to } = await setUp('adopts');
+    const text = await (await from.acquire('a')).handOver('30s');
+    const cut = fault();
+    const adopted = await to.adopt(text);
+    await cut.happened;
+    await adopted.verify();
+    await expect(from.adopt(text)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    expect(await adopted.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('can be repeated by the old holder: the handle has ended, and the text is the same', async () => {
+    const { from, to } = await setUp('offers', 400);
+    const lock = await from.acquire('a');
+    proxy.dropReplies();
+    const { error } = await timed(lock.handOver('30s'));
+    expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(lock.isHeld).toBe(false);
+    expect(await lock.release()).toBe(false);
+    proxy.heal();
+    const text = await lock.handOver('30s');
+    expect(await lock.handOver('30s')).toBe(text);
+    const adopted = await to.adopt(text);
+    expect(await adopted.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('can be repeated by the adopter: it gets the hold that it has taken, and no other does', async () => {
+    const { from, to } = await setUp('adopts', 400);
+    const lock = await from.acquire('a');
+    const text = await lock.handOver('30s');
+    proxy.dropReplies();
+    const { error } = await timed(to.adopt(text));
+    expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    const taken = await from.inspect('a');
+    expect(taken?.holders[0]?.client).toBe(to.clientId);
+    await expect(from.adopt(text)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    proxy.heal();
+    const adopted = await to.adopt(text);
+    expect(adopted.fencingToken).toBe(taken?.fencingToken);
+    expect(adopted.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await adopted.verify();
+    expect(await adopted.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  });
+
+  it('without a repetition ends with its lease', async () => {
+    const from = await locks.start(redis.url);
+    const to = await locks.start(proxy.url, { commandTimeout: 400 });
+    await warmUp(from, to);
+    const text = await (await from.acquire('a')).handOver('30s');
+    proxy.dropReplies();
+    await expect(to.adopt(text, { expire: 1_000 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    const next = await from.acquire('a');
+    expect(await next.release()).toBe(true);
+    proxy.heal();
+    await nothingLeftBehind(redis);
+  });
+});
+
+it('the text of a handover is in no log, error, event, rendering, command or value in Redis', async () => {
+  const [from, to] = [await locks.start(proxy.url), await locks.start(proxy.url)];
+  const lock = await from.acquire('a');
+  const text = await lock.handOver('30s');
+  const [, nonce] = JSON.parse(Buffer.from(text.split('.').at(-1)!, 'base64url').toString()) as [string, string];
+  const stored = JSON.stringify([await from.inspect('a'), await redis.admin.hgetall('lock:state:{a}')]);
+  const adopted = await to.adopt(text);
+  const errors = await Promise.all(
+    [to.adopt(text), from.adopt(text), to.adopt(`${text}x`), to.adopt(`x${text}`), to.adopt(text.slice(0, -4))].map(
+      (adopting) => adopting.then(() => undefined).catch((error: Error) => inspect(error, { depth: 9 })),
+    ),
+  );
+  expect(errors.every((error) => error !== undefined)).toBe(true);
+  const options = { depth: 9, showHidden: true };
+  const seen = [
+    stored,
+    ...errors,
+    ...[lock, adopted, from, to].flatMap((each) => [inspect(each, options), JSON.stringify(each)]),
+    inspect(lock, { ...options, customInspect: false }),
+    JSON.stringify([locks.events, locks.lines]),
+    JSON.stringify(proxy.commands.map(({ name, args }) => [name, args])),
+  ].join('\n');
+  expect(seen).toContain('handover:');
+  for (const secret of [text, nonce, text.split('.').at(-1)!]) expect(seen).not.toContain(secret);
+  await adopted.release();
+});
+
+it.each([
+  ['no text', 5],
+  ['another text', 'lock-handover.1.e30'],
+  ['an empty text', ''],
+])('%s is refused', async (_what, text) => {
+  const service = await locks.start(redis.url);
+  await expect(service.adopt(text as string)).rejects.toMatchObject({
+    code: 'LOCK_CONFIG',
+    message: expect.stringContaining('adopt takes the text that handOver() of a lock has returned'),
+  });
+});

@@ -1,0 +1,234 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { AT_ONCE, between, inTurn, LockBench, record } from '../../../testbed/locks/locks.js';
+import { now } from '../../../testbed/history/history.js';
+import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+
+const bench = new LockBench();
+
+const BACKGROUND = { release: 'background' } as const;
+/** Local handoffs end by their number, not by the time that a busy machine takes. */
+const UNHURRIED = { localHandoffTime: '30s', grantTimeout: '10m', lockWatchdogTimeout: '10m' } as const;
+
+/** How many commands of locks Redis has executed since its statistics were reset. */
+const commands = async (): Promise<number> => (await bench.redis.commandStats())['evalsha'] ?? 0;
+
+describe("release: 'background'", () => {
+  it('returns before Redis has answered the release', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url });
+    await service.run('warm', () => undefined); // the server knows the scripts now
+    const result = await service.run(
+      'a',
+      (lock) => {
+        proxy.holdReplies();
+        return lock;
+      },
+      BACKGROUND,
+    );
+    expect(result.isHeld).toBe(false);
+    expect(result.signal.aborted).toBe(false);
+    let isAnswered = false;
+    const released = result.release().finally(() => (isAnswered = true));
+    await eventually(async () => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0);
+    expect(isAnswered).toBe(false);
+    proxy.heal();
+    expect(await released).toBe(true);
+  });
+
+  it('is the default of an instance, and a call can ask for the other', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url, defaults: BACKGROUND });
+    await service.run('warm', () => undefined);
+    expect(await service.run('a', () => proxy.delay({ reply: 300 }))).toBeUndefined();
+    const since = now();
+    await service.run('b', () => undefined);
+    // One answer; with the release there would be two.
+    expect(between(since)).toBeGreaterThan(250);
+    const awaited = now();
+    await service.run('c', () => undefined, { release: 'awaited' });
+    expect(between(awaited)).toBeGreaterThan(550);
+    proxy.heal();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('the same loop of calls in one process sends two commands for all of them', async () => {
+    const service = await bench.service(UNHURRIED);
+    await service.run('warm', () => undefined);
+    await bench.redis.resetCommandStats();
+    const tokens = await inTurn(100, () => service.run('a', (lock) => lock.fencingToken, BACKGROUND));
+    expect(tokens).toEqual(tokens.map((_token, i) => tokens[0]! + i));
+    await eventuallyPasses(async () => expect(await commands()).toBe(2));
+    await bench.untilNothingIsLeft();
+  });
+
+  it('a caller of a later turn of the event loop asks Redis', async () => {
+    const service = await bench.service(UNHURRIED);
+    await service.run('warm', () => undefined);
+    await bench.redis.resetCommandStats();
+    for (let call = 0; call < 10; call++) {
+      await service.run('a', () => undefined, BACKGROUND);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await eventuallyPasses(async () => expect(await commands()).toBe(20));
+  });
+
+  it('a try of the same client gets the lock each time, in the same turn and in later ones', async () => {
+    const service = await bench.service();
+    for (let call = 0; call < 200; call++) {
+      await service.run('a', () => undefined, BACKGROUND);
+      if (call % 2 === 1) await new Promise((resolve) => setImmediate(resolve));
+      const lock = await service.tryAcquire('a');
+      expect(lock).not.toBeNull();
+      await lock!.release();
+    }
+  });
+
+  it('other processes get the lock after localHandoffTime, however often this one asks', async () => {
+    const service = await bench.service({ localHandoffTime: '20ms' });
+    const worker = await bench.worker();
+    let isOver = false;
+    const loop = (async () => {
+      while (!isOver) await service.run('a', async () => undefined, { ...BACKGROUND, waitTimeout: Infinity });
+    })();
+    // A loop without I/O never leaves the event loop between two handoffs, so this one has to end its turns in Redis.
+    const waits = await inTurn(5, async () => {
+      const since = now();
+      const handle = await worker.acquire('a', { waitTimeout: '30s' });
+      const waited = between(since);
+      await worker.release(handle);
+      return waited;
+    });
+    isOver = true;
+    await loop;
+    expect(Math.min(...waits)).toBeLessThan(AT_ONCE);
+  });
+
+  it('processes that release in the background do not lose an update', async () => {
+    const workers = await bench.workers(3, { defaults: BACKGROUND });
+    const service = await bench.service({ defaults: { ...BACKGROUND, waitTimeout: Infinity } });
+    const own = async (): Promise<void> => {
+      for (let i = 0; i < 60; i++) {
+        await service.run('a', async () => {
+          const value = Number(await bench.redis.admin.get('counter'));
+          await bench.redis.admin.set('counter', value + 1, 'EX', 600);
+        });
+      }
+    };
+    const sections = workers.map((worker) => worker.sections({ key: 'a', times: 60, counter: 'counter' }));
+    await Promise.all([own(), own(), ...sections]);
+    expect(Number(await bench.redis.admin.get('counter'))).toBe(300);
+    await bench.redis.admin.del('counter');
+  });
+
+  it('a loss that only the release finds is an event, and the call resolves', async () => {
+    const service = await bench.service();
+    const events = record(service);
+    const task = async (): Promise<string> => {
+      await bench.redis.admin.del(redisKey('state', 'a'));
+      return 'value';
+    };
+    expect(await service.run('a', task, BACKGROUND)).toBe('value');
+    await eventuallyPasses(() => expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost']));
+    await expect(service.run('b', async () => bench.redis.admin.del(redisKey('state', 'b')))).rejects.toMatchObject({
+      code: 'LOCK_LOST',
+    });
+  });
+
+  it('a loss that the client knows of before the release is a rejection', async () => {
+    const service = await bench.service();
+    const task = async ({ signal }: LockHandle): Promise<string> => {
+      await service.forceRelease('a');
+      await eventually(() => signal.aborted);
+      return 'value';
+    };
+    await expect(service.run('a', task, BACKGROUND)).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
+  });
+
+  it('the caller gets the error of the work, and the lock is free', async () => {
+    const service = await bench.service();
+    const failure = new Error('of the business');
+    await expect(service.run('a', () => Promise.reject(failure), BACKGROUND)).rejects.toBe(failure);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('goes for several keys, shared locks, permits and holdAtLeast', async () => {
+    const service = await bench.service();
+    const several = ['a', 'b'];
+    await service.run(several, () => undefined, BACKGROUND);
+    await service.run('c', () => undefined, { ...BACKGROUND, type: 'read' });
+    await service.run('d', () => undefined, { ...BACKGROUND, permits: 2 });
+    await bench.untilNothingIsLeft();
+    await service.run('e', () => undefined, { ...BACKGROUND, holdAtLeast: '10m' });
+    expect(await service.tryAcquire('e')).toBeNull();
+    await service.forceRelease('e');
+  });
+
+  it('leaves a hold that an outer call has taken to the outer call', async () => {
+    const service = await bench.service();
+    await service.run('a', async (outer) => {
+      await service.run('a', () => undefined, BACKGROUND);
+      await new Promise((resolve) => setImmediate(resolve));
+      await outer.verify();
+      expect(outer.holdCount).toBe(1);
+    });
+  });
+
+  it('leaves a lock alone that the task has released and acquired again', async () => {
+    const service = await bench.service();
+    let second: LockHandle | undefined;
+    await service.run(
+      'a',
+      async (lock) => {
+        await lock.release();
+        second = await service.acquire('a');
+      },
+      BACKGROUND,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    await second!.verify();
+    expect(await second!.release()).toBe(true);
+  });
+
+  it('a shutdown waits for the answer', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url, shutdownTimeout: '20s' });
+    await service.run('warm', () => undefined);
+    await service.run('a', () => proxy.holdReplies(), BACKGROUND);
+    let isClosed = false;
+    const closed = service.close().then(() => (isClosed = true));
+    await eventually(async () => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0);
+    expect(isClosed).toBe(false);
+    proxy.heal();
+    await closed;
+  });
+});
+
+it('a second release after a local handoff does not end the hold of the successor', async () => {
+  const service = await bench.service(UNHURRIED);
+  let first: LockHandle | undefined;
+  let waiting: Promise<LockHandle> | undefined;
+  await service.run('a', async (lock) => {
+    first = lock;
+    waiting = service.acquire('a', { reentrant: false });
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+  const successor = await waiting!;
+  expect(successor.fencingToken).toBe(first!.fencingToken + 1);
+  expect(await first!.release()).toBe(true);
+  await successor.verify();
+  expect(await successor.release()).toBe(true);
+});
+
+it.each([
+  ['a word that it is not', 'later', 'release is "later"; write \'awaited\''],
+  ['a boolean', false, 'release is "false"; write \'awaited\''],
+])('%s is refused', async (_what, release, message) => {
+  const service = await bench.service({ store: 'memory' });
+  await expect(service.run('a', () => undefined, { release } as never)).rejects.toMatchObject({
+    code: 'LOCK_CONFIG',
+    message: expect.stringContaining(message),
+  });
+  await expect(bench.service({ defaults: { release } as never })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { RedlockBench } from './support.js';
+
+const bench = new RedlockBench(3);
+const commandTimeout = 1_000;
+
+describe('a handover on three masters', () => {
+  it('needs no more than a majority, for the offer and for the adoption', async () => {
+    const [one, other] = await bench.serviceList(2, { commandTimeout });
+    const [first, second] = bench.masters;
+    const lock = await one!.acquire('a');
+    await bench.untilHeldByAll('a');
+    await first!.kill();
+    const text = await lock.handOver('1m');
+    const adopted = await other!.adopt(text);
+    expect(adopted.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await expect(one!.adopt(text)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await adopted.verify();
+    expect(await adopted.release()).toBe(true);
+    await bench.untilNothingIsLeft([second!, bench.masters[2]!]);
+  });
+
+  it('fails without a majority, and can be repeated with the votes that it has', async () => {
+    const [one, other, third] = await bench.serviceList(3, { commandTimeout });
+    const [, second, last] = bench.masters;
+    const lock = await one!.acquire('a');
+    await bench.untilHeldByAll('a');
+    const text = await lock.handOver('1m');
+    await Promise.all([second!.pause(), last!.pause()]);
+    await expect(other!.adopt(text)).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
+    await Promise.all([second!.resume(), last!.resume()]);
+    await eventuallyPasses(async () => expect((await third!.inspect('a'))?.holds).toBeGreaterThan(0));
+    await expect(third!.adopt(text)).rejects.toMatchObject({ code: expect.stringMatching(/LOCK_(STORE|NOT_HELD)/) });
+    await eventuallyPasses(async () => {
+      const adopted = await other!.adopt(text);
+      expect(adopted.fencingToken).toBeGreaterThan(lock.fencingToken);
+      expect(await adopted.release()).toBe(true);
+    });
+  });
+
+  it('can be offered again after a failure', async () => {
+    const [one, other] = await bench.serviceList(2, { commandTimeout });
+    const [, second, last] = bench.masters;
+    const lock = await one!.acquire('a');
+    await bench.untilHeldByAll('a');
+    await Promise.all([second!.pause(), last!.pause()]);
+    await expect(lock.handOver('1m')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(lock.isHeld).toBe(false);
+    await Promise.all([second!.resume(), last!.resume()]);
+    let text = '';
+    await eventuallyPasses(async () => void (text = await lock.handOver('1m')));
+    const adopted = await other!.adopt(text);
+    expect(adopted.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await adopted.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('is renewed on all masters, also on one that restarts empty', async () => {
+    const [one, other] = await bench.serviceList(2, { commandTimeout, lockWatchdogTimeout: 1_500 });
+    const lock = await one!.acquire('a');
+    const adopted = await other!.adopt(await lock.handOver());
+    await bench.masters[0]!.kill();
+    await bench.masters[0]!.start();
+    await bench.untilHeldByAll('a');
+    adopted.assertHeld();
+    expect(await adopted.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+});

@@ -1,0 +1,288 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Hold } from '../../../lib/engine/hold.js';
+import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
+
+/** Counts what keeps the process alive. */
+class CountingClock extends FakeClock {
+  keepers = 0;
+
+  override keepAlive(): () => void {
+    this.keepers += 1;
+    return () => void (this.keepers -= 1);
+  }
+}
+
+function setUp() {
+  const clock = new CountingClock();
+  const store = new FakeStore();
+  const warnings: string[] = [];
+  const events: string[] = [];
+  const logger = { debug() {}, log() {}, warn: (text: string) => void warnings.push(text), error() {} };
+  const sink = { observed: true, next: ({ type }: { type: string }) => void events.push(type) };
+  const engine = new LockEngine(contextOf(store, clock, { logger, sink }));
+  const acquire = (terms: object = {}, waitTimeout = Infinity) => {
+    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout, signal: undefined });
+    acquisition.catch(() => undefined);
+    return acquisition;
+  };
+  /** A hold whose grant is for `turns` callers. */
+  const take = async (turns = 16, terms?: object): Promise<Hold> => {
+    const acquisition = acquire(terms);
+    store.acquires.at(-1)!.answer.resolve(held(5, 30_000, 50_000, turns));
+    return acquisition;
+  };
+  return { clock, store, engine, acquire, take, warnings, events };
+}
+
+const ANSWER = { released: true, next: undefined } as const;
+
+describe('a release in the background', () => {
+  it('is sent in the same turn of the event loop, behind the code that awaits the call', async () => {
+    const { store, engine, take } = setUp();
+    const hold = await take();
+    void engine.releaseInBackground(hold);
+    for (let microtask = 0; microtask < 100; microtask++) await undefined;
+    expect(store.releases).toHaveLength(0);
+    let turns = 0;
+    setImmediate(() => (turns += 1));
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    expect(turns).toBe(0);
+    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+  });
+
+  it('resolves to whether the hold was held, and a second release sends nothing', async () => {
+    const { store, engine, take } = setUp();
+    const hold = await take();
+    const released = engine.releaseInBackground(hold);
+    await settled();
+    expect(engine.release(hold)).toBe(released);
+    store.releases[0]!.answer.resolve(ANSWER);
+    expect(await released).toBe(true);
+    expect(store.releases).toHaveLength(1);
+  });
+
+  it('keeps the process alive until it is answered', async () => {
+    const { clock, store, engine, take } = setUp();
+    const hold = await take();
+    const before = clock.keepers;
+    void engine.releaseInBackground(hold);
+    await settled();
+    expect(clock.keepers).toBe(before + 1);
+    store.releases[0]!.answer.resolve(ANSWER);
+    await settled();
+    expect(clock.keepers).toBe(before);
+  });
+
+  it('fails with a warning and an event, and with no unhandled rejection', async () => {
+    const { store, engine, take, warnings, events } = setUp();
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const idle = await take();
+    void engine.releaseInBackground(idle);
+    await settled();
+    const alone = await take(1, { key: 'b' });
+    void engine.releaseInBackground(alone);
+    for (const { answer } of store.releases) answer.reject(passing());
+    await settled();
+    await settled();
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+    expect(warnings).toEqual([
+      "'a' could not be released, so it ends with its lease: the connection is lost",
+      "'b' could not be released, so it ends with its lease: the connection is lost",
+    ]);
+    expect(events).toEqual(['acquired', 'acquired', 'unreleased', 'unreleased']);
+  });
+
+  it('that finds that the lock was lost publishes the event, and resolves to false', async () => {
+    const { store, engine, take, events } = setUp();
+    const hold = await take();
+    const released = engine.releaseInBackground(hold);
+    await settled();
+    store.releases[0]!.answer.resolve({ released: false, next: undefined });
+    expect(await released).toBe(false);
+    await settled();
+    expect(events).toEqual(['acquired', 'lost']);
+  });
+
+  it('of a hold whose lease is over is a loss at once', async () => {
+    const { clock, engine, take } = setUp();
+    const hold = await take(16, { lease: 1_000, renews: false });
+    clock.stall(30_000);
+    const released = engine.releaseInBackground(hold);
+    expect(hold.loss).toMatchObject({ code: 'LOCK_LOST' });
+    expect(await released).toBe(false);
+  });
+
+  it('is waited for at shutdown', async () => {
+    const { clock, store, engine, take } = setUp();
+    const hold = await take();
+    void engine.releaseInBackground(hold);
+    const closed = engine.close(8_000);
+    await settled();
+    expect(store.releases).toHaveLength(1);
+    // Longer than a shutdown waits for the releases of holders that it has ended itself.
+    await clock.pass(4_000);
+    expect(store.closed).toBe(false);
+    store.releases[0]!.answer.resolve(ANSWER);
+    await closed;
+    expect(store.closed).toBe(true);
+  });
+
+  it('is waited for at shutdown until shutdownTimeout', async () => {
+    const { clock, store, engine, take } = setUp();
+    void engine.releaseInBackground(await take());
+    const closed = engine.close(2_000);
+    await clock.pass(4_000);
+    await closed;
+    expect(store.closed).toBe(true);
+  });
+});
+
+describe('a caller that asks for the key in the same turn', () => {
+  it('takes the lock over without a command, with the next token', async () => {
+    const { store, engine, acquire, take, events } = setUp();
+    const hold = await take();
+    const released = engine.releaseInBackground(hold);
+    const next = await acquire();
+    expect(next.token).toBe(6);
+    expect(next.id).toBe(hold.id);
+    expect([hold.isHeld, next.isHeld]).toEqual([false, true]);
+    expect(await released).toBe(true);
+    await settled();
+    expect([store.acquires.length, store.releases.length]).toEqual([1, 0]);
+    expect(events).toEqual(['acquired', 'released', 'acquired']);
+  });
+
+  it('takes it over without waiting, too', async () => {
+    const { store, engine, acquire, take } = setUp();
+    void engine.releaseInBackground(await take());
+    const next = await acquire({}, 0);
+    expect([next.token, store.acquires.length]).toEqual([6, 1]);
+  });
+
+  it('a release of the hold that it took over has no effect on it', async () => {
+    const { store, engine, acquire, take } = setUp();
+    const hold = await take();
+    void engine.releaseInBackground(hold);
+    const next = await acquire();
+    expect(await engine.release(hold)).toBe(true);
+    await settled();
+    expect(next.isHeld).toBe(true);
+    expect(store.releases).toHaveLength(0);
+  });
+
+  it('does not take over a hold whose release was awaited', async () => {
+    const { store, engine, acquire, take } = setUp();
+    void engine.release(await take());
+    void acquire();
+    expect([store.releases.length, store.acquires.length]).toEqual([1, 2]);
+  });
+
+  type SetUp = ReturnType<typeof setUp>;
+  const refusals: Array<[string, (set: SetUp, hold: Hold) => object | void]> = [
+    ['asks for a read lock', () => ({ mode: { kind: 'read' } })],
+    ['names an owner', () => ({ owner: 'me' })],
+    ['asks for a fair lock', () => ({ fair: true })],
+    ['asks for holdAtLeast', () => ({ holdAtLeast: 100 })],
+    ['asks for replicas', () => ({ replicas: { min: 1, timeout: 100 } })],
+    ['comes after localHandoffTime', ({ clock }) => clock.stall(51)],
+    ['comes after the store wanted the next turn elsewhere', ({ store }, { id }) => store.listener.yield(id)],
+    ['comes while the client hears nothing', ({ store }) => void (store.listening = false)],
+    ['comes after a reconnect', ({ store }) => void (store.epoch += 1)],
+    ['comes when the owner of the hold is known', (_set, hold) => void hold.exposeOwner()],
+    ['comes after a release by force', ({ store }, { id }) => store.listener.revoked(id)],
+    ['comes when the lease is over', ({ clock }) => clock.stall(30_000)],
+  ];
+  it.each(refusals)('sends the release before its request if it %s', async (_when, change) => {
+    const set = setUp();
+    const { store, engine, acquire, take } = set;
+    const hold = await take();
+    void engine.releaseInBackground(hold);
+    const terms = change(set, hold) ?? {};
+    void acquire(terms);
+    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+    await settled();
+    expect(store.acquires).toHaveLength(2);
+    expect(hold.isHeld).toBe(false);
+    expect(store.releases).toHaveLength(1);
+  });
+
+  it('sends the release before a request for several keys, before inspect and before forceRelease', async () => {
+    const { store, engine, take } = setUp();
+    const calls = [
+      () => engine.acquireAll([TERMS, { ...TERMS, key: 'z' }], { waitTimeout: 0, signal: undefined }),
+      () => engine.inspect('a'),
+      () => engine.forceRelease('a'),
+    ];
+    for (const [i, call] of calls.entries()) {
+      void engine.releaseInBackground(await take());
+      call().catch(() => undefined);
+      expect(store.releases).toHaveLength(i + 1);
+      store.releases[i]!.answer.resolve(ANSWER);
+      await settled();
+    }
+  });
+});
+
+describe('one try of the client itself', () => {
+  it('asks again behind its own release that the store had not executed yet', async () => {
+    const { store, engine, acquire, take } = setUp();
+    const hold = await take();
+    void engine.releaseInBackground(hold);
+    await settled();
+    const trying = acquire({}, 0);
+    store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: [hold.id] }));
+    await settled();
+    expect(store.acquires).toHaveLength(2);
+    store.releases[0]!.answer.resolve(ANSWER);
+    await settled();
+    expect(store.acquires[2]!.request.id).toBe(store.acquires[1]!.request.id);
+    store.acquires[2]!.answer.resolve(held(30, 30_000));
+    expect((await trying).token).toBe(30);
+  });
+
+  it('is refused if another client is the holder', async () => {
+    const { store, engine, acquire, take } = setUp();
+    void engine.releaseInBackground(await take());
+    await settled();
+    const trying = acquire({}, 0);
+    store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: ['you:4'] }));
+    await expect(trying).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+  });
+
+  it('fails as one without an answer if its own release gets none', async () => {
+    const { clock, store, engine, acquire, take } = setUp();
+    const hold = await take();
+    void engine.releaseInBackground(hold);
+    await settled();
+    const trying = acquire({}, 0);
+    store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: [hold.id] }));
+    await clock.pass(300);
+    await expect(trying).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
+    // A release that is answered late brings no request of a caller that has gone.
+    store.releases[0]!.answer.resolve(ANSWER);
+    await settled();
+    expect(store.acquires).toHaveLength(2);
+  });
+});
+
+describe('a second release after a local handoff without a promise', () => {
+  it('resolves, sends nothing, and does not end the hold of the successor', async () => {
+    const { store, engine, acquire, take } = setUp();
+    const hold = await take();
+    const waiting = acquire();
+    expect(engine.handOff(hold)).toBe(true);
+    const next = await waiting;
+    expect(await engine.release(hold)).toBe(true);
+    expect(await engine.releaseInBackground(hold)).toBe(true);
+    await settled();
+    expect(next.isHeld).toBe(true);
+    expect(store.releases).toHaveLength(0);
+    expect(await Promise.race([engine.release(next), settled().then(() => 'sent')])).toBe('sent');
+    expect(store.releases).toHaveLength(1);
+  });
+});

@@ -1,0 +1,194 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Hold } from '../../../lib/engine/hold.js';
+import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { busy, contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
+
+const OFFER = 'handover:1';
+
+function setUp() {
+  const clock = new FakeClock();
+  const store = new FakeStore();
+  const events: string[] = [];
+  const sink = { observed: true, next: ({ type }: { type: string }) => void events.push(type) };
+  const engine = new LockEngine(contextOf(store, clock, { sink }));
+  const acquire = (terms: object = {}, waitTimeout = Infinity) => {
+    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout, signal: undefined });
+    acquisition.catch(() => undefined);
+    return acquisition;
+  };
+  const take = async (terms?: object): Promise<Hold> => {
+    const acquisition = acquire(terms);
+    store.acquires.at(-1)!.answer.resolve(held(5, 30_000));
+    return acquisition;
+  };
+  const adopt = (terms: object = {}) => {
+    const adoption = engine.handovers.adopt({ ...TERMS, ...terms }, OFFER);
+    adoption.catch(() => undefined);
+    return adoption;
+  };
+  const offerOf = (hold: Hold) => ({ hold, id: OFFER, lease: 60_000 });
+  return { clock, store, engine, acquire, take, adopt, offerOf, events };
+}
+
+describe('a hold that is handed over', () => {
+  it('has ended, and is renewed no more, before the offer is sent', async () => {
+    const { clock, store, engine, take, offerOf } = setUp();
+    const hold = await take();
+    const atOffer: unknown[] = [];
+    store.offer = (request) => {
+      atOffer.push(hold.state, hold.isHeld, engine.currentHolds, request);
+      return Promise.resolve(60_000);
+    };
+    expect(await engine.handovers.start(offerOf(hold))).toBe(60_000);
+    expect(atOffer).toEqual(['released', false, [], { key: 'a', id: hold.id, offer: OFFER, lease: 60_000 }]);
+    await clock.pass(31_000);
+    expect([store.renewals.length, store.releases.length]).toEqual([0, 0]);
+    expect(await engine.release(hold)).toBe(false);
+    expect(store.releases).toHaveLength(0);
+  });
+
+  it('goes before the requests of local waiters', async () => {
+    const { store, engine, acquire, take, offerOf } = setUp();
+    const hold = await take();
+    void acquire();
+    const order: string[] = [];
+    store.offer = () => Promise.resolve(void order.push('offer')).then(() => 60_000);
+    const { acquire: ask } = store;
+    store.acquire = (request) => {
+      order.push('acquire');
+      return ask.call(store, request);
+    };
+    await engine.handovers.start(offerOf(hold));
+    expect(order).toEqual(['offer', 'acquire']);
+  });
+
+  it('is offered again under the same id after a failure', async () => {
+    const { store, engine, take, offerOf, events } = setUp();
+    const offer = offerOf(await take());
+    const first = engine.handovers.start(offer);
+    store.offers[0]!.answer.reject(passing());
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    const second = engine.handovers.offer(offer);
+    store.offers[1]!.answer.resolve(50_000);
+    expect(await second).toBe(50_000);
+    expect(store.offers[1]!.request).toEqual(store.offers[0]!.request);
+    expect(events).toEqual(['acquired', 'released']);
+  });
+
+  it('was lost if the store does not know it', async () => {
+    const { store, engine, take, offerOf, events } = setUp();
+    const hold = await take();
+    const offered = engine.handovers.start(offerOf(hold));
+    store.offers[0]!.answer.resolve('gone');
+    await expect(offered).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await settled();
+    expect(hold.signal.aborted).toBe(true);
+    expect(events).toEqual(['acquired', 'lost']);
+  });
+
+  it('is released if its owner has another hold in another process', async () => {
+    const { store, engine, take, offerOf } = setUp();
+    const hold = await take();
+    const offered = engine.handovers.start(offerOf(hold));
+    store.offers[0]!.answer.resolve('shared');
+    await expect(offered).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id, OFFER]);
+  });
+
+  it('leaves a tombstone for an acquire that may still arrive after a reconnect', async () => {
+    const { store, engine, take, offerOf } = setUp();
+    const hold = await take();
+    store.epoch += 1;
+    const offered = engine.handovers.start(offerOf(hold));
+    expect(store.releases).toHaveLength(0);
+    store.offers[0]!.answer.resolve(60_000);
+    await offered;
+    expect(store.releases[0]!.request).toMatchObject({ id: hold.id, tombstoneFor: 10_000 });
+  });
+
+  it('whose lease is over is a loss, and nothing is sent', async () => {
+    const { clock, store, engine, take, offerOf } = setUp();
+    const hold = await take();
+    clock.stall(31_000);
+    expect(() => engine.handovers.start(offerOf(hold))).toThrow('its lease ended');
+    expect(store.offers).toHaveLength(0);
+  });
+});
+
+describe('an adoption', () => {
+  it('counts its validity from the sending of the request', async () => {
+    const { clock, store, adopt, events } = setUp();
+    const adopting = adopt();
+    expect(store.acquires[0]!.request).toMatchObject({ adopts: OFFER, waits: false, lease: 30_000 });
+    clock.advance(1_000);
+    store.acquires[0]!.answer.resolve(held(9, 30_000));
+    const hold = await adopting;
+    expect(hold.token).toBe(9);
+    expect(hold.remaining).toBeLessThanOrEqual(29_000 * 0.99 + 300);
+    expect(events).toEqual(['acquired']);
+  });
+
+  it('asks again under the same id after a failure, and is no orphan meanwhile', async () => {
+    const { store, acquire, adopt } = setUp();
+    const first = adopt();
+    const { id } = store.acquires[0]!.request;
+    store.acquires[0]!.answer.reject(passing());
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    // The store has executed it, and names it as the holder.
+    void acquire();
+    store.acquires[1]!.answer.resolve(queued({ holders: [id] }));
+    await settled();
+    expect(store.releases).toHaveLength(0);
+
+    const second = adopt();
+    expect(store.acquires[2]!.request).toMatchObject({ id, adopts: OFFER });
+    store.acquires[2]!.answer.resolve(held(9, 20_000));
+    expect((await second).id).toBe(id);
+  });
+
+  it('that no caller repeats is an orphan once its lease must be over', async () => {
+    const { clock, store, acquire, adopt } = setUp();
+    adopt().catch(() => undefined);
+    const { id } = store.acquires[0]!.request;
+    store.acquires[0]!.answer.reject(passing());
+    await clock.pass(40_001);
+    void acquire();
+    store.acquires[1]!.answer.resolve(queued({ holders: [id] }));
+    await settled();
+    expect(store.releases.map(({ request }) => request.id)).toEqual([id]);
+  });
+
+  it('is refused while another call of the same client adopts the same lock', async () => {
+    const { store, adopt } = setUp();
+    void adopt();
+    await expect(adopt()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    expect(store.acquires).toHaveLength(1);
+  });
+
+  it.each([
+    ['the store knows no such offer', { outcome: 'left', time: 0 } as const],
+    ['the store answers as if it were a request for the lock', busy()],
+  ])('is refused if %s', async (_when, reply) => {
+    const { store, adopt } = setUp();
+    const adopting = adopt();
+    store.acquires[0]!.answer.resolve(reply);
+    await expect(adopting).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
+  });
+
+  it('whose answer comes after the lease is given up', async () => {
+    const { clock, store, adopt } = setUp();
+    const adopting = adopt();
+    clock.stall(31_000);
+    store.acquires[0]!.answer.resolve(held(9, 30_000));
+    await expect(adopting).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(store.releases.map(({ request }) => request.id)).toEqual([store.acquires[0]!.request.id]);
+  });
+
+  it('is refused at shutdown', async () => {
+    const { store, engine, adopt } = setUp();
+    engine.stopWaiting();
+    await expect(adopt()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(store.acquires).toHaveLength(0);
+  });
+});
