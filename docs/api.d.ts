@@ -9,6 +9,7 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
     onContended?: OnContended;
     onUnavailable?: OnUnavailable;
     onLost?: OnLost;
+    release?: ReleaseMode;
 }
 
 export interface RedisLockModuleOptions {
@@ -149,6 +150,7 @@ export declare class LockService {
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
+    adopt(text: string, options?: AdoptOptions): Promise<LockHandle>;
     getLock(key: string, options?: LockObjectOptions): Lock;
     getFairLock(key: string, options?: LockObjectOptions): Lock;
     getReadWriteLock(key: string, options?: LockObjectOptions): ReadWriteLock;
@@ -184,6 +186,10 @@ export interface AcquireOptions {
     pattern?: string;
 }
 
+export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'> {
+    onLost?: LockLostListener;
+}
+
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
 export type LockType = 'exclusive' | 'read' | 'write';
@@ -194,6 +200,8 @@ export type OnLost = 'throw' | 'ignore' | LockLostListener;
 
 export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
 
+export type ReleaseMode = 'awaited' | 'background';
+
 export interface ReplicaOptions {
     min: number;
     timeout?: Duration;
@@ -201,6 +209,7 @@ export interface ReplicaOptions {
 
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
     onLost?: OnLost;
+    release?: ReleaseMode;
 }
 
 export interface LockHandle extends AsyncDisposable {
@@ -218,6 +227,7 @@ export interface LockHandle extends AsyncDisposable {
     assertHeld(): void;
     verify(): Promise<void>;
     extend(lease: Duration): Promise<void>;
+    handOver(within?: Duration): Promise<string>;
     releaseUnits(units: number): Promise<void>;
     release(): Promise<boolean>;
 }
@@ -536,6 +546,7 @@ export interface AcquireRequest {
     readonly fair: boolean;
     readonly age?: number;
     readonly backedOff?: boolean;
+    readonly adopts?: string | undefined;
 }
 
 export interface ContendedReply {
@@ -544,6 +555,7 @@ export interface ContendedReply {
     readonly retryAfter: number;
     readonly lastToken: number;
     readonly holders: readonly string[];
+    readonly isSplit?: boolean | undefined;
 }
 
 export interface ForceReleaseReply {
@@ -586,6 +598,7 @@ export interface LockStore {
     acquire(request: AcquireRequest): Promise<AcquireReply>;
     release(request: ReleaseRequest): Promise<ReleaseReply>;
     renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
+    offer(request: OfferRequest): Promise<OfferReply>;
     extend(request: RenewRequest): Promise<RenewReply>;
     acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;

@@ -6,13 +6,16 @@ import type { Hold, HoldTerms } from './hold.js';
 
 /** However short a wait is, the store gets so many ms for its first answer, or `commandTimeout` if that is shorter. */
 const FIRST_ANSWER = 250;
+/** A caller that waits gets its answer so many ms after its deadline at the latest. */
+const AFTER_DEADLINE = 290;
 
 /**
  * Until when a call that began at `since` is answered: its deadline, or the time for the first answer. A store that needs
- * longer says so (`answerTime`).
+ * longer says so (`answerTime`): one try gets that time, and a wait only as far as it ends soon after its deadline.
  */
 export function answerDue(since: number, waitTimeout: number, commandTimeout: number, answerTime = 0): number {
-  return since + Math.max(waitTimeout, Math.min(commandTimeout, Math.max(FIRST_ANSWER, answerTime)));
+  const longest = waitTimeout === 0 ? answerTime : Math.min(answerTime, waitTimeout + AFTER_DEADLINE);
+  return since + Math.max(waitTimeout, Math.min(commandTimeout, Math.max(FIRST_ANSWER, longest)));
 }
 
 /** How a caller waits. */
