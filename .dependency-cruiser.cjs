@@ -4,7 +4,7 @@ const NEST = '^node_modules/@nestjs/';
 const CLIENT = '^node_modules/ioredis/';
 
 /** The composition root: the module's options, wiring and lifecycle. It may know every room. */
-const COMPOSITION = '^lib/(index\\.ts$|module/)';
+const COMPOSITION = '^lib/((store/)?index\\.ts$|module/)';
 
 /** Names under which things are found; everybody who asks Nest for something needs them, and they know no room. */
 const TOKENS = '^lib/module/redis-lock\\.tokens\\.ts$';
@@ -17,7 +17,7 @@ const LOCKS = ['^lib/(service|options)/'];
 const ENGINE = '^lib/engine/';
 /** What is told on diagnostics_channel; of the engine it knows the events and where they go. */
 const DIAGNOSTICS = '^lib/observation/diagnostics/';
-const STORE_PORT = '^lib/store/[\\w.-]+\\.ts$';
+const STORE_PORT = '^lib/store/(?!index\\.ts$)[\\w.-]+\\.ts$';
 const USES = ['^lib/(decorators|interceptors)/'];
 /** What observes the locks of a process, from outside: it hears what is told, and asks nobody. */
 const METRICS = '^lib/observation/metrics/';
@@ -27,6 +27,8 @@ const HEALTH = '^lib/observation/health/';
 const DASHBOARD = '^lib/dashboard/';
 /** The program for operators, on the built locks. */
 const CLI = '^lib/cli/';
+/** Locks for processes without Nest: a composition root of its own. */
+const CLIENT_DOOR = '^lib/client/';
 /** What users test with: a composition root of its own, on locks in memory. */
 const TESTING = '^lib/testing/';
 
@@ -100,7 +102,7 @@ module.exports = {
         from: [METRICS],
         to: [
           DIAGNOSTICS,
-          '^lib/common/observed\\.ts$',
+          '^lib/common/(describe|observed)\\.ts$',
           '^lib/engine/lock-event\\.ts$',
           '^lib/options/option-readers\\.ts$',
           ERRORS,
@@ -174,6 +176,7 @@ module.exports = {
           HEALTH,
           DASHBOARD,
           CLI,
+          CLIENT_DOOR,
           TESTING,
         ],
       },
@@ -201,6 +204,20 @@ module.exports = {
       to: { path: [NEST, TESTING, METRICS] },
     },
     {
+      name: 'client-is-for-users',
+      comment: 'The client is put together from the library, which does without it.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: CLIENT_DOOR },
+      to: { path: CLIENT_DOOR },
+    },
+    {
+      name: 'doors-without-nest',
+      comment: 'A process without Nest loads these, and what they import.',
+      severity: 'error',
+      from: { path: [CLIENT_DOOR, '^lib/store/index\\.ts$'] },
+      to: { path: NEST, reachable: true },
+    },
+    {
       name: 'testing-without-redis',
       comment: 'Tests of users need no Redis.',
       severity: 'error',
@@ -209,10 +226,10 @@ module.exports = {
     },
     {
       name: 'not-through-the-front-door',
-      comment: 'lib/index.ts is for users. Inside, import from where a thing is.',
+      comment: 'The entry points are for users. Inside, import from where a thing is.',
       severity: 'error',
       from: { path: '^lib/' },
-      to: { path: '^lib/index\\.ts$' },
+      to: { path: '^lib/(store/)?index\\.ts$' },
     },
     {
       name: 'no-cycles',

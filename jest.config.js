@@ -16,7 +16,7 @@ export default {
   resolver: '<rootDir>/scripts/lib/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-locks/(testing|dashboard)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redis-locks/(client|store|testing|dashboard)$': '<rootDir>/lib/$1/index.ts',
     '^nestjs-redis-locks/(metrics|health)$': '<rootDir>/lib/observation/$1/index.ts',
   },
   transform: {

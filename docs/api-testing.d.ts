@@ -65,10 +65,10 @@ export interface ContractCase {
     run(): Promise<void>;
 }
 
-export type LockClientOptions = Pick<RedisLockModuleOptions, 'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'localHandoffs' | 'localHandoffTime' | 'shutdownTimeout' | 'defaults'>;
+export type ContractClientOptions = Pick<RedisLockModuleOptions, 'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'localHandoffs' | 'localHandoffTime' | 'shutdownTimeout' | 'defaults'>;
 
 export interface LockStoreHarness {
-    client(options: LockClientOptions): Promise<LockService>;
+    client(options: ContractClientOptions): Promise<LockService>;
     store(): Promise<LockStore>;
     truth(key: string): Promise<StoreTruth>;
     sleep(ms: number): Promise<void>;
@@ -83,11 +83,4 @@ export interface StoreTruth {
         readonly left: number;
     }>;
     readonly waiting: readonly string[];
-}
-
-export declare function createLockClient(options?: RedisLockModuleOptions, { clock, logger }?: LockClientParts): Promise<LockService>;
-
-export interface LockClientParts {
-    clock?: ManualClock;
-    logger?: LockLogger;
 }

@@ -17,6 +17,7 @@ export interface RedisLockModuleOptions {
     connection?: LockConnectionOption;
     store?: LockStoreChoice;
     keyPrefix?: string;
+    keyBuilder?: KeyBuilder;
     lockWatchdogTimeout?: Duration;
     defaults?: LockDefaults;
     commandTimeout?: Duration;
@@ -31,15 +32,6 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 }
 
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
-
-export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
-
-export interface LockStoreParts {
-    readonly clock: Clock;
-    readonly logger: LockLogger;
-    readonly keyPrefix: string;
-    readonly commandTimeout: number;
-}
 
 export interface RedisLockModuleAsyncOptions {
     name?: string;
@@ -80,7 +72,7 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[], Con
     returns?: 'promise' | 'observable';
 }
 
-export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | ((...args: Args) => string | readonly string[]);
+export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | MethodKey | ((...args: Args) => string | readonly string[]);
 
 export interface LockMethodOptions<Args extends readonly any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
     key: LockKey<Args>;
@@ -100,6 +92,19 @@ export interface Subscribable {
 }
 
 export declare const currentLock: (key?: string) => LockHandle | undefined;
+
+export declare function methodKey(prefix: string): MethodKey;
+
+export interface MethodKey {
+}
+
+export type KeyBuilder = (key: string, call: LockedMethodCall) => string;
+
+export interface LockedMethodCall {
+    readonly className: string;
+    readonly methodName: string;
+    readonly args: readonly unknown[];
+}
 
 export declare function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string;
 
@@ -524,210 +529,4 @@ export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LO
 export interface LockErrorDetails {
     key?: string;
     cause?: unknown;
-}
-
-export type AcquireReply = HeldReply | ContendedReply | {
-    readonly outcome: 'left' | 'upgrade';
-    readonly time: number;
-} | TooManyReply;
-
-export interface AcquireRequest {
-    readonly key: string;
-    readonly id: string;
-    readonly mode: LockMode;
-    readonly owner: string | undefined;
-    readonly lease: number;
-    readonly waits: boolean;
-    readonly period: number;
-    readonly patience: number;
-    readonly grantTimeout: number;
-    readonly batchSize: number;
-    readonly uncontendedBatchSize: number;
-    readonly fair: boolean;
-    readonly age?: number;
-    readonly backedOff?: boolean;
-    readonly adopts?: string | undefined;
-}
-
-export interface ContendedReply {
-    readonly outcome: 'queued' | 'busy';
-    readonly time: number;
-    readonly retryAfter: number;
-    readonly lastToken: number;
-    readonly holders: readonly string[];
-    readonly isSplit?: boolean | undefined;
-}
-
-export interface ForceReleaseReply {
-    readonly holds: number;
-    readonly told: number;
-}
-
-export interface HeldReply {
-    readonly outcome: 'held';
-    readonly time: number;
-    readonly token: number;
-    readonly lease: number;
-    readonly batchSize: number;
-}
-
-export type LockMode = {
-    readonly kind: 'exclusive';
-} | {
-    readonly kind: 'read';
-} | {
-    readonly kind: 'permits';
-    readonly units: number;
-    readonly limit: number;
-};
-
-export interface LockStore {
-    readonly clientId: string;
-    readonly listening: boolean;
-    readonly hearsAll?: boolean;
-    readonly epoch: number;
-    readonly answerTime?: number;
-    readonly unreachable: LockStoreError | undefined;
-    readonly outage?: LockStoreError | undefined;
-    readonly keepsPermits: boolean;
-    readonly permits?: PermitStore;
-    readonly latches: LatchStore | undefined;
-    start(): Promise<void>;
-    close(): Promise<void>;
-    listen(listener: LockStoreListener): void;
-    acquire(request: AcquireRequest): Promise<AcquireReply>;
-    release(request: ReleaseRequest): Promise<ReleaseReply>;
-    renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
-    offer(request: OfferRequest): Promise<OfferReply>;
-    extend(request: RenewRequest): Promise<RenewReply>;
-    acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
-    replicate(request: ReplicateRequest): Promise<number>;
-    setLimit(key: string, permits: number): Promise<void>;
-    forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-    inspect(key: string): Promise<StoredLock>;
-    list?(request: ListRequest): Promise<ListReply>;
-}
-
-export interface LockStoreListener {
-    granted(grant: PushedGrant): void;
-    retryAfter(id: string, delay: number): void;
-    yield(id: string): void;
-    revoked(id: string, token?: number): void;
-    opened(key: string, latch: string): void;
-    restored(): void;
-}
-
-export interface PushedGrant {
-    readonly key: string;
-    readonly id: string;
-    readonly token: number;
-    readonly lease: number;
-    readonly time: number;
-    readonly batchSize: number;
-}
-
-export interface ReleaseReply {
-    readonly released: boolean;
-    readonly next: AcquireReply | undefined;
-}
-
-export interface ReleaseRequest {
-    readonly key: string;
-    readonly id: string;
-    readonly tombstoneFor: number;
-    readonly keep: number;
-    readonly next: AcquireRequest | undefined;
-}
-
-export type RenewReply = number | 'gone' | Error;
-
-export interface RenewRequest {
-    readonly key: string;
-    readonly id: string;
-    readonly lease: number;
-}
-
-export interface ReplicateRequest {
-    readonly key: string;
-    readonly id: string;
-    readonly min: number;
-    readonly timeout: number;
-}
-
-export interface StoredHold {
-    readonly id: string;
-    readonly owner: string;
-    readonly mode: LockMode;
-    readonly kept: boolean;
-    readonly token: number;
-    readonly ttl: number;
-    readonly since: number;
-}
-
-export interface StoredLock {
-    readonly lastToken: number;
-    readonly holds: readonly StoredHold[];
-    readonly waiters: readonly {
-        readonly id: string;
-        readonly owner: string;
-        readonly mode: LockMode;
-    }[];
-    readonly limit: number | undefined;
-}
-
-export interface TooManyReply {
-    readonly outcome: 'too many';
-    readonly time: number;
-    readonly limit: number;
-}
-
-export interface CountDownReply {
-    readonly left: number;
-    readonly counted: boolean;
-}
-
-export interface LatchCount {
-    readonly left: number;
-    readonly latch: string;
-    readonly opened: readonly string[];
-}
-
-export interface LatchStore {
-    setCount(request: SetCountRequest): Promise<boolean>;
-    countDown(key: string, id: string): Promise<CountDownReply>;
-    count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
-    delete(key: string, id: string, latch: string): Promise<boolean>;
-    replicate(request: ReplicateRequest): Promise<number>;
-}
-
-export interface SetCountRequest {
-    readonly key: string;
-    readonly id: string;
-    readonly count: number;
-    readonly lifetime: number;
-}
-
-export interface ListReply {
-    readonly keys: readonly string[];
-    readonly cursor: string | undefined;
-    readonly time: number;
-}
-
-export interface ListRequest {
-    readonly cursor: string;
-    readonly budget: number;
-}
-
-export interface Clock {
-    now(): number;
-    setTimer(delay: number, callback: () => void): unknown;
-    clearTimer(timer: unknown): void;
-    keepAlive(): () => void;
-}
-
-export interface LockLogger {
-    debug(message: string): void;
-    log(message: string): void;
-    warn(message: string): void;
-    error(message: string): void;
 }

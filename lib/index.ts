@@ -1,7 +1,7 @@
 // In reading order: set it up, lock a method, lock a handler, lock by hand, handle what can go wrong.
 export { RedisLockModule } from './module/redis-lock.module.js';
 export type { LockDefaults, RedisLockModuleOptions, RedisLockRootOptions } from './module/redis-lock.options.js';
-export type { LockStoreChoice, LockStoreFactory, LockStoreParts } from './module/redis-lock.store.js';
+export type { LockStoreChoice } from './module/redis-lock.store.js';
 export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './module/redis-lock.async-options.js';
 export type {
   LockConnectionOption,
@@ -15,6 +15,8 @@ export { DistributedLock } from './decorators/distributed-lock.decorator.js';
 export type { DistributedLockOptions, LockKey, LockMethodOptions } from './decorators/lock-method.options.js';
 export type { Lockable, LockMethodDecorator, Subscribable } from './decorators/lock-method.types.js';
 export { currentLock } from './decorators/current-lock.js';
+export { methodKey, type MethodKey } from './decorators/method-key.js';
+export type { KeyBuilder, LockedMethodCall } from './options/key-builder.js';
 export { lockKey, type KeyPart } from './keys/index.js';
 
 export { UseLock, type UseLockArgs, type UseLockOptions } from './interceptors/use-lock.decorator.js';
@@ -100,28 +102,3 @@ export {
   type LockErrorCode,
   type LockErrorDetails,
 } from './errors/index.js';
-
-// For authors of a store (`store` of the module's options).
-export type {
-  AcquireReply,
-  AcquireRequest,
-  ContendedReply,
-  ForceReleaseReply,
-  HeldReply,
-  LockMode,
-  LockStore,
-  LockStoreListener,
-  PushedGrant,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  RenewRequest,
-  ReplicateRequest,
-  StoredHold,
-  StoredLock,
-  TooManyReply,
-} from './store/lock-store.js';
-export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './store/latch-store.js';
-export type { ListReply, ListRequest } from './store/key-list.js';
-export type { Clock } from './common/clock.js';
-export type { LockLogger } from './common/logger.js';

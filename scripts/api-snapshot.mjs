@@ -5,9 +5,9 @@ import ts from 'typescript';
 import { ENTRY_POINTS } from './lib/entries.mjs';
 import { ROOT } from './lib/paths.mjs';
 
-/** @typedef {'index' | 'testing' | 'metrics' | 'health' | 'dashboard'} EntryName */
+/** @typedef {'index' | 'client' | 'store' | 'testing' | 'metrics' | 'health' | 'dashboard'} EntryName */
 
-const NAMES = ['index', 'testing', 'metrics', 'health', 'dashboard'];
+const NAMES = ['index', 'client', 'store', 'testing', 'metrics', 'health', 'dashboard'];
 
 /**
  * The public API as it was agreed on: every export with its declaration, without comments.
@@ -29,32 +29,43 @@ export const SNAPSHOTS = Object.fromEntries(
 
 const HEADER = '// The public API; npm run generate:api writes it, and a test compares it with what is built.\n';
 
+/** All entries, read once. */
+let program;
+
 /**
- * The declarations of everything that an entry of the built package exports, in the order in which lib exports it.
+ * The declarations of everything that an entry of the built package exports, in the order in which lib exports it. What the
+ * root exports as well is named and not repeated.
  * @param {EntryName} [name]
  * @returns {string}
  */
 export function describeApi(name = 'index') {
   const { source, entry } = SNAPSHOTS[name];
-  const program = ts.createProgram([entry], {
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    skipLibCheck: true,
-  });
+  program ??= ts.createProgram(
+    Object.values(SNAPSHOTS).map((snapshot) => snapshot.entry),
+    { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, skipLibCheck: true },
+  );
   const checker = program.getTypeChecker();
-  const index = checker.getSymbolAtLocation(program.getSourceFile(entry));
+  const declarationsOf = (symbol) => {
+    const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    return target.declarations ?? [];
+  };
+  const exportsOf = (path) => checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(path)));
   const printer = ts.createPrinter({ removeComments: true });
   const order = exportedNames(source);
   const place = ({ name }) => order.indexOf(name);
-  const symbols = checker.getExportsOfModule(index).sort((one, other) => place(one) - place(other));
-  const texts = symbols.flatMap((symbol) => {
-    const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
-    return (target.declarations ?? []).map((node) => {
+  const symbols = exportsOf(entry).sort((one, other) => place(one) - place(other));
+  const ofRoot = new Set(name === 'index' ? [] : exportsOf(SNAPSHOTS.index.entry).flatMap(declarationsOf));
+  const isOfRoot = (symbol) => declarationsOf(symbol).some((node) => ofRoot.has(node));
+  const again = symbols.filter(isOfRoot).map((symbol) => symbol.name);
+  const own = symbols.filter((symbol) => !isOfRoot(symbol));
+  const texts = own.flatMap((symbol) => {
+    return declarationsOf(symbol).map((node) => {
       const declaration = ts.isVariableDeclaration(node) ? node.parent.parent : node;
       const text = printer.printNode(ts.EmitHint.Unspecified, declaration, declaration.getSourceFile());
       return `export ${text.replace(/^export /, '').replace(/^ +private .*\n/gm, '')}`;
     });
   });
+  if (again.length > 0) texts.push(`export { ${again.join(', ')} } from 'nestjs-redis-locks';`);
   return `${HEADER}\n${texts.join('\n\n')}\n`;
 }
 

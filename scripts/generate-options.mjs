@@ -8,6 +8,8 @@ import { runAsScript, StepFailed } from './lib/run.mjs';
 const PAGES = ['docs/options.md', 'docs/dashboard.md'];
 const ENTRY_POINTS = [
   'index',
+  'client/index',
+  'store/index',
   'testing/index',
   'observation/metrics/index',
   'observation/health/index',

@@ -18,12 +18,12 @@ const RECONNECT = 1_500;
 const majorityAway = (kind) => ({
   strikes: 'server',
   rest: RECONNECT,
-  plan({ random, servers }) {
+  plan({ random, servers, longestLease }) {
     const all = random.shuffled(Array.from({ length: servers }, (_, i) => i));
     const away = all.slice(0, majorityOf(servers));
     const isKilled = random.chance(0.5);
     const gaps = away.map((_, n) => (n === 0 ? 0 : random.between(50, 700)));
-    const lasts = random.between(700, 1_500);
+    const lasts = longestLease + random.between(200, 1_000);
     return { away, isKilled, gaps, lasts, takes: gaps.reduce((sum, gap) => sum + gap, lasts) };
   },
   ...kind,

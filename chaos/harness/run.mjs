@@ -7,7 +7,7 @@ import { WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
-import { PERMITS } from '../schedule/operations.mjs';
+import { longestLease, PERMITS } from '../schedule/operations.mjs';
 import { planFaults } from '../schedule/schedule.mjs';
 import { loadTopology } from '../topologies/index.mjs';
 import { OPERATOR } from '../topologies/networks.mjs';
@@ -72,7 +72,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   };
   try {
     await begin(topology, people, { history, now, timeouts, ...options });
-    await makeFaults(topology, people, { history, now, ...options });
+    await makeFaults(topology, people, { history, now, timeouts, ...options });
     await settle(people, history);
     return mergeHistories(directory);
   } finally {
@@ -116,7 +116,7 @@ async function begin(topology, { clients, operator, leftovers }, { history, now,
 async function makeFaults(
   topology,
   { clients, operator },
-  { seed, length, onlyKept = false, only, say, history, now },
+  { seed, length, onlyKept = false, only, say, history, now, timeouts, holders },
 ) {
   const kinds = topology.faults
     .filter(({ breaks, forgets }) => !onlyKept || (breaks === undefined && !forgets))
@@ -125,7 +125,8 @@ async function makeFaults(
   if (missing !== undefined) throw new StepFailed(`--faults: on ${topology.name} there is no '${missing}'`);
   const { servers } = topology;
   const places = { servers: servers.length, networks: topology.networkOf(CLIENTS[0]).length };
-  const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, ...places });
+  const lease = longestLease(holders, timeouts.lockWatchdogTimeout);
+  const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, longestLease: lease, ...places });
   const startedAt = now();
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
   const world = { topology, servers, clients, operator };

@@ -148,6 +148,13 @@ const HOLDERS = {
 
 export const HOLDER_NAMES = Object.keys(HOLDERS);
 
+/** ms of the longest lease that callers ask for by themselves, in the general mix and of each sort. */
+const LONGEST_ASKED = 500;
+const LONGEST_ASKED_BY = { patient: 5_000, prolonging: 7_000 };
+
+/** The longest lease in a run, in ms; `renewed`: that of a lock that is renewed. Replicated locks may have a longer one. */
+export const longestLease = (holders, renewed) => Math.max(renewed, LONGEST_ASKED_BY[holders] ?? LONGEST_ASKED);
+
 const taken = (random) => ({
   wait: random.between(1_000, 6_000),
   holdAtLeast: 0,

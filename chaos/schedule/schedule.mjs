@@ -18,6 +18,7 @@ import { Random } from './random.mjs';
  * @property {number} [networks] how many places with servers there are between which and a client the network can fail;
  *   default: `servers`
  * @property {readonly string[]} keys
+ * @property {number} longestLease in ms
  */
 
 /** ms before the first fault, and without faults at the end. */
@@ -33,9 +34,9 @@ const CALM_END = 400;
  * @param {FaultScope} scope
  * @returns {PlannedFault[]}
  */
-export function planFaults({ seed, length, kinds, clients, servers, networks = servers, keys }) {
+export function planFaults({ seed, length, kinds, clients, servers, networks = servers, keys, longestLease }) {
   const random = new Random(seed, 'faults');
-  const scope = { random, clients, servers, networks, keys };
+  const scope = { random, clients, servers, networks, keys, longestLease };
   const faults = [];
   let bag = [];
   let restUntil = 0;

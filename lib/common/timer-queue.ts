@@ -25,6 +25,7 @@ export class TimerQueue {
   private readonly heap: TimerEntry[] = [];
   private timer: unknown;
   private timerAt = Infinity;
+  private isClosed = false;
 
   constructor(private readonly clock: Clock) {}
 
@@ -58,16 +59,22 @@ export class TimerQueue {
     const { index } = entry;
     const last = this.heap.pop() as TimerEntry;
     entry.index = -1;
+    if (this.isClosed && this.heap.length === 0) this.stop();
     if (last === entry) return;
     this.put(last, index);
     this.rise(last);
     this.sink(last);
   }
 
-  /** Removes all entries. */
-  clear(): void {
+  /** Removes all entries. From now on the clock keeps no timer unless an entry is due: a call may still end. */
+  close(): void {
+    this.isClosed = true;
     for (const entry of this.heap) entry.index = -1;
     this.heap.length = 0;
+    this.stop();
+  }
+
+  private stop(): void {
     this.clock.clearTimer(this.timer);
     this.timerAt = Infinity;
   }

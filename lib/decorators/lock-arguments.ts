@@ -1,5 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import { refuseUnreadable } from '../options/plain-options.js';
+import { isMethodKey } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /**
@@ -14,7 +15,7 @@ export function readLockArguments<Options extends LockMethodOptions>(decorator: 
 
 function readArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
   const [first, second, third] = written;
-  const several = Array.isArray(first);
+  const several = Array.isArray(first) || isMethodKey(first);
   if (!several && isDecorating(first, second, third)) {
     throw new LockConfigError(
       `${decorator} was written without parentheses: write ${decorator}({ key: … }), or ${decorator}('stock:#{#order.sku}').`,

@@ -7,6 +7,8 @@ import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
+import type { KeyBuilder } from '../options/key-builder.js';
+import { isMethodKey, keyOfMethod } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
 /** The method to lock. */
@@ -33,8 +35,11 @@ export interface LockDeclaration {
   readonly onContended: OnContended | undefined;
   readonly onUnavailable: OnUnavailable | undefined;
   readonly options: RunOptions;
-  /** @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose */
-  keyOf(call: LockedCall): string | readonly string[];
+  /**
+   * The key or keys of a call, as `build` of the module makes them.
+   * @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose
+   */
+  keyOf(call: LockedCall, build?: KeyBuilder): string | readonly string[];
   /** Whether this call takes the lock. An error of the condition goes to the caller. */
   applies(call: LockedCall): boolean;
 }
@@ -55,7 +60,8 @@ export function declareLock(
   refuseContradictions(read, read.expire ?? 0, `${label}: `);
   const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, onUnavailable, ...options } = read;
   const keyOf = compileKey(label, site, written.key);
-  const { key, waitTimeout, pattern = patternOf(key) } = written;
+  const keyOfCall = site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf;
+  const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;
   return {
     site: label,
     instance,
@@ -68,16 +74,43 @@ export function declareLock(
       ...(waitTimeout === undefined ? {} : { waitTimeout }),
       ...(pattern === undefined ? {} : { pattern }),
     }),
-    keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
+    keyOf: (call, build) => {
+      const keys = keyOfCall(call);
+      return build === undefined ? keys : builtKeys(label, site, call, keys, build);
+    },
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
 }
 
 /** What stands for the keys in metrics unless `pattern` says otherwise: their templates. */
-const patternOf = (key: LockMethodOptions['key']): string | undefined =>
-  typeof key === 'function' ? undefined : [key].flat().join(', ');
+function patternOf(label: string, site: LockSite, key: LockMethodOptions['key']): string | undefined {
+  if (typeof key === 'function') return undefined;
+  return isMethodKey(key) ? keyOfMethod(label, key, site) : [key].flat().join(', ');
+}
 
-function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): LockDeclaration['keyOf'] {
+/** The final keys of a call. Like a key function, the builder runs in the caller's async context. */
+function builtKeys(
+  label: string,
+  { className, methodName }: LockSite,
+  { args }: LockedCall,
+  keys: string | readonly string[],
+  build: KeyBuilder,
+): string | readonly string[] {
+  const buildOne = (key: string): string => build(key, { className, methodName, args });
+  try {
+    return readKeys(typeof keys === 'string' ? buildOne(keys) : keys.map(buildOne));
+  } catch (error) {
+    throw keyFunctionFault(label, error, 'the keyBuilder of the module');
+  }
+}
+
+type KeyOf = (call: LockedCall) => string | readonly string[];
+
+function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): KeyOf {
+  if (isMethodKey(key)) {
+    const made = keyOfMethod(label, key, site);
+    return () => made;
+  }
   if (typeof key === 'function') {
     return (call) => {
       try {
@@ -102,7 +135,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
 }
 
 /** The key of a handler comes from the request alone, so a key error is a fault of the request, unless a function is wrong. */
-function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyOf'] {
+function blamingRequests(keyOf: KeyOf): KeyOf {
   return (call) => {
     try {
       return keyOf(call);
@@ -114,9 +147,9 @@ function blamingRequests(keyOf: LockDeclaration['keyOf']): LockDeclaration['keyO
 }
 
 /** An error that a key function threw on purpose stays as it is; a mistake in the function, or its key, names the method. */
-function keyFunctionFault(label: string, error: unknown): unknown {
+function keyFunctionFault(label: string, error: unknown, what = 'the key function'): unknown {
   if (!isLockKeyError(error) && !isMistake(error)) return error;
-  return new LockKeyError(`${label}: the key function failed: ${(error as Error).message}`, { cause: error });
+  return new LockKeyError(`${label}: ${what} failed: ${(error as Error).message}`, { cause: error });
 }
 
 /** The errors that JavaScript throws for mistakes in code. */

@@ -1,12 +1,13 @@
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type { MethodKey } from './method-key.js';
 import type { OptionIn } from '../options/option-table.js';
 
 /**
- * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), or a function of the method's
- * arguments that returns the final key or keys.
+ * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), a function of the method's arguments
+ * that returns the key or keys, or `methodKey('prefix')`.
  */
 export type LockKey<Args extends readonly any[] = any[]> =
-  string | readonly string[] | ((...args: Args) => string | readonly string[]);
+  string | readonly string[] | MethodKey | ((...args: Args) => string | readonly string[]);
 
 /** The options that `@DistributedLock` and `@UseLock` have in common. */
 export interface LockMethodOptions<
@@ -17,7 +18,7 @@ export interface LockMethodOptions<
   /**
    * What to lock. A template over the arguments (in `@UseLock`: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`),
    * several templates (all are locked, or none), or a function that returns the key or keys. The function takes the
-   * arguments; in `@UseLock` it takes the request and the context.
+   * arguments; in `@UseLock` it takes the request and the context. `methodKey('jobs')`: the prefix, the class and the method.
    */
   key: LockKey<Args>;
   /**

@@ -20,7 +20,7 @@ export async function lockPromise(
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (!declaration.applies(call)) return body();
 
-  const key = declaration.keyOf(call);
+  const key = declaration.keyOf(call, defaultsOf(service).keyBuilder);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
@@ -68,7 +68,7 @@ export function lockObservable(
         stop.next();
       });
 
-      const key = declaration.keyOf(call);
+      const key = declaration.keyOf(call, defaultsOf(service).keyBuilder);
       let entered = false;
       const enter = (): Promise<void> => {
         entered = true;

@@ -131,7 +131,7 @@ export class Handovers implements IdTable {
     } catch (error) {
       adoption.isUnderWay = false;
       // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
-      this.forgetAt(offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
+      this.forgetAt(terms.key, offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
     if (reply.outcome !== 'held') {
@@ -152,9 +152,13 @@ export class Handovers implements IdTable {
     return hold;
   }
 
-  private forgetAt(offer: string, at: number): void {
+  /** No call has repeated the adoption: its lease is over, and the store need not remember it either. */
+  private forgetAt(key: string, offer: string, at: number): void {
     this.context.timers.add(at, () => {
-      if (this.adoptions.get(offer)?.isUnderWay === false) this.adoptions.delete(offer);
+      const adoption = this.adoptions.get(offer);
+      if (adoption?.isUnderWay !== false) return;
+      this.adoptions.delete(offer);
+      this.releases.leave(key, adoption.id, 0);
     });
   }
 }

@@ -1,3 +1,4 @@
+import { callerContext } from '../common/caller-context.js';
 import { messageOf } from '../common/describe.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
@@ -5,11 +6,10 @@ import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
-import { unitsOf, withUnits, type Grant, type GrantChain, type HoldTerms } from './hold-terms.js';
+import { unitsOf, withUnits, type Grant, type GrantChain, type HoldTerms, type ReplicaTerms } from './hold-terms.js';
 import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
-export type { Grant, HoldTerms, LockMode };
-export type { ReplicaTerms } from './hold-terms.js';
+export type { Grant, HoldTerms, LockMode, ReplicaTerms };
 
 /** A listener of the user. It may throw or reject. */
 export type LossListener = (error: LockLostError) => unknown;
@@ -41,6 +41,8 @@ export class Hold {
   private lossError: LockLostError | undefined;
   private releasing: Promise<boolean> | undefined;
   private controller: AbortController | undefined;
+  /** The context of the first caller that read `signal`. Listeners of the signal run in it. */
+  private readInContext: ((work: () => void) => void) | undefined;
   private listeners: Set<LossListener> | undefined;
   private observers: LossObserver[] | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
@@ -109,7 +111,10 @@ export class Hold {
   }
 
   get signal(): AbortSignal {
-    this.controller ??= new AbortController();
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      this.readInContext = callerContext();
+    }
     if (this.lossError !== undefined) this.controller.abort(this.lossError);
     return this.controller.signal;
   }
@@ -201,8 +206,7 @@ export class Hold {
   answered(question: Question, left: number): Verdict {
     if (this.currentState !== 'held') return 'ignored';
     const verdict = this.lease.answered(question, this.context.clock.now(), left);
-    if (verdict === 'ignored') return verdict;
-    this.renewalError = undefined;
+    if (verdict !== 'ignored') this.renewalError = undefined;
     return verdict;
   }
 
@@ -236,8 +240,7 @@ export class Hold {
   /** The hold of the next local waiter under the same grant: its lease has begun already. */
   passTo(terms: HoldTerms): Hold {
     const { id, token, epoch, context } = this;
-    const { lease } = terms;
-    const from = context.clock.now();
+    const [lease, from] = [terms.lease, context.clock.now()];
     const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
     return new Hold(terms, grant, context, this.lease.passTo(from, lease), this.chain);
   }
@@ -251,8 +254,7 @@ export class Hold {
 
   /** Releases the hold with `send` once; every later call returns the same promise. */
   releaseWith(send: () => Promise<boolean>): Promise<boolean> {
-    this.releasing ??= send();
-    return this.releasing;
+    return (this.releasing ??= send());
   }
 
   /**
@@ -264,7 +266,7 @@ export class Hold {
     this.currentState = 'lost';
     const loss = (this.lossError = this.lostError(reason, cause));
     outside(() => {
-      this.controller?.abort(loss);
+      this.readInContext?.(() => this.controller?.abort(loss));
       for (const listener of this.listeners ?? []) void this.call(listener, loss);
       queueMicrotask(() => this.observers?.forEach((observer) => observer(this, loss)));
     });

@@ -218,7 +218,7 @@ export class LockEngine {
     await this.background.settled(deadline);
     this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
-    timers.clear();
+    timers.close();
     await store.close();
   }
 

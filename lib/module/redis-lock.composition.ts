@@ -18,18 +18,26 @@ import { MemoryStore } from '../store/memory/memory-store.js';
 import { QuorumStore } from '../store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../store/redis/redis-store.js';
 
-/** Parts that tests replace. */
-export interface InstanceParts {
+/** The class of a service. */
+type ServiceClass<Service extends LockService> = new (...parts: ConstructorParameters<typeof LockService>) => Service;
+
+/** Parts that tests replace, and the class of the service. */
+export interface InstanceParts<Service extends LockService = LockService> {
   readonly clock?: Clock;
   readonly engine?: (context: EngineContext) => LockEngine;
+  readonly service?: ServiceClass<Service>;
 }
 
 /** Creates one instance: store, engine, service. It sends nothing before `start()` or the first lock. */
-export function createLockService(
+export function createLockService<Service extends LockService = LockService>(
   options: ResolvedModuleOptions,
   log: LockLogger,
-  { clock = systemClock, engine: makeEngine = (context) => new LockEngine(context) }: InstanceParts = {},
-): LockService {
+  {
+    clock = systemClock,
+    engine: makeEngine = (context) => new LockEngine(context),
+    service: Service = LockService as ServiceClass<Service>,
+  }: InstanceParts<Service> = {},
+): Service {
   const logger = singleLine(sturdy(log));
   const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
   for (const warning of options.warnings) logger.warn(warning);
@@ -49,10 +57,10 @@ export function createLockService(
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
     logger.error(`a subscriber of the lock events threw an error, or has no handler for one: ${messageOf(error)}`),
   );
-  return new LockService(makeEngine(context), context, observed, {
+  return new Service(makeEngine(context), context, observed, {
     name,
     shutdownTimeout,
-    defaults: { ...defaults, lockWatchdogTimeout },
+    defaults: { ...defaults, lockWatchdogTimeout, keyBuilder: options.keyBuilder },
   });
 }
 

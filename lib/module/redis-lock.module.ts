@@ -105,7 +105,7 @@ function serviceProviders(name: string, token: InjectionToken): Provider[] {
   const service: Provider = {
     provide,
     inject: [INSTANCE_OPTIONS],
-    useFactory: (options: ResolvedModuleOptions) => createLockService(options, logger),
+    useFactory: (options: ResolvedModuleOptions): LockService => createLockService(options, logger),
   };
   return provide === token ? [service] : [service, { provide: token, useExisting: LockService }];
 }

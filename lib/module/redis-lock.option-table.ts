@@ -2,6 +2,7 @@ import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
 import { asWritten } from '../options/lock-option-readers.js';
+import { readKeyBuilder } from '../options/key-builder.js';
 import { readCount, readDuration, readLease } from '../options/option-readers.js';
 import { readConnections } from './redis-lock.connection.js';
 import { readStore } from './redis-lock.store.js';
@@ -23,6 +24,7 @@ export const MODULE_OPTIONS = {
   },
   store: { default: 'redis', read: readStore },
   keyPrefix: { default: 'lock', read: (_label: string, written: unknown) => assertKeyPrefix(written) },
+  keyBuilder: { default: undefined, read: readKeyBuilder },
   lockWatchdogTimeout: { default: 30_000, read: readLease },
   defaults: { default: Object.freeze({}), read: asWritten },
   commandTimeout: { default: 5_000, read: readCommandTimeout },

@@ -4,6 +4,7 @@ import type { Duration } from '../common/duration.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
 import type { OnContended, OnLost, OnUnavailable, ReleaseMode, RunOptions } from '../options/acquire-options.js';
+import type { KeyBuilder } from '../options/key-builder.js';
 import { warningsAbout } from '../options/option-warnings.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
@@ -42,6 +43,11 @@ export interface RedisLockModuleOptions {
    * @defaultValue 'lock'
    */
   keyPrefix?: string;
+  /**
+   * Makes the final key of decorated methods and handlers out of the key that the decorator gives, at each call and in its
+   * async context: for example with a tenant from nestjs-cls. It does not apply to keys in calls of `LockService`.
+   */
+  keyBuilder?: KeyBuilder;
   /**
    * The lease of a lock that is renewed (`expire: 0`), in milliseconds or `'30s'`. The watchdog renews it at every third of
    * it. At least 50 ms; use several seconds in production.
@@ -120,6 +126,7 @@ export interface ResolvedModuleOptions {
   readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
   readonly keyPrefix: string;
+  readonly keyBuilder: KeyBuilder | undefined;
   readonly lockWatchdogTimeout: number;
   readonly commandTimeout: number;
   readonly shutdownTimeout: number;
@@ -149,9 +156,12 @@ export interface ResolvedLockDefaults {
  * Checks options and completes them.
  * @throws LockConfigError for the first that cannot be used; its message names it and says what to write instead
  */
-export function resolveModuleOptions(written: RedisLockModuleOptions = {}): ResolvedModuleOptions {
-  refuseUnreadable('RedisLockModule', () => refuseMisplacedOptions(written));
-  refuseUnknownOptions('RedisLockModule', written, MODULE_OPTION_NAMES);
+export function resolveModuleOptions(
+  written: RedisLockModuleOptions = {},
+  label = 'RedisLockModule',
+): ResolvedModuleOptions {
+  refuseUnreadable(label, () => refuseMisplacedOptions(label, written));
+  refuseUnknownOptions(label, written, MODULE_OPTION_NAMES);
   const connection = readConnection(written);
   if (Array.isArray(connection) && written.defaults?.replicas !== undefined) {
     throw new LockConfigError(
@@ -164,6 +174,7 @@ export function resolveModuleOptions(written: RedisLockModuleOptions = {}): Reso
     connection: new Concealed(connection),
     store: readModuleOption('store', written),
     keyPrefix: readModuleOption('keyPrefix', written),
+    keyBuilder: readModuleOption('keyBuilder', written),
     lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),
     commandTimeout: readModuleOption('commandTimeout', written),
     shutdownTimeout: readModuleOption('shutdownTimeout', written),
@@ -198,7 +209,7 @@ const CONNECTION_OPTIONS: readonly string[] = [
 ] satisfies Array<keyof RedisOptions>;
 
 /** Refuses an option that belongs elsewhere, and says where. */
-function refuseMisplacedOptions(written: unknown): void {
+function refuseMisplacedOptions(label: string, written: unknown): void {
   if (typeof written !== 'object' || written === null) return;
   for (const name of Object.keys(written)) {
     const place = optionNames('defaults').includes(name)
@@ -207,7 +218,7 @@ function refuseMisplacedOptions(written: unknown): void {
         ? `connection: { ${name} }`
         : undefined;
     if (place === undefined) continue;
-    throw new LockConfigError(`RedisLockModule has no option "${name}" of its own: write ${place}.`);
+    throw new LockConfigError(`${label} has no option "${name}" of its own: write ${place}.`);
   }
 }
 

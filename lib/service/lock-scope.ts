@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { scopeStorage } from '../common/caller-context.js';
 import type { OwnHandle } from './handles/own-handle.js';
 import { TakenLocks } from './objects/taken-locks.js';
 
@@ -37,7 +37,7 @@ export class LockScope {
   }
 
   run<T>(work: () => T): T {
-    return storage.run(this, work);
+    return scopeStorage.run(this, work);
   }
 
   /** What was acquired here through a `Lock` object. `memory`: see `TakenLocks`. */
@@ -72,13 +72,8 @@ export class LockScope {
   }
 }
 
-/** Two copies of the package see each other's scopes. */
-const STORAGE = Symbol.for('nestjs-redis-locks:scope');
-const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<LockScope> };
-const storage = (shared[STORAGE] ??= new AsyncLocalStorage<LockScope>());
-
 /** The innermost scope around the caller. */
-export const currentScope = (): LockScope | undefined => storage.getStore();
+export const currentScope = (): LockScope | undefined => scopeStorage.getStore() as LockScope | undefined;
 
 /** Returns what `pick` finds first, from the innermost lock around the caller outwards. */
 export function findInScope<T>(pick: (lock: OwnHandle) => T | undefined): T | undefined {

@@ -1,4 +1,5 @@
 import type { OnContended, OnLost, OnUnavailable, ReleaseMode } from '../options/acquire-options.js';
+import type { KeyBuilder } from '../options/key-builder.js';
 import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 
 /** The defaults of calls and decorators. */
@@ -9,6 +10,8 @@ export interface LockServiceDefaults extends AcquireDefaults {
   readonly release: ReleaseMode;
   /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
   readonly methodWaitTimeout: number;
+  /** Makes the final keys of decorated methods and handlers. */
+  readonly keyBuilder?: KeyBuilder | undefined;
 }
 
 /** The options of a service. */

@@ -8,7 +8,6 @@ export { LockTesting, type LockTestingOptions, type OverridesProviders } from '.
 export { Acquisitions, type AcquisitionOutcome, type RecordedAcquisition } from './acquisitions.js';
 export { ManualClock } from './manual-clock.js';
 
-// For authors of stores: the contract, and what it needs.
+// For authors of stores (nestjs-redis-locks/store): the contract, and what it needs.
 export { lockStoreContract } from './contract/index.js';
-export type { ContractCase, LockClientOptions, LockStoreHarness, StoreTruth } from './contract/harness.js';
-export { createLockClient, type LockClientParts } from './lock-client.js';
+export type { ContractCase, ContractClientOptions, LockStoreHarness, StoreTruth } from './contract/harness.js';

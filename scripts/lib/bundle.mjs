@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { ENTRY_POINTS, INTERNALS, PROGRAMS } from './entries.mjs';
+import { ENTRY_POINTS, INTERNALS, PROGRAMS, SMALL_ENTRY_POINTS } from './entries.mjs';
 import { readModuleGraph } from './module-graph.mjs';
 
 /** Where the modules are that both formats share: CommonJS, which ES modules can import. */
@@ -61,7 +61,7 @@ class SharedCore {
       const isOfProgram = names.every((name) => programs.has(name));
       if (!graph.isNeutral(file) || entryFiles.has(file) || isOfProgram) continue;
       const [only] = names.length === 1 ? names : ['index'];
-      this.#homes.set(file, only === 'index' ? 'core' : posix.dirname(only));
+      this.#homes.set(file, only === 'index' || SMALL_ENTRY_POINTS.has(only) ? 'core' : posix.dirname(only));
     }
     for (const file of users.keys()) if (!this.#homes.has(file)) this.#collectNames(file);
   }

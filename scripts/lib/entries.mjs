@@ -1,11 +1,16 @@
 /** The modules of lib that the package exports, by their path in dist without an ending. */
 export const ENTRY_POINTS = {
   index: 'index',
+  'client/index': 'client/index',
+  'store/index': 'store/index',
   'testing/index': 'testing/index',
   'metrics/index': 'observation/metrics/index',
   'health/index': 'observation/health/index',
   'dashboard/index': 'dashboard/index',
 };
+
+/** Of these, the modules that no other entry point loads are few: they stand in the file that all entry points load. */
+export const SMALL_ENTRY_POINTS = new Set(['client/index', 'store/index']);
 
 /** Programs: ES modules only, without declarations. */
 export const PROGRAMS = { 'cli/main': 'cli/main' };

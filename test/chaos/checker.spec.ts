@@ -422,6 +422,18 @@ describe('latches', () => {
     expect(broken(story)).toEqual(rules);
   });
 
+  it('a call that got no answer counts down the latch later, until its client gets an answer', () => {
+    const early = (answeredAt: number): ChaosStory => {
+      const story = latch(1);
+      story.event(900, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
+      story.event(950, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 'LOCK_STORE' });
+      story.event(960, 'latch', { client: 'b.1', id: 'next', what: 'set', phase: 'begin', count: 3 });
+      return story.event(answeredAt, 'latch', { client: 'b.1', id: 'next', phase: 'end', outcome: false });
+    };
+    expect(broken(early(1_050))).toEqual([]);
+    expect(broken(early(990))).toEqual(['latches']);
+  });
+
   const lost = (story: ChaosStory, begin: number): ChaosStory => {
     story.fault('all deleted', { begin, breaks: 'data deleted' });
     return story;

@@ -1,11 +1,14 @@
 import { expect, it } from '@jest/globals';
 import { EVERYWHERE } from '../../chaos/faults/index.mjs';
 import { AMONG_MASTERS } from '../../chaos/faults/masters.mjs';
-import { HOLDER_NAMES, planOperations } from '../../chaos/schedule/operations.mjs';
+import { HOLDER_NAMES, longestLease, planOperations } from '../../chaos/schedule/operations.mjs';
 import { planFaults } from '../../chaos/schedule/schedule.mjs';
 import { loadTopology } from '../../chaos/topologies/index.mjs';
 
-const scope = { length: 60_000, kinds: EVERYWHERE, clients: ['c1', 'c2'], servers: 3, keys: ['red', 'green'] };
+const scope = {
+  ...{ length: 60_000, kinds: EVERYWHERE, clients: ['c1', 'c2'], servers: 3, keys: ['red', 'green'] },
+  longestLease: 500,
+};
 
 it('the same seed gives the same faults, and another seed gives others', () => {
   expect(planFaults({ ...scope, seed: 7 })).toEqual(planFaults({ ...scope, seed: 7 }));
@@ -32,6 +35,34 @@ it('there is time to reconnect between two faults that take away a majority, how
     }
   }
 });
+
+it.each([undefined, ...HOLDER_NAMES])(
+  'a majority is away for longer than any lease that callers (%s) have',
+  (holders) => {
+    const kinds = AMONG_MASTERS.filter(({ name }) => name.startsWith('majority'));
+    for (const renewed of [500, 3_000]) {
+      const longest = longestLease(holders, renewed);
+      for (const { lasts } of planFaults({ ...scope, seed: 7, kinds, longestLease: longest })) {
+        expect(lasts).toBeGreaterThan(1.02 * longest);
+      }
+      const keys = ['red', 'green', 'blue'];
+      const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys, kinds: ['exclusive', 'fair'], holders });
+      const asked = Array.from({ length: 500 }, () => plans.next().value).flatMap(leasesIn);
+      expect(Math.max(renewed, ...asked)).toBeLessThanOrEqual(longest);
+    }
+  },
+);
+
+/** The leases that an operation asks for, in ms. */
+function leasesIn(plan: object): number[] {
+  return Object.entries(plan).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null
+      ? leasesIn(value as object)
+      : ['expire', 'lease'].includes(name)
+        ? [Number(value)]
+        : [],
+  );
+}
 
 it.each(HOLDER_NAMES)('callers of one kind (%s) request their own lock each time', (holders) => {
   const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: ['read'], holders });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
-import { createLockClient, ManualClock, type LockStoreHarness, type StoreTruth } from 'nestjs-redis-locks/testing';
+import { createLockClient } from 'nestjs-redis-locks/client';
+import { ManualClock, type LockStoreHarness, type StoreTruth } from 'nestjs-redis-locks/testing';
 import { redisKeys } from '../../lib/keys/index.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';

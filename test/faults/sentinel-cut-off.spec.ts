@@ -72,6 +72,15 @@ describe('with a first Sentinel that is cut off together with the old master', (
       await eventually(() => uses(service, master, `own-${i}`), { within: NORMAL, what: `service ${i} back` });
       for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);
     }
+    // Nor if the first Sentinel is the only one that answers.
+    const others = trio.sentinels.slice(1);
+    await Promise.all(others.map((sentinel) => sentinel.pause()));
+    await Promise.all([old, master].map(killConnections));
+    for (const [i, service] of services.entries()) {
+      await eventually(() => uses(service, master, `own-${i}`), { what: `service ${i} still there` });
+      for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);
+    }
+    await Promise.all(others.map((sentinel) => sentinel.resume()));
     const [one, other] = services as [LockService, LockService];
     const lock = await one.acquire('a');
     expect(await other.tryAcquire('a')).toBeNull();

@@ -12,6 +12,8 @@ import { LockTesting, type LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { memoryHarness } from '../contract/harnesses.js';
 
 export * from 'nestjs-redis-locks';
+export { createLockClient } from 'nestjs-redis-locks/client';
+export * from 'nestjs-redis-locks/store';
 export * from 'nestjs-redis-locks/dashboard';
 export * from '../../lib/observation/health/index.js';
 export * from '../../lib/observation/metrics/index.js';
@@ -34,6 +36,13 @@ export { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 export { Cron, Interval } from '@nestjs/schedule';
 export { Test } from '@nestjs/testing';
 export { sleep };
+
+/** That of nestjs-cls, which Jest cannot load beside a Nest of ES modules. */
+export class ClsService {
+  get<T>(_name: string): T {
+    return 'acme' as T;
+  }
+}
 
 export interface Order {
   id: string;

@@ -7,9 +7,14 @@ import { parseDuration } from '../../lib/common/duration.js';
 import { LOCK_DEFAULTS, MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
 import { read, ROOT } from './documentation.js';
 
-const ENTRY_POINTS = ['index', 'testing/index', 'observation/metrics/index', 'observation/health/index'].map((name) =>
-  join(ROOT, 'lib', `${name}.ts`),
-);
+const ENTRY_POINTS = [
+  'index',
+  'client/index',
+  'store/index',
+  'testing/index',
+  'observation/metrics/index',
+  'observation/health/index',
+].map((name) => join(ROOT, 'lib', `${name}.ts`));
 
 /** The types that users write as an object of options, no matter how they are named. */
 const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
@@ -18,7 +23,7 @@ const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStore
 const OF_OTHERS = [
   'LockMetricOptions', // of OpenTelemetry's meter
   'PrometheusMetricOptions', // of prom-client's metrics
-  'LockClientOptions', // of the harness for stores
+  'ContractClientOptions', // of the harness for stores
 ];
 
 /** The names of all options, by the types that have them. */

@@ -43,9 +43,24 @@ export function latches(model) {
 const lastSetBefore = (all, at) =>
   all.filter(({ what, outcome, end }) => what === 'set' && outcome === true && end <= at).at(-1);
 
-/** A call that was under way when the latch was set may have counted down the new one. */
+/** A call that was not executed yet when the latch was set may have counted down the new one. */
 const countsBetween = (all, from, to) =>
-  all.filter(({ what, begin, end = Infinity }) => what === 'count' && end > from && begin <= to).length;
+  all.filter((each) => each.what === 'count' && executedBy(each, all) > from && each.begin <= to).length;
+
+/**
+ * Until when a call may be executed. Without an answer that is until a later question of the same process is answered:
+ * commands wait for a connection, and keep their order.
+ */
+function executedBy({ client, begin, end = Infinity, outcome }, all) {
+  if (outcome !== 'LOCK_STORE') return end;
+  const answered = all
+    .filter((each) => each.client === client && each.begin > begin)
+    .flatMap(({ what, end: at, outcome: told, seen }) => [
+      ...(seen === undefined ? [] : [seen]),
+      ...(what !== 'await' && typeof told !== 'string' && at !== undefined ? [at] : []),
+    ]);
+  return Math.min(...answered);
+}
 
 /** For how long its process did not run while it waited. */
 const stalledFrom = ({ client, begin, end }, { stall }) =>

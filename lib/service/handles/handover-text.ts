@@ -7,7 +7,7 @@ import { assertKey } from '../../keys/index.js';
 /** What the text of a handover says. */
 export interface Handover {
   readonly key: string;
-  /** A secret: whoever knows it can adopt the lock. Only its digest is sent to the store. */
+  /** A secret: any process that knows it can adopt the lock. Only its digest is sent to the store. */
   readonly nonce: string;
   readonly mode: LockMode;
   /** ms since 1970, by the clock of the process that has handed the lock over. */

@@ -121,7 +121,7 @@ export class TakenLocks {
     };
   }
 
-  /** What is held, the latest last. */
+  /** The held locks, the latest last. */
   private held(): Taken[] {
     const now = performance.now();
     this.taken = this.taken.filter((each) => this.isOpen(each, now));

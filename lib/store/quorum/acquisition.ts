@@ -27,7 +27,7 @@ export class Acquisition {
   private readonly since: number;
   private readonly splits: SplitVotes;
   readonly reinstatement: Reinstatement;
-  private readonly tieBreak: TieBreak;
+  private tieBreak: TieBreak;
   private readonly votes: Votes;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
@@ -40,6 +40,8 @@ export class Acquisition {
     private request: AcquireRequest,
     /** Makes the engine retry. */
     private readonly retry: () => void,
+    /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
+    readonly isAwaited: boolean,
   ) {
     this.since = context.clock.now();
     this.splits = new SplitVotes(request.id, context.random);
@@ -62,6 +64,7 @@ export class Acquisition {
     this.request = request;
     if (this.running !== undefined) this.again = true;
     else {
+      this.tieBreak = new TieBreak(request.id, this.context.clock.now());
       this.running = this.run().finally(() => {
         this.running = undefined;
       });
@@ -222,13 +225,9 @@ export class Acquisition {
 
   private answered(state: MemberState, reply: AcquireReply, sent: number, epoch: number): void {
     if (this.ended === 'released') return;
-    if (this.ended === 'dropped') {
+    if (this.ended === 'dropped' || state.isSpoiled) {
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.votes.release(state);
-      return;
-    }
-    if (state.isSpoiled) {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.votes.release(state);
-      return this.changed(state);
+      return this.ended === 'dropped' ? undefined : this.changed(state);
     }
     const now = this.context.clock.now();
     state.roundTrip = now - sent;
@@ -286,9 +285,9 @@ export class Acquisition {
     return { reply };
   }
 
-  /** No caller needs this acquisition any more. Late grants are released. */
+  /** If no caller needs this acquisition any more, late grants are released. */
   private drop(): void {
-    this.ended ??= 'dropped';
+    if (!this.isAwaited) this.ended ??= 'dropped';
   }
 
   private win(majority: Majority): Outcome {

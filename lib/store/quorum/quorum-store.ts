@@ -114,11 +114,11 @@ export class QuorumStore implements LockStore {
 
   async acquire(wanted: AcquireRequest): Promise<AcquireReply> {
     const called = this.context.clock.now();
-    const request = this.waitingIfListening(wanted);
-    const acquisition = this.acquisitions.get(request.id) ?? this.open(request);
+    const acquisition = this.acquisitions.get(wanted.id) ?? this.open(wanted);
     const { refusal } = this.membership;
     try {
-      return this.replyOf(request.id, acquisition, await acquisition.attempt(request), called);
+      const outcome = await acquisition.attempt(this.waitingIfListening(wanted));
+      return this.replyOf(wanted.id, acquisition, outcome, called);
     } catch (error) {
       throw refusal ?? this.membership.refusal ?? error;
     }
@@ -130,7 +130,7 @@ export class QuorumStore implements LockStore {
     const given = this.acquisitions.get(id);
     given?.release();
     this.acquisitions.delete(id);
-    const next = request.next === undefined ? undefined : this.open(this.waitingIfListening(request.next));
+    const next = request.next === undefined ? undefined : this.open(request.next);
 
     const round = new Round();
     const replies = this.context.members.map((member, i) => {
@@ -229,9 +229,10 @@ export class QuorumStore implements LockStore {
     return this.listening ? request : { ...request, waits: false };
   }
 
-  private open(request: AcquireRequest): Acquisition {
-    const { id } = request;
-    const acquisition = new Acquisition(this.context, request, () => this.listener?.retryAfter(id, 0));
+  private open(wanted: AcquireRequest): Acquisition {
+    const { id, waits } = wanted;
+    const retry = (): void => this.listener?.retryAfter(id, 0);
+    const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry, waits);
     this.acquisitions.set(id, acquisition, this.context.clock.now());
     return acquisition;
   }
@@ -239,8 +240,9 @@ export class QuorumStore implements LockStore {
   /** The engine counts a lease from its own call, and the masters from when they were asked. */
   private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
     if ('reply' in outcome) {
-      const isOver = outcome.reply.outcome !== 'queued' && this.acquisitions.get(id) === acquisition;
-      if (isOver) this.acquisitions.delete(id);
+      const isContended = ['queued', 'busy'].includes(outcome.reply.outcome);
+      if (!(isContended && acquisition.isAwaited) && this.acquisitions.get(id) === acquisition)
+        this.acquisitions.delete(id);
       return outcome.reply;
     }
     const { token, batchSize, until, from } = outcome.majority;

@@ -169,7 +169,7 @@ export const HANDOVER_CASES: CaseList = {
     assert.equal(await stage.outcome(store.release(key, 'handover:1')), true);
   },
 
-  'a duplicate adoption adds no second hold, and one that arrives late holds nothing': async (stage) => {
+  'a duplicate adoption adds no second hold, and a late one holds nothing': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const { id } = await held(stage, store, key);

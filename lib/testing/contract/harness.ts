@@ -5,7 +5,7 @@ import type { LockStore } from '../../store/lock-store.js';
 /** What the contract needs to know about the store under test. */
 export interface LockStoreHarness {
   /** Creates a started service: a new client of the one backend that all clients share (see `createLockClient`). */
-  client(options: LockClientOptions): Promise<LockService>;
+  client(options: ContractClientOptions): Promise<LockService>;
   /** Creates a new store on the same backend. */
   store(): Promise<LockStore>;
   /** Returns the state of a key in the backend itself, without the store. */
@@ -24,7 +24,7 @@ export interface LockStoreHarness {
 }
 
 /** The options that a case sets. The harness chooses the others. */
-export type LockClientOptions = Pick<
+export type ContractClientOptions = Pick<
   RedisLockModuleOptions,
   | 'lockWatchdogTimeout'
   | 'commandTimeout'

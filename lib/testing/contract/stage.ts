@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { LockService } from '../../service/lock.service.js';
 import type { AcquireRequest, LockStore, PushedGrant } from '../../store/lock-store.js';
-import type { LockClientOptions, LockStoreHarness, StoreTruth } from './harness.js';
+import type { ContractClientOptions, LockStoreHarness, StoreTruth } from './harness.js';
 
 /** How many ms pass between two checks of a condition. */
 const STEP = 5;
@@ -28,13 +28,13 @@ export class Stage {
     return key;
   }
 
-  async client(options: LockClientOptions = {}): Promise<LockService> {
+  async client(options: ContractClientOptions = {}): Promise<LockService> {
     const client = await this.harness.client({ shutdownTimeout: 0, ...options });
     this.clients.push(client);
     return client;
   }
 
-  async clientList(count: number, options?: LockClientOptions): Promise<LockService[]> {
+  async clientList(count: number, options?: ContractClientOptions): Promise<LockService[]> {
     const made: LockService[] = [];
     for (let i = 0; i < count; i++) made.push(await this.client(options));
     return made;

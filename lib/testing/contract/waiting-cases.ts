@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
 import type { CaseList } from './case-list.js';
-import type { LockClientOptions } from './harness.js';
+import type { ContractClientOptions } from './harness.js';
 import { AT_ONCE, type Stage } from './stage.js';
 
 /** Waiting: no waiter is forgotten or overtaken, and exclusive holders never overlap. */
@@ -214,7 +214,7 @@ export const WAITING_CASES: CaseList = {
 /**
  * Three waiters of each of two clients, behind a hold of the first. Returns the clients in the order of their grants.
  */
-async function serveTwoClients(stage: Stage, options: LockClientOptions): Promise<string[]> {
+async function serveTwoClients(stage: Stage, options: ContractClientOptions): Promise<string[]> {
   const [one, other] = [await stage.client(options), await stage.client(options)];
   const key = stage.key();
   const lock = await stage.outcome(one.acquire(key));

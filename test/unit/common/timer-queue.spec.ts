@@ -32,8 +32,21 @@ describe('the timer queue', () => {
     clock.advance(100);
     expect(clock.timers.size).toBe(0);
     add('', 5);
-    timers.clear();
+    timers.close();
     expect(clock.timers.size).toBe(0);
+  });
+
+  it('keeps no timer for entries that are cancelled after it was closed', () => {
+    const { clock, add, timers, kept } = setUp();
+    timers.close();
+    const [one, other] = [add('one', 5), add('other', 7)];
+    timers.cancel(one);
+    expect(clock.timers.size).toBe(1);
+    timers.cancel(other);
+    expect(clock.timers.size).toBe(0);
+    add('due', 5);
+    clock.advance(5);
+    expect(kept).toEqual([['due', 5]]); // prettier-ignore
   });
 
   it('never fires an endless entry', () => {

@@ -43,7 +43,7 @@ describe('a release in the background', () => {
     const { store, engine, take } = setUp();
     const hold = await take();
     void engine.releaseInBackground(hold);
-    for (let microtask = 0; microtask < 100; microtask++) await undefined;
+    for (let microtask = 0; microtask < 100; microtask++) await Promise.resolve();
     expect(store.releases).toHaveLength(0);
     let turns = 0;
     setImmediate(() => (turns += 1));
@@ -183,7 +183,7 @@ describe('a caller that asks for the key in the same turn', () => {
   });
 
   type SetUp = ReturnType<typeof setUp>;
-  const refusals: Array<[string, (set: SetUp, hold: Hold) => object | void]> = [
+  const refusals: Array<[string, (set: SetUp, hold: Hold) => unknown]> = [
     ['asks for a read lock', () => ({ mode: { kind: 'read' } })],
     ['names an owner', () => ({ owner: 'me' })],
     ['asks for a fair lock', () => ({ fair: true })],

@@ -231,6 +231,26 @@ describe('an acquisition over several masters', () => {
     expect(await second.promise).toMatchObject({ outcome: 'queued', isSplit: false });
   });
 
+  it('does not lose a vote if a request from before the subscription fails late', async () => {
+    const quorum = await quorumOf(3);
+    const [a, b, c] = quorum.members;
+    for (const member of [a, b]) member!.listening = false;
+    const early = await quorum.ask();
+    const [lost] = c!.acquires;
+    a!.contends({ outcome: 'busy' });
+    b!.contends({ outcome: 'busy' });
+    await quorum.clock.pass(200);
+    await expect(early.promise).resolves.toMatchObject({ outcome: 'busy' });
+    for (const member of [a, b]) member!.listening = true;
+    const answer = await quorum.ask();
+    for (const member of quorum.members) member.holds();
+    await settled();
+    lost!.answer.reject(passing());
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'held' });
+    await quorum.clock.pass(500);
+    expect(quorum.members.map(({ releases }) => releases.length)).toEqual([0, 0, 0]);
+  });
+
   it('ends a split vote by a pushed grant in the pause', async () => {
     const quorum = await quorumOf(3);
     const answer = await quorum.ask();

@@ -1,0 +1,30 @@
+// For authors of a store, in reading order: make it, keep locks, keep latches, fail.
+export type { LockStoreFactory, LockStoreParts } from '../module/redis-lock.store.js';
+export type { Clock } from '../common/clock.js';
+export type { LockLogger } from '../common/logger.js';
+
+export type {
+  AcquireReply,
+  AcquireRequest,
+  ContendedReply,
+  ForceReleaseReply,
+  HeldReply,
+  LockMode,
+  LockStore,
+  LockStoreListener,
+  PushedGrant,
+  ReleaseReply,
+  ReleaseRequest,
+  RenewReply,
+  RenewRequest,
+  ReplicateRequest,
+  StoredHold,
+  StoredLock,
+  TooManyReply,
+} from './lock-store.js';
+export type { ListReply, ListRequest } from './key-list.js';
+export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
+export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './latch-store.js';
+
+export { createMemoryStore } from './memory/create-memory-store.js';
+export { isLockStoreError, LockConfigError, LockStoreError, type LockErrorDetails } from '../errors/index.js';

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
+import { isLockStoreError, LockError as RootLockError, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { createLockClient, LockError, type LockClientParts } from 'nestjs-redis-locks/client';
+import { createMemoryStore, type LockStore } from 'nestjs-redis-locks/store';
+import { findFreePort } from '../../../testbed/servers/ports.mjs';
+import { startRedis } from '../../../testbed/servers/redis-server.mjs';
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+/** Keeps what is logged. */
+function logged(): { lines: string[]; logger: LockClientParts['logger'] } {
+  const lines: string[] = [];
+  const add = (message: string): void => void lines.push(message);
+  return { lines, logger: { debug: () => undefined, log: add, warn: add, error: add } };
+}
+
+const quiet = logged();
+const settings = () => ({ connection: redis.url, shutdownTimeout: 0 });
+
+describe('createLockClient', () => {
+  it('excludes an application that uses the same Redis, and is excluded by it', async () => {
+    const app = await NestFactory.createApplicationContext(RedisLockModule.forRoot(settings()), { logger: false });
+    const inNest = app.get(LockService);
+    try {
+      await using client = await createLockClient(settings(), quiet);
+      const held = await client.acquire('a');
+      expect(await inNest.tryAcquire('a')).toBeNull();
+      await held.release();
+      await inNest.run('a', async () => expect(await client.tryAcquire('a')).toBeNull());
+      expect(await client.run('a', (lock) => lock.isHeld)).toBe(true);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('releases its locks and disconnects when it is closed', async () => {
+    const client = await createLockClient(settings(), quiet);
+    const lock = await client.acquire('b');
+    await client.close();
+    expect(lock.isHeld).toBe(false);
+    expect(await redis.admin.exists('lock:state:{b}')).toBe(0);
+    await expect(client.acquire('b')).rejects.toThrow(/shut/);
+    await client.close();
+  });
+
+  it('is closed at the end of its block', async () => {
+    const lock = await (async () => {
+      await using client = await createLockClient(settings(), quiet);
+      return await client.acquire('c');
+    })();
+    expect(lock.isHeld).toBe(false);
+  });
+
+  it('rejects and disconnects if Redis cannot be reached', async () => {
+    const connection = `redis://127.0.0.1:${await findFreePort()}`;
+    const { logger, lines } = logged();
+    const refusal = createLockClient({ connection, commandTimeout: 300 }, { logger });
+    await expect(refusal).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    const before = lines.length;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(lines.slice(before)).toEqual([]);
+  });
+
+  it('closes a store that does not start', async () => {
+    let closed = 0;
+    const failing = ({ keyPrefix }: { keyPrefix: string }): LockStore =>
+      Object.assign(createMemoryStore({ keyPrefix }), {
+        start: () => Promise.reject(new Error('no such host')),
+        close: () => Promise.resolve(void (closed += 1)),
+      });
+    await expect(createLockClient({ store: failing }, quiet)).rejects.toThrow('no such host');
+    expect(closed).toBe(1);
+  });
+
+  it('names itself in the error for an option that it does not know', async () => {
+    const written = { ...settings(), lockTimeout: 5 };
+    await expect(createLockClient(written)).rejects.toThrow(/^createLockClient has no option "lockTimeout"/);
+    await expect(createLockClient({ host: 'localhost' } as object)).rejects.toThrow(
+      'createLockClient has no option "host" of its own: write connection: { host }.',
+    );
+  });
+
+  it('has the errors of the root export', async () => {
+    expect(LockError).toBe(RootLockError);
+    const client = await createLockClient({ store: 'memory', keyPrefix: 'closed' }, quiet);
+    await client.close();
+    const error: unknown = await client.acquire('a').catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(RootLockError);
+    expect(isLockStoreError(error)).toBe(true);
+  });
+});
+
+describe('createMemoryStore', () => {
+  it("shares its locks with store: 'memory' of the same prefix only", async () => {
+    await using one = await createLockClient({ store: 'memory', keyPrefix: 'shared', shutdownTimeout: 0 }, quiet);
+    await using same = await createLockClient(
+      { store: createMemoryStore, keyPrefix: 'shared', shutdownTimeout: 0 },
+      quiet,
+    );
+    await using other = await createLockClient(
+      { store: createMemoryStore, keyPrefix: 'other', shutdownTimeout: 0 },
+      quiet,
+    );
+    await one.acquire('a');
+    expect(await same.tryAcquire('a')).toBeNull();
+    expect(await other.tryAcquire('a')).not.toBeNull();
+  });
+});
