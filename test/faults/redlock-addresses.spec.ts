@@ -67,6 +67,32 @@ describe('an address of a master that changes to another master', () => {
     expect(await verified).toMatchObject({ code: 'LOCK_STORE' });
   });
 
+  it('does not confirm a hold for which the other address has replied before', async () => {
+    const links = await Promise.all(bench.masters.map(async (master) => bench.endLater(await RespProxy.start(master))));
+    const [one, two, three] = links as [RespProxy, RespProxy, RespProxy];
+    const service = await bench.service({ connection: links.map(({ url }) => url), commandTimeout: 3_000 });
+    const others = await bench.service();
+    const lock = await service.acquire('a');
+    await bench.untilHeldByAll('a');
+    three.disconnect();
+    await eventually(() => lock.verify().then(() => true));
+    // Two masters have lost the hold, so other clients may have the lock.
+    await Promise.all(bench.masters.slice(1).map(({ admin }) => admin.flushall()));
+    const other = await eventually(() => others.tryAcquire('a'));
+
+    const { admin } = bench.masters[0]!;
+    await admin.config('RESETSTAT');
+    two.holdRequests();
+    const verified = lock.verify().catch((error: unknown) => error);
+    await eventually(async () => (await admin.info('commandstats')).includes('cmdstat_evalsha'));
+    one.disconnect();
+    two.leadTo(bench.masters[0]!);
+    two.cutAll();
+    two.heal();
+    expect(await verified).toMatchObject({ code: expect.stringMatching(/^LOCK_(STORE|LOST)$/) });
+    expect(await other.release()).toBe(true);
+  });
+
   it('does not matter if two masters swap their addresses', async () => {
     const links = await Promise.all(bench.masters.slice(0, 2).map((master) => RespProxy.start(master)));
     for (const link of links) bench.endLater(link);
@@ -85,5 +111,40 @@ describe('an address of a master that changes to another master', () => {
       return lock.release();
     });
     await bench.untilNothingIsLeft();
+  });
+
+  it('does not count if it leads to another master before its own, and ends no hold', async () => {
+    const link = bench.endLater(await RespProxy.start(bench.masters[1]!));
+    link.disconnect();
+    const connection = [bench.urls[0]!, link.url, bench.urls[2]!];
+    const service = await bench.service({ connection, commandTimeout: 1_000 });
+    const lock = await service.acquire('held', { lockWatchdogTimeout: '3s' });
+    link.leadTo(bench.masters[0]!);
+    await link.restore();
+    await eventually(() => warnings().length === 1);
+    for (let i = 0; i < 3; i += 1) {
+      await lock.verify();
+      const other = await service.acquire('a', { waitTimeout: '5s' });
+      expect(await other.release()).toBe(true);
+    }
+    lead(link, 1);
+    await eventually(async () => {
+      const other = await service.acquire('a', { waitTimeout: '5s' });
+      const holding = await bench.holding('a');
+      await other.release();
+      return holding.every(Boolean);
+    });
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('lifts the refusal of a start when it leads to its own master', async () => {
+    const link = bench.endLater(await RespProxy.start(bench.masters[0]!));
+    const service = bench.make({ connection: [bench.urls[0]!, link.url, bench.urls[2]!], commandTimeout: 1_000 });
+    await expect(service.start()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(service.acquire('a')).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    lead(link, 1);
+    const lock = await eventually(() => service.acquire('a').catch(() => undefined));
+    expect(await lock.release()).toBe(true);
   });
 });

@@ -1,6 +1,7 @@
 import type { ForceReleaseReply } from '../lock-store.js';
 import { gather, refuseMinority, valuesOf, type Answers } from './gather.js';
 import type { QuorumContext } from './quorum-context.js';
+import { askEach, Round } from './round.js';
 
 /**
  * A master refuses votes for a hold that was ended by force for at least this many ms. The hold's client learns of the
@@ -18,13 +19,14 @@ export async function forceReleaseEverywhere(
   key: string,
   hold?: string,
 ): Promise<ForceReleaseReply> {
-  const looks = members.map((member) => member.ask(async (store) => (await store.inspect(key)).holds));
+  const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
   const inTime = await gather(looks, { quorum, clock }, all(quorum));
   const found = valuesOf(inTime).flatMap((holds) => holds.map(({ id }) => id));
   const named = new Set(hold === undefined ? found : found.filter((id) => id === hold));
+  const ending = new Round();
   const endings = members.map(async (member, i) => {
     const holds = (await looks[i]!).filter(({ id }) => named.has(id));
-    return member.ask((store) => store.endHolds(key, holds, REVOKED_MEMORY));
+    return ending.ask(member, (store) => store.endHolds(key, holds, REVOKED_MEMORY));
   });
   const replies = valuesOf(await gather(endings, { quorum, clock }, all(quorum)));
   return {

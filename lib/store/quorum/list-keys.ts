@@ -3,6 +3,7 @@ import type { ListReply, ListRequest } from '../key-list.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { gather, refuseMinority, valuesOf } from './gather.js';
 import type { QuorumContext } from './quorum-context.js';
+import { Round } from './round.js';
 
 /** The cursor of each master; `null`: it has listed all its keys. */
 type Cursors = ReadonlyArray<string | null>;
@@ -15,9 +16,10 @@ type Cursors = ReadonlyArray<string | null>;
 export async function listKeys(masters: QuorumContext, { cursor, budget }: ListRequest): Promise<ListReply> {
   const { members, quorum } = masters;
   const cursors = cursor === '' ? members.map(() => '') : (JSON.parse(cursor) as Cursors);
+  const round = new Round();
   const asks = members.map(async (member, i): Promise<ListReply | undefined> => {
     const place = cursors[i] ?? null;
-    return place === null ? undefined : member.ask((store) => listOne(store, { cursor: place, budget }));
+    return place === null ? undefined : round.ask(member, (store) => listOne(store, { cursor: place, budget }));
   });
   const answers = await gather(asks, masters, (all, last) => {
     refuseMinority(all, quorum);

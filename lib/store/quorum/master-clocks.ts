@@ -6,6 +6,8 @@ const TOLERANCE = 1_000;
 const READING_LASTS = 10_000;
 /** If only two clocks differ, it is unknown which one is wrong. */
 const ENOUGH = 3;
+/** After this many ms, two clocks are compared without a third one: the other masters do not answer. */
+const WAIT_FOR_THIRD = 1_000;
 /** After this many ms, a reading is too old to compute the end of a lease from it. */
 const READING_IS_OLD = 60_000;
 
@@ -28,6 +30,10 @@ export class MasterClocks {
    * from before and after it differ. All clocks are read again at the first difference.
    */
   private isSure = true;
+  /** Since when there are readings of two clocks only, by the client's clock. */
+  private pairSince: number | undefined;
+  /** Whether a difference between two clocks counts, and whether there was a warning about it. */
+  private pair: 'unsure' | 'sure' | 'warned' = 'unsure';
 
   constructor(
     /** Returns the name of a master for a warning. */
@@ -41,11 +47,14 @@ export class MasterClocks {
     if (!isExact && reading.received - before.received < READING_LASTS) return;
     this.readings.set(place, reading);
     if (this.readings.size >= ENOUGH) this.compare();
+    this.pairSince = this.readings.size === 2 ? (this.pairSince ?? reading.received) : undefined;
+    if (this.pairSince !== undefined && reading.received - this.pairSince >= WAIT_FOR_THIRD) this.comparePair();
   }
 
   /** The address may lead to another server now. */
   forget(place: number): void {
     this.readings.delete(place);
+    this.pairSince = undefined;
   }
 
   /**
@@ -56,6 +65,24 @@ export class MasterClocks {
     const reading = this.readings.get(place);
     if (reading === undefined || now - reading.received > READING_IS_OLD) return undefined;
     return reading.time + moment - reading.received;
+  }
+
+  /** Two masters may be the only majority. A difference counts if it is there again with new readings of both clocks. */
+  private comparePair(): void {
+    const [[one, first], [other, second]] = [...this.readings] as [[number, ClockReading], [number, ClockReading]];
+    const apart = Math.abs(offsetOf(first) - offsetOf(second));
+    if (apart - (widthOf(first) + widthOf(second)) / 2 <= TOLERANCE) this.pair = 'unsure';
+    else if (this.pair === 'unsure') {
+      this.pair = 'sure';
+      this.readings.clear();
+      this.pairSince = undefined;
+    } else if (this.pair === 'sure') {
+      this.pair = 'warned';
+      const names = [one, other].sort((a, b) => a - b).map(this.nameOf);
+      this.logger.warn(
+        `the clocks of ${names.join(' and ')} differ by ${(apart / 1_000).toFixed(1)} s: ${SYNCHRONIZE}`,
+      );
+    }
   }
 
   /** If some clocks differ, the median is taken as right. */
@@ -81,11 +108,13 @@ export class MasterClocks {
   }
 }
 
+const SYNCHRONIZE =
+  'fencing tokens follow these clocks, and may fall when a master loses its data. Synchronize the clocks (NTP).';
+
 const widthOf = ({ sent, received }: ClockReading): number => received - sent;
 
 /** The best estimate of how far the clock is ahead of the client's. */
 const offsetOf = ({ time, sent, received }: ClockReading): number => time - (sent + received) / 2;
 
 const whyWarned = (name: string, ahead: number): string =>
-  `the clock of ${name} is ${(Math.abs(ahead) / 1_000).toFixed(1)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the other masters: ` +
-  'fencing tokens follow these clocks, and may fall when a master loses its data. Synchronize the clocks (NTP).';
+  `the clock of ${name} is ${(Math.abs(ahead) / 1_000).toFixed(1)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the other masters: ${SYNCHRONIZE}`;

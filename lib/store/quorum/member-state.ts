@@ -2,6 +2,7 @@ import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './member.js';
+import { repliedBefore } from './round.js';
 
 /** The state of an acquisition on one master; `none`: it has neither a hold nor a ticket there, or this is unknown. */
 type Standing = 'none' | 'failed' | AcquireReply['outcome'];
@@ -44,6 +45,8 @@ export class MemberState {
   /** Replies to requests that were sent before this moment do not count. */
   countsFrom = -Infinity;
   private epoch = 0;
+  /** The server that gave the last reply, if it is known. */
+  private server: string | undefined;
 
   constructor(readonly member: Member) {}
 
@@ -94,6 +97,7 @@ export class MemberState {
   take(reply: AcquireReply, sent: number, epoch: number, now: number): void {
     this.standing = reply.outcome;
     this.epoch = epoch;
+    this.server = this.member.server;
     this.error = undefined;
     this.holders = [];
     this.retryAt = Infinity;
@@ -107,6 +111,16 @@ export class MemberState {
       this.holders = reply.holders;
       this.retryAt = now + reply.retryAfter;
       this.lastToken = Math.max(this.lastToken, reply.lastToken);
+    }
+  }
+
+  /** Drops the replies of other masters that came from the same server: the addresses have changed since. */
+  countServerOnce(states: readonly MemberState[]): void {
+    if (this.server === undefined) return;
+    for (const other of states) {
+      if (other === this || !other.isAnswered || other.server !== this.server) continue;
+      other.fail(repliedBefore(this.member));
+      other.holders = [];
     }
   }
 

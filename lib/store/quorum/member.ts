@@ -15,8 +15,9 @@ const MOST_EXAMINATIONS = 5;
 export class Membership {
   readonly members: readonly Member[];
   readonly clocks: MasterClocks;
-  /** Why these masters cannot form a quorum, once that is known. */
-  refusal: LockConfigError | undefined;
+  /** Whether a majority of separate servers has been found. From then on, a problem of another master may be temporary. */
+  hasStarted = false;
+  private readonly refused = new Map<Member, LockConfigError>();
   private readonly servers = new Map<string, Member>();
   private warned = false;
 
@@ -27,6 +28,16 @@ export class Membership {
   ) {
     this.members = stores.map((store, place) => new Member(store, place, this));
     this.clocks = new MasterClocks((place) => this.members[place]!.name, logger);
+  }
+
+  /** Why these masters cannot form a quorum, once that is known. */
+  get refusal(): LockConfigError | undefined {
+    return this.refused.values().next().value;
+  }
+
+  /** Checks again the masters that were refused: their addresses may lead to other servers now. */
+  recheck(): void {
+    for (const member of this.refused.keys()) member.admit().catch(() => undefined);
   }
 
   /**
@@ -42,7 +53,7 @@ export class Membership {
       return;
     }
     if (identity.inCluster) this.refuse(member, `${member.name} is a node of a Redis Cluster`);
-    if (identity.runId === undefined) return;
+    if (identity.runId === undefined) return void this.refused.delete(member);
     const same = this.servers.get(identity.runId);
     // A member that has lost its connection since has to be examined again itself.
     if (same !== undefined && same !== member && same.isExamined) {
@@ -51,18 +62,22 @@ export class Membership {
     }
     for (const [runId, known] of this.servers) if (known === member) this.servers.delete(runId);
     this.servers.set(identity.runId, member);
+    this.refused.delete(member);
   }
 
   /**
-   * A problem that exists from the start is a mistake in the options. A problem that appears later may be temporary.
+   * A problem that exists from the start is a mistake in the options, until the address leads to another server. A
+   * problem that appears later may be temporary.
    */
   private refuse(member: Member, why: string): never {
-    if (!member.wasAdmitted) {
-      this.refusal ??= new LockConfigError(
+    if (!member.wasAdmitted && !this.hasStarted) {
+      const refusal = new LockConfigError(
         `${why}; Redlock needs independent masters: separate servers that share nothing.`,
       );
-      throw this.refusal;
+      this.refused.set(member, refusal);
+      throw refusal;
     }
+    this.refused.delete(member);
     if (!member.isExcluded)
       this.logger.warn(`${why} now: ${member.name} does not count until it leads to another server.`);
     throw new LockStoreError(`${why} now, so its votes count once`, { transient: true });
@@ -88,6 +103,8 @@ export class Member {
   private admission: Promise<void> | undefined;
   private readonly pending: Pending[] = [];
   private address: string | undefined;
+  /** The `run_id` of the server to which it led when it was examined last; `undefined`: the server does not say. */
+  server: string | undefined;
 
   constructor(
     readonly store: QuorumMember,
@@ -165,7 +182,10 @@ export class Member {
 
   private put<T>(question: (store: QuorumMember) => Promise<T>, always: boolean): Promise<T> {
     const { refusal } = this.membership;
-    if (refusal !== undefined) return Promise.reject(refusal);
+    if (refusal !== undefined) {
+      this.membership.recheck();
+      return Promise.reject(refusal);
+    }
     if (this.isOpen) return this.send(question);
     return new Promise((resolve, reject) => {
       const send = (): void => void this.send(question).then(resolve, reject);
@@ -179,9 +199,16 @@ export class Member {
    * ioredis may send the request again on another connection. Then the reply counts after that connection has been
    * examined, too.
    */
-  private send<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
+  private async send<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {
+    const sent = this.store.epoch;
+    const reply = await question(this.store);
     const { epoch } = this.store;
-    return question(this.store).then((reply) => (epoch === this.store.epoch ? reply : this.admit().then(() => reply)));
+    if (epoch === sent) return reply;
+    await this.admit();
+    if (this.examinedIn === epoch) return reply;
+    throw new LockStoreError(`${this.name} lost its connection before it was known which server had replied`, {
+      transient: true,
+    });
   }
 
   private flush(each: (pending: Pending) => void): void {
@@ -207,6 +234,7 @@ export class Member {
       }
       this.exclusion = undefined;
       this.examinedIn = epoch;
+      this.server = identity?.runId;
       clocks.forget(this.place);
       if (identity?.time !== undefined) this.noteTime(identity.time, sent);
       return;

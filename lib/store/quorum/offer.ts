@@ -2,6 +2,7 @@ import type { OfferReply, OfferRequest, RenewReply } from '../lock-store.js';
 import { gather, valuesOf } from './gather.js';
 import type { MemberState } from './member-state.js';
 import type { QuorumContext } from './quorum-context.js';
+import { Round } from './round.js';
 import { tallyRenewal } from './tally.js';
 
 /**
@@ -15,8 +16,9 @@ export async function offerByMajority(
   states: readonly MemberState[] | undefined,
 ): Promise<OfferReply> {
   const { key, id } = request;
+  const round = new Round();
   const asks = members.map((member, i) => {
-    const offered = member.ask((store) => store.offer(request));
+    const offered = round.ask(member, (store) => store.offer(request));
     if (states?.[i]?.mayAnswer === true) {
       const tombstone = { key, id, tombstoneFor: 2 * commandTimeout, keep: 0, next: undefined };
       member.tell((store) => store.release(tombstone)).catch(() => undefined);

@@ -30,6 +30,7 @@ import { Membership, type Member } from './member.js';
 import type { QuorumContext } from './quorum-context.js';
 import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
 import { reinstateMissing } from './reinstate-missing.js';
+import { askEach, Round } from './round.js';
 import { startMasters } from './start-masters.js';
 import { tallyRelease } from './tally.js';
 
@@ -92,13 +93,9 @@ export class QuorumStore implements LockStore {
 
   /** The error if so many masters fail that the rest is no majority. */
   private minority(errors: readonly LockStoreError[]): LockStoreError | undefined {
-    if (errors.length <= this.context.members.length - this.context.quorum) return undefined;
-    return minorityError(
-      this.context.members.length,
-      this.context.members.length - errors.length,
-      errors,
-      this.context.quorum,
-    );
+    const { members, quorum } = this.context;
+    if (errors.length <= members.length - quorum) return undefined;
+    return minorityError(members.length, members.length - errors.length, errors, quorum);
   }
 
   listen(listener: LockStoreListener): void {
@@ -118,11 +115,12 @@ export class QuorumStore implements LockStore {
   async acquire(wanted: AcquireRequest): Promise<AcquireReply> {
     const called = this.context.clock.now();
     const acquisition = this.acquisitions.get(wanted.id) ?? this.open(wanted);
+    const { refusal } = this.membership;
     try {
       const outcome = await acquisition.attempt(this.waitingIfListening(wanted));
       return this.replyOf(wanted.id, acquisition, outcome, called);
     } catch (error) {
-      throw this.membership.refusal ?? error;
+      throw refusal ?? this.membership.refusal ?? error;
     }
   }
 
@@ -134,6 +132,7 @@ export class QuorumStore implements LockStore {
     this.acquisitions.delete(id);
     const next = request.next === undefined ? undefined : this.open(request.next);
 
+    const round = new Round();
     const replies = this.context.members.map((member, i) => {
       // A reply that was not awaited may belong to a request that is executed after the release.
       const open = given?.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
@@ -141,7 +140,7 @@ export class QuorumStore implements LockStore {
       if (member.store.unreachable !== undefined && given?.states[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
       }
-      return member.ask((store) => store.release({ ...release, next: next?.requestFor(member) }));
+      return round.ask(member, (store) => store.release({ ...release, next: next?.requestFor(member) }));
     });
     next?.states.forEach((state, i) => {
       next.expect(state, () => replies[i]!.then((reply) => reply.next!), called);
@@ -218,7 +217,7 @@ export class QuorumStore implements LockStore {
 
   /** Asks all masters. Resolves to the replies that arrive in time. */
   private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
-    const asks = this.context.members.map((member) => member.ask(question));
+    const asks = askEach(this.context.members, question);
     return gather(asks, this.context, (answers, last) => {
       refuseMinority(answers, this.context.quorum);
       return last ? valuesOf(answers) : undefined;
@@ -276,7 +275,10 @@ export class QuorumStore implements LockStore {
       yield: (id) => this.listener?.yield(id),
       revoked: (id) => this.revoked(member, id),
       opened: () => undefined,
-      restored: () => this.listener?.restored(),
+      restored: () => {
+        this.membership.recheck();
+        this.listener?.restored();
+      },
     });
   }
 

@@ -1,13 +1,14 @@
 import type { RenewReply, RenewRequest } from '../lock-store.js';
 import { gather, graceAfter } from './gather.js';
 import type { QuorumContext } from './quorum-context.js';
+import { askEach } from './round.js';
 import { tallyRenewal } from './tally.js';
 
 /** Asks all masters to renew leases. */
 export const askRenewals = (
   { members }: QuorumContext,
   requests: readonly RenewRequest[],
-): Array<Promise<readonly RenewReply[]>> => members.map((member) => member.ask((store) => store.renew(requests)));
+): Array<Promise<readonly RenewReply[]>> => askEach(members, (store) => store.renew(requests));
 
 /**
  * Decides each lease that all masters were asked to renew. If one master has lost a hold, a slow master may decide; it
@@ -34,7 +35,7 @@ export function extendByMajority(
   { members, quorum, clock }: QuorumContext,
   request: RenewRequest,
 ): Promise<RenewReply> {
-  const asks = members.map((member) => member.ask(async (store) => [await store.extend(request)]));
+  const asks = askEach(members, async (store) => [await store.extend(request)]);
   const terms = { quorum, clock, graceAfter: () => undefined };
   return gather(asks, terms, (answers, last) => tallyRenewal(answers, 0, quorum, last));
 }

@@ -27,4 +27,5 @@ export async function startMasters(membership: Membership, context: QuorumContex
   await Promise.race([Promise.allSettled(starts), limit]);
   clock.clearTimer(timer);
   if (membership.refusal !== undefined) throw membership.refusal;
+  membership.hasStarted = true;
 }

@@ -5,6 +5,7 @@ import { heldAt } from './quorum-decision.js';
 import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
 import type { MemberState } from './member-state.js';
 import type { QuorumContext } from './quorum-context.js';
+import { Round } from './round.js';
 
 /**
  * How many times a token is raised above the tokens that other holders got in the meantime, and by how much more each time.
@@ -66,9 +67,10 @@ async function write(
 ): Promise<'written' | 'failed' | 'changed' | number> {
   const sent = clock.now();
   const change = changeOf(states, held, { quorum, clock });
+  const round = new Round();
   const answers = held.map(async (state) => {
     try {
-      const reply = await state.member.ask((store) => store.fence(request));
+      const reply = await round.ask(state.member, (store) => store.fence(request));
       state.fenced(reply, request.token, sent);
       return reply;
     } catch (error) {

@@ -26,6 +26,25 @@ describe('the clocks of masters', () => {
     expect(warnings).toHaveLength(2);
   });
 
+  it('cause one warning if only two masters reply and differ', () => {
+    const { clocks, warnings } = clocksOf();
+    read(clocks, 0, [0, 3_600_000]);
+    // The third master may reply in a moment.
+    expect(warnings).toEqual([]);
+    for (const moment of [1_100, 2_500, 13_000, 25_000]) read(clocks, moment, [0, 3_600_000]);
+    expect(warnings).toEqual([expect.stringMatching(/^the clocks of master 1 and master 2 differ by 3600\.0 s: /)]);
+    // The third one tells which of them is wrong.
+    read(clocks, 40_000, [0, 3_600_000, 0]);
+    expect(warnings.slice(1)).toEqual([expect.stringMatching(/^the clock of master 2 is 3600\.0 s ahead of/)]);
+  });
+
+  it('cause no warning if two masters agree, or the machine was suspended', () => {
+    const { clocks, warnings } = clocksOf();
+    for (const moment of [0, 1_500]) read(clocks, moment, [0, 900]);
+    for (const moment of [11_600, 23_000, 25_000]) read(clocks, moment, [3_600_000, 3_600_000]);
+    expect(warnings).toEqual([]);
+  });
+
   it('cause no warning if round trips may explain it', () => {
     const { clocks, warnings } = clocksOf();
     read(clocks, 0, [0, 2_400, 0], 3_000);

@@ -151,6 +151,24 @@ describe('membership', () => {
     expect(quorum.members.map(({ acquires }) => acquires.length)).toEqual([0, 0, 0]);
   });
 
+  it('lifts a refusal when the server changes, at most a second later', async () => {
+    const quorum = new Quorum(3);
+    for (const [i, runId] of ['one', 'two', 'one'].entries()) {
+      quorum.members[i]!.identity = () => given({ runId, inCluster: false });
+    }
+    await expect(quorum.store.start()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    // The first address was the wrong one.
+    quorum.members[0]!.identity = () => given({ runId: 'three', inCluster: false });
+    quorum.members[0]!.epoch += 1;
+    quorum.members[0]!.listener.restored();
+    await quorum.clock.pass(1_000);
+    expect((await quorum.ask()).error).toMatchObject({ code: 'LOCK_CONFIG' });
+    await settled();
+    const answer = await quorum.ask({ id: 'me:2' });
+    for (const member of quorum.members) member.holds();
+    expect(await answer.promise).toMatchObject({ outcome: 'held' });
+  });
+
   it('accepts no grant of a master that has not identified itself', async () => {
     const quorum = new Quorum(3);
     quorum.members[2]!.identity = () => Promise.reject(passing());
