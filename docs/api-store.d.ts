@@ -52,7 +52,6 @@ export interface ContendedReply {
     readonly retryAfter: number;
     readonly lastToken: number;
     readonly holders: readonly string[];
-    readonly isSplit?: boolean | undefined;
 }
 
 export interface ForceReleaseReply {

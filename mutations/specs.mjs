@@ -26,8 +26,8 @@ export const SPEC_MUTATIONS = [
     name: 'observers-first',
     what: 'observers learn of a loss before the signal aborts',
     ...{ file: 'lib/engine/hold.ts', spec: 'test/faults/throwing-observers.spec.ts' },
-    from: 'this.controller?.abort(loss);\n',
-    to: 'this.observers?.forEach((observer) => observer(this, loss));\n      this.controller?.abort(loss);\n',
+    from: 'this.readInContext?.(() => this.controller?.abort(loss));\n',
+    to: 'this.observers?.forEach((observer) => observer(this, loss));\n      this.readInContext?.(() => this.controller?.abort(loss));\n',
   },
   {
     name: 'no-heartbeat',
@@ -110,8 +110,8 @@ export const SPEC_MUTATIONS = [
     name: 'unlock-of-another-call',
     what: 'a call that got nothing unlocks the lock of another call',
     ...{ file: 'lib/service/objects/taken-locks.ts', spec: SHARED_LOCK },
-    from: 'return this.strays > 0 || held.length < this.handles.length ? undefined : held.at(-1);',
-    to: 'return held.at(-1);',
+    from: 'return this.strays > 0 || held.length < this.taken.length ? undefined : held.at(-1)?.handle;',
+    to: 'return held.at(-1)?.handle;',
   },
   {
     name: 'renewed-after-scope',
@@ -299,8 +299,8 @@ export const SPEC_MUTATIONS = [
     name: 'second-release',
     what: 'a hold under release is released again if a reply names it as a holder',
     ...{ file: 'lib/engine/orphans.ts', spec: 'test/unit/engine/lock-engine.spec.ts' },
-    from: 'holders.filter((id) => this.releases.ofHold(id) === undefined),',
-    to: 'holders,',
+    from: 'this.releases.ofHold(id)?.catch(() => undefined) ??',
+    to: '',
   },
   {
     name: 'uncontradicted-validity',

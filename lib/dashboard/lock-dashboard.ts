@@ -74,7 +74,9 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
     const holders = info?.holders ?? [];
     if (info === null || holders.length === 0) return { outcome: 'free' };
     if (info.fencingToken !== fencingToken) return { outcome: 'changed', lock: lockOf(info, Date.now()) };
-    const released = await service.forceRelease(key);
+    // By their ids: a caller that has the key by now keeps it.
+    const ends = await Promise.all(holders.map(({ id }) => service.forceRelease(key, { hold: id })));
+    const released = ends.includes(true);
     const owners = holders.map(({ owner }) => quote(owner)).join(', ');
     if (released) logger.warn(`${quote(key)} was released by force from the dashboard; it was held by ${owners}`);
     await observatory.changed();

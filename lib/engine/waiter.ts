@@ -6,16 +6,13 @@ import type { Hold, HoldTerms } from './hold.js';
 
 /** However short a wait is, the store gets so many ms for its first answer, or `commandTimeout` if that is shorter. */
 const FIRST_ANSWER = 250;
-/** A caller that waits gets its answer so many ms after its deadline at the latest. */
-const AFTER_DEADLINE = 290;
 
 /**
  * Until when a call that began at `since` is answered: its deadline, or the time for the first answer. A store that needs
- * longer says so (`LockStore.answerTime`): one try gets that time, and a wait only as far as it ends soon after its deadline.
+ * longer says so (`LockStore.answerTime`).
  */
 export function answerDue(since: number, waitTimeout: number, commandTimeout: number, needed = 0): number {
-  const longest = waitTimeout === 0 ? needed : Math.min(needed, waitTimeout + AFTER_DEADLINE);
-  return since + Math.max(waitTimeout, answerTime(commandTimeout, longest));
+  return since + Math.max(waitTimeout, answerTime(commandTimeout, needed));
 }
 
 /** For how many ms an answer of the store is awaited at least, however short the caller's time is. */
