@@ -129,14 +129,18 @@ export class MemberState {
     return this.standing === 'held' && this.token === token;
   }
 
-  /** Takes the reply to a request that raised the token of the hold. */
-  fenced(reply: FenceReply, token: number, sent: number): void {
+  /**
+   * Takes the reply to a request that raised the token of the hold. It may contradict an earlier reply: a late command may
+   * have released the hold in the meantime, and the queue may have granted a shorter one.
+   */
+  fenced(reply: FenceReply, token: number, sent: number, now: number): void {
     if (sent < this.countsFrom || this.standing !== 'held') return;
     if (reply.outcome === 'gone') {
       if (!this.isOpen) this.clear();
       return;
     }
-    this.until = Math.max(this.until, sent + reply.lease);
+    const certain = sent + reply.lease;
+    this.until = this.until > now + reply.lease ? certain : Math.max(this.until, certain);
     if (reply.outcome === 'written') this.token = token;
   }
 

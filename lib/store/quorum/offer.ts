@@ -6,8 +6,8 @@ import { Round } from './round.js';
 import { tallyRenewal } from './tally.js';
 
 /**
- * Offers a hold on all masters. Waits for a slow one as `extend` does. A master on which a vote may still be taken for the
- * old id gets a tombstone behind the offer.
+ * Offers a hold on all masters. Waits for a slow one as `extend` does. A master on which the old id has a place in
+ * the queue, or may still get a vote, gets a tombstone behind the offer.
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export async function offerByMajority(
@@ -19,7 +19,8 @@ export async function offerByMajority(
   const round = new Round();
   const asks = members.map((member, i) => {
     const offered = round.ask(member, (store) => store.offer(request));
-    if (states?.[i]?.mayAnswer === true) {
+    const state = states?.[i];
+    if (state?.mayAnswer === true || state?.standing === 'queued') {
       const tombstone = { key, id, tombstoneFor: 2 * commandTimeout, keep: 0, next: undefined };
       member.tell((store) => store.release(tombstone)).catch(() => undefined);
     }

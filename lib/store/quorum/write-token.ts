@@ -71,7 +71,7 @@ async function write(
   const answers = held.map(async (state) => {
     try {
       const reply = await round.ask(state.member, (store) => store.fence(request));
-      state.fenced(reply, request.token, sent);
+      state.fenced(reply, request.token, sent, clock.now());
       return reply;
     } catch (error) {
       if (!state.isOpen) state.fail(error as Error);
