@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-u4cOYx0liBFrYkmQCp1UHGJxfIApFP7A2sx5CXVDZJw='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-a8kN6GRsZ9iL96G5AukbwwaeAk7b/GhtqInzGt29E40='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -818,727 +818,600 @@ transition: width 250ms linear;
       </form>
     </dialog>
     <script type="module">
-function element(name, attributes = {}, ...children) {
-return fill(document.createElement(name), attributes, children);
-}
-const SVG = 'http://www.w3.org/2000/svg';
-function drawn(name, attributes = {}, ...children) {
-return fill(document.createElementNS(SVG, name), attributes, children);
-}
-function fill(node, attributes, children) {
-for (const [name, value] of Object.entries(attributes)) {
-if (value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
-}
-node.append(...children.filter((child) => child !== undefined));
-return node;
-}
-const byId = (id) => document.getElementById(id);
-function write(node, text) {
-if (node.textContent !== text) node.textContent = text;
-}
-function show(node, text) {
-node.hidden = text === undefined;
-write(node, text ?? '');
-}
-const UNITS = [
-[86_400_000, 'd'],
-[3_600_000, 'h'],
-[60_000, 'm'],
-[1_000, 's'],
-];
-function time(ms) {
-if (ms < 10 && ms > 0) return \`\${ms.toFixed(1)} ms\`;
-if (ms < 1_000) return \`\${Math.max(0, Math.round(ms))} ms\`;
-if (ms < 60_000) return \`\${(Math.floor(ms / 100) / 10).toFixed(1)} s\`;
-const first = UNITS.findIndex(([length]) => ms >= length);
-const [[large, name], [small, smallName]] = [UNITS[first], UNITS[first + 1]];
-return \`\${Math.floor(ms / large)}\${name} \${Math.floor((ms % large) / small)}\${smallName}\`;
-}
-const UNPRINTABLE = /[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu;
-const visible = (text) =>
-text.replace(UNPRINTABLE, (char) =>
-Array.from({ length: char.length }, (_, i) => \`\\\\u\${char.charCodeAt(i).toString(16).padStart(4, '0')}\`).join(''),
-);
-const clientName = (client) => client.slice(0, 8);
-const ownerName = ({ owner, client }) =>
-visible(owner.startsWith(\`\${client}:\`) ? clientName(client) + owner.slice(client.length) : owner);
-const kindName = ({ type, units }) => (type === 'permits' ? \`\${units} permit\${units === 1 ? '' : 's'}\` : type);
-const count = (number) => number.toLocaleString('en');
-const rate = (number) => (number >= 10 ? count(Math.round(number)) : String(Math.round(number * 10) / 10));
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const boundOf = ({ first, perDecade, count: buckets }, i) =>
-i >= buckets - 1 ? Infinity : first * 10 ** (i / perDecade);
-function quantile(buckets, counts, part) {
-const total = sum(counts);
-if (total === 0) return undefined;
-let rest = Math.ceil(part * total);
-const i = counts.findIndex((each) => (rest -= each) <= 0);
-return boundOf(buckets, i);
-}
-const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
-const HEIGHT = 150;
-const MARGIN = { left: 34, right: 8, top: 8, bottom: 20 };
-const FEWEST_BUCKETS = 17;
-function draw(figure, label) {
-const width = Math.max(200, figure.clientWidth - 28);
-const svg = drawn('svg', { viewBox: \`0 0 \${width} \${HEIGHT}\`, role: 'img', 'aria-label': label });
-return { svg, width, bottom: HEIGHT - MARGIN.bottom, inner: width - MARGIN.left - MARGIN.right };
-}
-function ceiling(value) {
-const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
-return [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= value);
-}
-function drawScale({ svg, width, bottom }, top, text) {
-for (const part of [0, 0.5, 1]) {
-const y = bottom - part * (bottom - MARGIN.top);
-svg.append(drawn('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }));
-if (part === 0.5) continue;
-svg.append(drawn('text', { x: MARGIN.left - 6, y: y + 4, 'text-anchor': 'end' }, text(part * top)));
-}
-}
-function put(id, title, figures, svg, legend) {
-const caption = element('figcaption', {}, title, element('span', { class: 'figures' }, figures));
-const items = legend.map(([series, name]) => element('li', {}, element('i', { class: series }), name));
-byId(id).replaceChildren(caption, svg, element('ul', { class: 'legend' }, ...items));
-}
-function drawHistogram(id, title, { buckets, series }) {
-const all = series[0].counts.map((_, i) => sum(series.map(({ counts }) => counts[i])));
-const total = sum(all);
-const quantiles = [0.5, 0.95, 0.99].map((part) => [Math.round(part * 100), quantile(buckets, all, part)]);
-const longest = time(boundOf(buckets, buckets.count - 2));
-const figures =
-total === 0
-? 'nothing yet'
-: quantiles.map(([part, ms]) => \`p\${part} \${ms === Infinity ? \`> \${longest}\` : \`≤ \${time(ms)}\`}\`).join(' · ');
-const chart = draw(byId(id), \`\${title} of \${count(total)} locks: \${figures}\`);
-const { svg, bottom, inner } = chart;
-const shown = Math.max(FEWEST_BUCKETS, all.findLastIndex((each) => each > 0) + 2);
-const step = inner / shown;
-const top = ceiling(Math.max(...all));
-drawScale(chart, top, count);
-drawDecades(chart, buckets, step, shown);
-for (let i = 0; i < shown; i++) {
-let y = bottom;
-for (const { counts, look, name } of series) {
-if (!counts[i]) continue;
-const height = Math.max(1.5, (counts[i] / top) * (bottom - MARGIN.top));
-const bar = {
-class: look,
-x: MARGIN.left + i * step + 0.5,
-y: y - height,
-width: Math.max(1, step - 1.5),
-height,
-rx: 1,
+function element(e,t={
+},...n){
+return fill(document.createElement(e),t,n)}const SVG="http://www.w3.org/2000/svg";
+function drawn(e,t={
+},...n){
+return fill(document.createElementNS(SVG,e),t,n)}function fill(e,t,n){
+for(const[n,s]of Object.entries(t)){
+if(s!==undefined&&s!==false)e.setAttribute(n,s===true?"":s)}e.append(...n.filter(e=>e!==undefined));
+return e}const byId=e=>document.getElementById(e);
+function write(e,t){
+if(e.textContent!==t)e.textContent=t}function show(e,t){
+e.hidden=t===undefined;
+write(e,t??"")}const UNITS=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]];
+function time(e){
+if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;
+if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;
+if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;
+const t=UNITS.findIndex(([t])=>e>=t);
+const[[n,s],[o,i]]=[UNITS[t],UNITS[t+1]];
+return\`\${Math.floor(e/n)}\${s} \${Math.floor(e%n/o)}\${i}\`}const UNPRINTABLE=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu;
+const visible=e=>e.replace(UNPRINTABLE,e=>Array.from({
+length:e.length},(t,n)=>\`\\\\u\${e.charCodeAt(n).toString(16).padStart(4,"0")}\`).join(""));
+const clientName=e=>e.slice(0,8);
+const ownerName=({
+owner:e,client:t})=>visible(e.startsWith(\`\${t}:\`)?clientName(t)+e.slice(t.length):e);
+const kindName=({
+type:e,units:t})=>e==="permits"?\`\${t} permit\${t===1?"":"s"}\`:e;
+const count=e=>e.toLocaleString("en");
+const rate=e=>e>=10?count(Math.round(e)):String(Math.round(e*10)/10);
+const sum=e=>e.reduce((e,t)=>e+t,0);
+const boundOf=({
+first:e,perDecade:t,count:n},s)=>s>=n-1?Infinity:e*10**(s/t);
+function quantile(e,t,n){
+const s=sum(t);
+if(s===0)return undefined;
+let o=Math.ceil(n*s);
+const i=t.findIndex(e=>(o-=e)<=0);
+return boundOf(e,i)}const clock=e=>new Date(e).toLocaleTimeString("en-GB");
+const HEIGHT=150;
+const MARGIN={
+left:34,right:8,top:8,bottom:20};
+const FEWEST_BUCKETS=17;
+function draw(e,t){
+const n=Math.max(200,e.clientWidth-28);
+const s=drawn("svg",{
+viewBox:\`0 0 \${n} \${HEIGHT}\`,role:"img","aria-label":t});
+return{
+svg:s,width:n,bottom:HEIGHT-MARGIN.bottom,inner:n-MARGIN.left-MARGIN.right}}function ceiling(e){
+const t=10**Math.floor(Math.log10(Math.max(e,1)));
+return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function drawScale({
+svg:e,width:t,bottom:n},s,o){
+for(const i of[0,.5,1]){
+const a=n-i*(n-MARGIN.top);
+e.append(drawn("line",{
+class:"grid",x1:MARGIN.left,x2:t-MARGIN.right,y1:a,y2:a}));
+if(i===.5)continue;
+e.append(drawn("text",{
+x:MARGIN.left-6,y:a+4,"text-anchor":"end"},o(i*s)))}}function put(e,t,n,s,o){
+const i=element("figcaption",{
+},t,element("span",{
+class:"figures"},n));
+const a=o.map(([e,t])=>element("li",{
+},element("i",{
+class:e}),t));
+byId(e).replaceChildren(i,s,element("ul",{
+class:"legend"},...a))}function drawHistogram(e,t,{
+buckets:n,series:s}){
+const o=s[0].counts.map((e,t)=>sum(s.map(({
+counts:e})=>e[t])));
+const i=sum(o);
+const a=[.5,.95,.99].map(e=>[Math.round(e*100),quantile(n,o,e)]);
+const l=time(boundOf(n,n.count-2));
+const r=i===0?"nothing yet":a.map(([e,t])=>\`p\${e} \${t===Infinity?\`> \${l}\`:\`≤ \${time(t)}\`}\`).join(" \\xb7 ");
+const c=draw(byId(e),\`\${t} of \${count(i)} locks: \${r}\`);
+const{
+svg:d,bottom:h,inner:u}=c;
+const m=Math.max(FEWEST_BUCKETS,o.findLastIndex(e=>e>0)+2);
+const f=u/m;
+const p=ceiling(Math.max(...o));
+drawScale(c,p,count);
+drawDecades(c,n,f,m);
+for(let e=0;
+e<m;
+e++){
+let t=h;
+for(const{
+counts:o,look:i,name:a}of s){
+if(!o[e])continue;
+const s=Math.max(1.5,o[e]/p*(h-MARGIN.top));
+const l={
+class:i,x:MARGIN.left+e*f+.5,y:t-s,width:Math.max(1,f-1.5),height:s,rx:1};
+d.append(drawn("rect",l,drawn("title",{
+},\`\${count(o[e])} \${a}, \${rangeOf(n,e)}\`)));
+t-=s}}put(e,t,r,d,s.map(({
+look:e,name:t,counts:n})=>[e,\`\${t} \${count(sum(n))}\`]))}const rangeOf=(e,t)=>t===e.count-1?\`longer than \${time(boundOf(e,t-1))}\`:\`up to \${time(boundOf(e,t))}\`;
+function drawDecades({
+svg:e,bottom:t},{
+first:n,perDecade:s},o,i){
+for(let a=0;
+a<i;
+a+=s){
+const i=MARGIN.left+(a+1)*o;
+const l=n*10**(a/s);
+e.append(drawn("line",{
+class:"grid",x1:i,x2:i,y1:t,y2:t+4}));
+e.append(drawn("text",{
+x:i,y:t+16,"text-anchor":"middle"},shortTime(l)))}}const shortTime=e=>e<1e3?\`\${+e.toPrecision(1)} ms\`:\`\${count(Math.round(e/1e3))} s\`;
+function drawRate(e,{
+acquired:t,timeouts:n,lost:s,slot:o,window:i}){
+const a=t.map(e=>e*1e3/o);
+const l=a.slice(0,-1);
+const r=l.at(-1)??0;
+const c=Math.max(...l);
+const d=\`now \${rate(r)}/s \\xb7 peak \${rate(c)}/s\`;
+const h=draw(byId(e),\`Acquisitions per second over the last \${i/6e4} minutes: \${d}\`);
+const{
+svg:u,bottom:m,inner:f}=h;
+const p=ceiling(c);
+drawScale(h,p,rate);
+const x=e=>MARGIN.left+e/(l.length-1)*f;
+const g=l.map((e,t)=>\`\${x(t).toFixed(1)},\${(m-e/p*(m-MARGIN.top)).toFixed(1)}\`);
+u.append(drawn("polygon",{
+class:"area",points:\`\${x(0)},\${m} \${g.join(" ")} \${x(l.length-1)},\${m}\`}));
+u.append(drawn("polyline",{
+class:"curve",points:g.join(" ")}));
+drawMarks(h,x,n,"series-warning","timed out");
+drawMarks(h,x,s,"series-bad","lost");
+const w=i/6e4;
+for(let e=0;
+e<=w;
+e++){
+const t=e===w?"now":\`−\${w-e}\${e===0?" min":""}\`;
+const n=e===0?"start":e===w?"end":"middle";
+u.append(drawn("text",{
+x:MARGIN.left+e/w*f,y:m+16,"text-anchor":n},t))}put(e,"Acquired per second",d,u,[["series-1",\`acquired \${count(sum(t))}\`],["series-warning",\`timeouts \${count(sum(n))}\`],["series-bad",\`lost \${count(sum(s))}\`]])}function drawMarks({
+svg:e,bottom:t},n,s,o,i){
+s.forEach((a,l)=>{
+if(a===0)return;
+const r=n(Math.min(l,s.length-2));
+const c={
+class:o,cx:r,cy:t-5,r:4};
+e.append(drawn("circle",c,drawn("title",{
+},\`\${count(a)} \${i}\`)))})}const base=location.pathname.replace(/\\/+$/,"");
+const address=(e,t)=>\`\${base}/\${e}\${t===undefined?"":\`?instance=\${encodeURIComponent(t)}\`}\`;
+const POLLS=5;
+const POLL_EVERY=2e3;
+const SILENCE=15e3;
+let Connection=class Connection{
+#e;
+#t;
+#n;
+#s;
+constructor(e){
+this.#s=e;
+document.addEventListener("visibilitychange",()=>document.hidden?this.#o():this.#i())}follow(e){
+this.#n=e;
+if(!document.hidden)this.#i()}#i(){
+this.#o();
+const e=new EventSource(address("events",this.#n));
+this.#e=e;
+this.#a();
+e.addEventListener("state",({
+data:t})=>{
+if(e!==this.#e)return;
+this.#a();
+this.#s.status("live");
+this.#s.told(JSON.parse(t))});
+e.addEventListener("error",()=>{
+if(e!==this.#e)return;
+if(e.readyState===EventSource.CLOSED)this.#l(POLLS);
+else this.#s.status("connecting")})}#a(){
+clearTimeout(this.#t);
+this.#t=setTimeout(()=>this.#l(POLLS),SILENCE)}async #l(e){
+this.#o();
+const t=Symbol("turn");
+this.#e=t;
+const n=await ask(address("state",this.#n));
+if(this.#e!==t)return;
+if(n.state!==undefined)this.#s.told(n.state);
+this.#s.status(n.state===undefined?"offline":"polling",n.error);
+this.#t=setTimeout(()=>e>1?this.#l(e-1):this.#i(),POLL_EVERY)}#o(){
+clearTimeout(this.#t);
+this.#e?.close?.();
+this.#e=undefined}};
+async function ask(e){
+try{
+const t=await fetch(e);
+if(t.ok)return{
+state:await t.json()};
+return{
+error:t.status===401||t.status===403?"Not permitted":\`HTTP \${t.status}\`}}catch{
+return{
+error:"Offline"}}}async function release(e,t,n){
+try{
+const s=await fetch(address("release",e),{
+method:"POST",headers:{
+"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify({
+key:t,fencingToken:n})});
+const o=await s.json().catch(()=>({
+}));
+return o.outcome===undefined?{
+error:o.error??o.message??\`HTTP \${s.status}\`}:o}catch{
+return{
+error:"the server could not be reached"}}}const WHAT={
+lost:"lost",timeout:"timeout",unreleased:"not released"};
+let shown="";
+function listIncidents(e){
+const t=JSON.stringify(e);
+if(t===shown)return;
+shown=t;
+byId("incidents").replaceChildren(...e.map(itemOf));
+byId("no-incidents").hidden=e.length>0}function itemOf(e){
+const{
+type:t,at:n,key:s,pattern:o}=e;
+const i=element("span",{
+class:"key"},visible(s));
+if(o!==undefined&&o!==s)i.append(element("span",{
+class:"more"},visible(o)));
+return element("li",{
+},element("time",{
+datetime:new Date(n).toISOString()},clock(n)),element("span",{
+class:"badge","data-kind":t},WHAT[t]),i,element("span",{
+class:"why"},storyOf(e)))}function storyOf({
+type:e,took:t,reason:n,lockType:s,owner:o}){
+const i=o===undefined?"":\` by \${acquisitionName(o)}\`;
+if(e==="timeout")return\`timed out\${i} after \${time(t)}\`;
+const a=\`held\${i} (\${s}) for \${time(t)}\`;
+return n===undefined?a:\`\${a}: \${visible(n)}\`}function acquisitionName(e){
+const[,t=""]=/^([0-9a-f]{32}):\\d+$/.exec(e)??[];
+return ownerName({
+owner:e,client:t})}const SHORT_LEASE=2e3;
+let LockRows=class LockRows{
+body=element("tbody",{
+role:"rowgroup"});
+#r=element("button",{
+type:"button","aria-expanded":"false"});
+#c=element("button",{
+type:"button"},"Release");
+#d=element("ol");
+#h;
+#u=[];
+#m;
+#f=new Map;
+#p=false;
+#g=0;
+constructor(e,{
+columns:t,onRelease:n}){
+this.key=e;
+const s=element("td",{
+role:"cell",colspan:t},this.#d);
+this.#h=element("tr",{
+role:"row",class:"queue"},s);
+this.#r.addEventListener("click",()=>this.#w());
+this.#c.setAttribute("aria-label",\`Release \${visible(e)} by force\`);
+this.#c.addEventListener("click",()=>n?.(this.lock));
+this.mayRelease=n!==undefined}update(e,t){
+this.lock=e;
+this.#g=performance.now();
+const n=JSON.stringify([e.holders.map(({
+owner:e,client:t,type:n,units:s,kept:o})=>[e,t,n,s,o]),e.holding,e.permits,e.waiting>0,t.client]);
+if(n!==this.#m)this.#b(t);
+this.#m=n;
+e.holders.forEach(({
+fencingToken:e},t)=>write(this.#u[t].token,String(e)));
+this.#y(e.holders);
+this.#k(t);
+this.tick()}tick(){
+const e=performance.now()-this.#g;
+this.lock.holders.forEach(({
+age:t,lease:n,fencingToken:s},o)=>{
+const{
+ageText:i,leaseText:a,leaseCell:l,bar:r}=this.#u[o];
+const c=Math.max(0,n-e);
+write(i,time(t+e));
+write(a,c<1e4?\`\${(c/1e3).toFixed(1)} s\`:time(c));
+l.toggleAttribute("data-short",c<SHORT_LEASE);
+r.style.width=\`\${Math.min(100,100*c/this.#f.get(s))}%\`})}#y(e){
+this.#f=new Map(e.map(({
+fencingToken:e,lease:t})=>[e,Math.max(t,this.#f.get(e)??0,1)]))}#b(e){
+const t=document.activeElement;
+this.#u=this.lock.holders.map(t=>holdCells(t,e));
+const n=this.#u.map(({
+cells:e},t)=>this.#$(t,e));
+this.body.replaceChildren(...n.length===0?[this.#$(0,notHeld())]:n);
+if(this.#p)this.body.append(this.#h);
+if(t===this.#c||t===this.#r)t.focus()}#$(e,t){
+const{
+lock:n}=this;
+const s=e===0;
+const o=n.holding-n.holders.length;
+const i=element("td",{
+role:"cell",class:"key"},s?visible(n.key):"");
+if(s&&n.permits!==undefined)i.append(note(\`of \${n.permits} permits\`));
+if(s&&o>0)i.append(note(\`and \${o} more holders\`));
+const a=labelled("waiting","Waiting",s?n.waiting>0?this.#r:"0":"");
+const l=labelled("action","",s&&this.mayRelease&&n.holding>0?this.#c:"");
+return element("tr",{
+role:"row"},i,...t,a,l)}#w(){
+this.#p=!this.#p;
+this.#r.setAttribute("aria-expanded",String(this.#p));
+if(this.#p)this.body.append(this.#h);
+else this.#h.remove()}#k(e){
+const{
+waiters:t,waiting:n}=this.lock;
+write(this.#r,count(n));
+this.#r.setAttribute("aria-label",\`\${n} waiting for \${visible(this.key)}\`);
+if(n===0&&this.#p)this.#w();
+const s=t.map(t=>element("li",{
+},kindBadge(t),element("span",{
+class:"owner"},ownerName(t)),element("span",{
+class:"client"},placeOf(t,e))));
+if(n>t.length)s.push(element("li",{
+},\`and \${count(n-t.length)} more\`));
+this.#d.replaceChildren(...s)}};
+function holdCells(e,t){
+const n=labelled("token","Token",String(e.fencingToken));
+const s=labelled("age","For","");
+const o=element("span",{
+});
+const i=element("i");
+const a=labelled("lease","Lease left",element("span",{
+},o,element("span",{
+class:"bar","aria-hidden":"true"},i)));
+const l=element("span",{
+},ownerName(e),element("span",{
+class:"client"},placeOf(e,t)));
+const r=labelled("kind","Held",kindBadge(e));
+return{
+cells:[r,labelled("owner","By",l),s,a,n],token:n,ageText:s,leaseText:o,leaseCell:a,bar:i}}const notHeld=()=>[labelled("kind","Held",element("span",{
+class:"badge"},"not held")),...["By","For","Lease left","Token"].map(e=>labelled("",e,""))];
+const labelled=(e,t,n)=>element("td",{
+role:"cell",class:e,"data-label":t},n);
+const note=e=>element("span",{
+class:"more"},e);
+function kindBadge(e){
+const t=e.kept?\`\${kindName(e)}, kept\`:kindName(e);
+return element("span",{
+class:"badge","data-kind":e.kept?"kept":e.type},t)}const placeOf=({
+client:e},t)=>e===t.client?\`client \${clientName(e)} \\xb7 \${t.host}:\${t.pid}\`:\`client \${clientName(e)}\`;
+const COLUMNS=[{
+name:"Key",of:({
+key:e})=>e},{
+name:"Held",of:({
+holders:[e]})=>e?kindName(e):""},{
+name:"By",of:({
+holders:[e]})=>e?ownerName(e):""},{
+name:"For",of:({
+holders:[e]})=>e?.age??-1,largestFirst:true},{
+name:"Lease left",of:({
+holders:[e]})=>e?.lease??-1},{
+name:"Token",of:({
+fencingToken:e})=>e,largestFirst:true},{
+name:"Waiting",of:({
+waiting:e})=>e,largestFirst:true}];
+let LockTable=class LockTable{
+#I=new Map;
+#v=[];
+#N={
 };
-svg.append(drawn('rect', bar, drawn('title', {}, \`\${count(counts[i])} \${name}, \${rangeOf(buckets, i)}\`)));
-y -= height;
-}
-}
-put(
-id,
-title,
-figures,
-svg,
-series.map(({ look, name, counts }) => [look, \`\${name} \${count(sum(counts))}\`]),
-);
-}
-const rangeOf = (buckets, i) =>
-i === buckets.count - 1 ? \`longer than \${time(boundOf(buckets, i - 1))}\` : \`up to \${time(boundOf(buckets, i))}\`;
-function drawDecades({ svg, bottom }, { first, perDecade }, step, shown) {
-for (let i = 0; i < shown; i += perDecade) {
-const x = MARGIN.left + (i + 1) * step;
-const ms = first * 10 ** (i / perDecade);
-svg.append(drawn('line', { class: 'grid', x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
-svg.append(drawn('text', { x, y: bottom + 16, 'text-anchor': 'middle' }, shortTime(ms)));
-}
-}
-const shortTime = (ms) => (ms < 1_000 ? \`\${+ms.toPrecision(1)} ms\` : \`\${count(Math.round(ms / 1_000))} s\`);
-function drawRate(id, { acquired, timeouts, lost, slot, window }) {
-const perSecond = acquired.map((each) => (each * 1_000) / slot);
-const whole = perSecond.slice(0, -1);
-const now = whole.at(-1) ?? 0;
-const most = Math.max(...whole);
-const figures = \`now \${rate(now)}/s · peak \${rate(most)}/s\`;
-const chart = draw(byId(id), \`Acquisitions per second over the last \${window / 60_000} minutes: \${figures}\`);
-const { svg, bottom, inner } = chart;
-const top = ceiling(most);
-drawScale(chart, top, rate);
-const x = (i) => MARGIN.left + (i / (whole.length - 1)) * inner;
-const points = whole.map(
-(each, i) => \`\${x(i).toFixed(1)},\${(bottom - (each / top) * (bottom - MARGIN.top)).toFixed(1)}\`,
-);
-svg.append(
-drawn('polygon', {
-class: 'area',
-points: \`\${x(0)},\${bottom} \${points.join(' ')} \${x(whole.length - 1)},\${bottom}\`,
-}),
-);
-svg.append(drawn('polyline', { class: 'curve', points: points.join(' ') }));
-drawMarks(chart, x, timeouts, 'series-warning', 'timed out');
-drawMarks(chart, x, lost, 'series-bad', 'lost');
-const minutes = window / 60_000;
-for (let minute = 0; minute <= minutes; minute++) {
-const text = minute === minutes ? 'now' : \`−\${minutes - minute}\${minute === 0 ? ' min' : ''}\`;
-const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
-svg.append(
-drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),
-);
-}
-put(id, 'Acquired per second', figures, svg, [
-['series-1', \`acquired \${count(sum(acquired))}\`],
-['series-warning', \`timeouts \${count(sum(timeouts))}\`],
-['series-bad', \`lost \${count(sum(lost))}\`],
-]);
-}
-function drawMarks({ svg, bottom }, x, counts, look, name) {
-counts.forEach((each, i) => {
-if (each === 0) return;
-const at = x(Math.min(i, counts.length - 2));
-const mark = { class: look, cx: at, cy: bottom - 5, r: 4 };
-svg.append(drawn('circle', mark, drawn('title', {}, \`\${count(each)} \${name}\`)));
-});
-}
-const base = location.pathname.replace(/\\/+$/, '');
-const address = (what, instance) =>
-\`\${base}/\${what}\${instance === undefined ? '' : \`?instance=\${encodeURIComponent(instance)}\`}\`;
-const POLLS = 5;
-const POLL_EVERY = 2_000;
-const SILENCE = 15_000;
-class Connection {
-#source;
-#timer;
-#instance;
-#listener;
-constructor(listener) {
-this.#listener = listener;
-document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#stream()));
-}
-follow(instance) {
-this.#instance = instance;
-if (!document.hidden) this.#stream();
-}
-#stream() {
-this.#rest();
-const source = new EventSource(address('events', this.#instance));
-this.#source = source;
-this.#expectNews();
-source.addEventListener('state', ({ data }) => {
-if (source !== this.#source) return;
-this.#expectNews();
-this.#listener.status('live');
-this.#listener.told(JSON.parse(data));
-});
-source.addEventListener('error', () => {
-if (source !== this.#source) return;
-if (source.readyState === EventSource.CLOSED) this.#poll(POLLS);
-else this.#listener.status('connecting');
-});
-}
-#expectNews() {
-clearTimeout(this.#timer);
-this.#timer = setTimeout(() => this.#poll(POLLS), SILENCE);
-}
-async #poll(times) {
-this.#rest();
-const turn = Symbol('turn');
-this.#source = turn;
-const news = await ask(address('state', this.#instance));
-if (this.#source !== turn) return;
-if (news.state !== undefined) this.#listener.told(news.state);
-this.#listener.status(news.state === undefined ? 'offline' : 'polling', news.error);
-this.#timer = setTimeout(() => (times > 1 ? this.#poll(times - 1) : this.#stream()), POLL_EVERY);
-}
-#rest() {
-clearTimeout(this.#timer);
-this.#source?.close?.();
-this.#source = undefined;
-}
-}
-async function ask(url) {
-try {
-const response = await fetch(url);
-if (response.ok) return { state: await response.json() };
-return { error: response.status === 401 || response.status === 403 ? 'Not permitted' : \`HTTP \${response.status}\` };
-} catch {
-return { error: 'Offline' };
-}
-}
-async function release(instance, key, fencingToken) {
-try {
-const response = await fetch(address('release', instance), {
-method: 'POST',
-headers: { 'content-type': 'application/json', 'x-lock-dashboard': '1' },
-body: JSON.stringify({ key, fencingToken }),
-});
-const answer = await response.json().catch(() => ({}));
-return answer.outcome === undefined
-? { error: answer.error ?? answer.message ?? \`HTTP \${response.status}\` }
-: answer;
-} catch {
-return { error: 'the server could not be reached' };
-}
-}
-const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released' };
-let shown = '';
-function listIncidents(incidents) {
-const news = JSON.stringify(incidents);
-if (news === shown) return;
-shown = news;
-byId('incidents').replaceChildren(...incidents.map(itemOf));
-byId('no-incidents').hidden = incidents.length > 0;
-}
-function itemOf(incident) {
-const { type, at, key, pattern } = incident;
-const name = element('span', { class: 'key' }, visible(key));
-if (pattern !== undefined && pattern !== key) name.append(element('span', { class: 'more' }, visible(pattern)));
-return element(
-'li',
-{},
-element('time', { datetime: new Date(at).toISOString() }, clock(at)),
-element('span', { class: 'badge', 'data-kind': type }, WHAT[type]),
-name,
-element('span', { class: 'why' }, storyOf(incident)),
-);
-}
-function storyOf({ type, took, reason, lockType, owner }) {
-const by = owner === undefined ? '' : \` by \${acquisitionName(owner)}\`;
-if (type === 'timeout') return \`timed out\${by} after \${time(took)}\`;
-const held = \`held\${by} (\${lockType}) for \${time(took)}\`;
-return reason === undefined ? held : \`\${held}: \${visible(reason)}\`;
-}
-function acquisitionName(owner) {
-const [, client = ''] = /^([0-9a-f]{32}):\\d+$/.exec(owner) ?? [];
-return ownerName({ owner, client });
-}
-const SHORT_LEASE = 2_000;
-class LockRows {
-body = element('tbody', { role: 'rowgroup' });
-#waiting = element('button', { type: 'button', 'aria-expanded': 'false' });
-#release = element('button', { type: 'button' }, 'Release');
-#queue = element('ol');
-#queueRow;
-#holds = [];
-#shape;
-#longest = new Map();
-#open = false;
-#told = 0;
-constructor(key, { columns, onRelease }) {
-this.key = key;
-const cell = element('td', { role: 'cell', colspan: columns }, this.#queue);
-this.#queueRow = element('tr', { role: 'row', class: 'queue' }, cell);
-this.#waiting.addEventListener('click', () => this.#toggle());
-this.#release.setAttribute('aria-label', \`Release \${visible(key)} by force\`);
-this.#release.addEventListener('click', () => onRelease?.(this.lock));
-this.mayRelease = onRelease !== undefined;
-}
-update(lock, process) {
-this.lock = lock;
-this.#told = performance.now();
-const shape = JSON.stringify([
-lock.holders.map(({ owner, client, type, units, kept }) => [owner, client, type, units, kept]),
-lock.holding,
-lock.permits,
-lock.waiting > 0,
-process.client,
-]);
-if (shape !== this.#shape) this.#build(process);
-this.#shape = shape;
-lock.holders.forEach(({ fencingToken }, i) => write(this.#holds[i].token, String(fencingToken)));
-this.#rememberLongest(lock.holders);
-this.#writeQueue(process);
-this.tick();
-}
-tick() {
-const passed = performance.now() - this.#told;
-this.lock.holders.forEach(({ age, lease, fencingToken }, i) => {
-const { ageText, leaseText, leaseCell, bar } = this.#holds[i];
-const left = Math.max(0, lease - passed);
-write(ageText, time(age + passed));
-write(leaseText, left < 10_000 ? \`\${(left / 1_000).toFixed(1)} s\` : time(left));
-leaseCell.toggleAttribute('data-short', left < SHORT_LEASE);
-bar.style.width = \`\${Math.min(100, (100 * left) / this.#longest.get(fencingToken))}%\`;
-});
-}
-#rememberLongest(holders) {
-this.#longest = new Map(
-holders.map(({ fencingToken, lease }) => [
-fencingToken,
-Math.max(lease, this.#longest.get(fencingToken) ?? 0, 1),
-]),
-);
-}
-#build(process) {
-const focused = document.activeElement;
-this.#holds = this.lock.holders.map((holder) => holdCells(holder, process));
-const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
-this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, notHeld())] : rows));
-if (this.#open) this.body.append(this.#queueRow);
-if (focused === this.#release || focused === this.#waiting) focused.focus();
-}
-#row(i, cells) {
-const { lock } = this;
-const isFirst = i === 0;
-const hidden = lock.holding - lock.holders.length;
-const key = element('td', { role: 'cell', class: 'key' }, isFirst ? visible(lock.key) : '');
-if (isFirst && lock.permits !== undefined) key.append(note(\`of \${lock.permits} permits\`));
-if (isFirst && hidden > 0) key.append(note(\`and \${hidden} more holders\`));
-const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
-const action = labelled('action', '', isFirst && this.mayRelease && lock.holding > 0 ? this.#release : '');
-return element('tr', { role: 'row' }, key, ...cells, waiting, action);
-}
-#toggle() {
-this.#open = !this.#open;
-this.#waiting.setAttribute('aria-expanded', String(this.#open));
-if (this.#open) this.body.append(this.#queueRow);
-else this.#queueRow.remove();
-}
-#writeQueue(process) {
-const { waiters, waiting } = this.lock;
-write(this.#waiting, count(waiting));
-this.#waiting.setAttribute('aria-label', \`\${waiting} waiting for \${visible(this.key)}\`);
-if (waiting === 0 && this.#open) this.#toggle();
-const items = waiters.map((waiter) =>
-element(
-'li',
-{},
-kindBadge(waiter),
-element('span', { class: 'owner' }, ownerName(waiter)),
-element('span', { class: 'client' }, placeOf(waiter, process)),
-),
-);
-if (waiting > waiters.length) items.push(element('li', {}, \`and \${count(waiting - waiters.length)} more\`));
-this.#queue.replaceChildren(...items);
-}
-}
-function holdCells(holder, process) {
-const token = labelled('token', 'Token', String(holder.fencingToken));
-const ageText = labelled('age', 'For', '');
-const leaseText = element('span', {});
-const bar = element('i');
-const leaseCell = labelled(
-'lease',
-'Lease left',
-element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar)),
-);
-const owner = element('span', {}, ownerName(holder), element('span', { class: 'client' }, placeOf(holder, process)));
-const kind = labelled('kind', 'Held', kindBadge(holder));
-return {
-cells: [kind, labelled('owner', 'By', owner), ageText, leaseCell, token],
-token,
-ageText,
-leaseText,
-leaseCell,
-bar,
-};
-}
-const notHeld = () => [
-labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
-...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
-];
-const labelled = (name, label, child) => element('td', { role: 'cell', class: name, 'data-label': label }, child);
-const note = (text) => element('span', { class: 'more' }, text);
-function kindBadge(holder) {
-const name = holder.kept ? \`\${kindName(holder)}, kept\` : kindName(holder);
-return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
-}
-const placeOf = ({ client }, process) =>
-client === process.client
-? \`client \${clientName(client)} · \${process.host}:\${process.pid}\`
-: \`client \${clientName(client)}\`;
-const COLUMNS = [
-{ name: 'Key', of: ({ key }) => key },
-{ name: 'Held', of: ({ holders: [first] }) => (first ? kindName(first) : '') },
-{ name: 'By', of: ({ holders: [first] }) => (first ? ownerName(first) : '') },
-{ name: 'For', of: ({ holders: [first] }) => first?.age ?? -1, largestFirst: true },
-{ name: 'Lease left', of: ({ holders: [first] }) => first?.lease ?? -1 },
-{ name: 'Token', of: ({ fencingToken }) => fencingToken, largestFirst: true },
-{ name: 'Waiting', of: ({ waiting }) => waiting, largestFirst: true },
-];
-class LockTable {
-#rows = new Map();
-#locks = [];
-#process = {};
-#sorting = { column: COLUMNS[0], sign: 1 };
-#onRelease;
-#readOnly;
-constructor(onRelease) {
-this.#onRelease = onRelease;
-this.#buildHead();
-const filter = byId('filter');
-filter.addEventListener('input', () => this.#render());
-document.addEventListener('keydown', (event) => {
-if (event.key !== '/' || event.target.matches('input, select, textarea') || byId('dialog').open) return;
-event.preventDefault();
-filter.focus();
-});
-}
-update({ locks, process, readOnly }) {
-this.#locks = locks.list;
-this.#process = process;
-if (readOnly !== this.#readOnly) this.clear();
-this.#readOnly = readOnly;
-show(byId('hint'), hintOf(locks));
-this.#render(true);
-}
-tick() {
-for (const rows of this.#rows.values()) rows.tick();
-}
-clear() {
-for (const { body } of this.#rows.values()) body.remove();
-this.#rows.clear();
-}
-#render(isNews = false) {
-const { column, sign } = this.#sorting;
-const wanted = this.#locks.filter(matches(byId('filter').value));
-wanted.sort((a, b) => sign * compare(column.of(a), column.of(b)) || compare(a.key, b.key));
-const keys = new Set(wanted.map(({ key }) => key));
-for (const [key, { body }] of this.#rows) {
-if (keys.has(key)) continue;
-body.remove();
-this.#rows.delete(key);
-}
-let before = byId('table').tHead;
-for (const lock of wanted) {
-const rows = this.#rows.get(lock.key);
-const { body } = rows === undefined || isNews ? this.#shown(lock) : rows;
-if (before.nextElementSibling !== body) before.after(body);
-before = body;
-}
-show(byId('empty'), wanted.length > 0 ? undefined : this.#whyEmpty());
-byId('table').hidden = wanted.length === 0;
-}
-#shown(lock) {
-let rows = this.#rows.get(lock.key);
-if (rows === undefined) {
-const onRelease = this.#readOnly ? undefined : this.#onRelease;
-rows = new LockRows(lock.key, { columns: COLUMNS.length + 1, onRelease });
-this.#rows.set(lock.key, rows);
-}
-rows.update(lock, this.#process);
-return rows;
-}
-#whyEmpty() {
-return this.#locks.length === 0 ? 'No lock is held.' : 'No lock matches the filter.';
-}
-#buildHead() {
-const row = element('tr', { role: 'row' });
-for (const column of COLUMNS) {
-const button = element('button', { type: 'button' }, column.name);
-const cell = element('th', { role: 'columnheader', scope: 'col' }, button);
-button.addEventListener('click', () => this.#sortBy(column));
-column.cell = cell;
-row.append(cell);
-}
-row.append(
-element('th', { role: 'columnheader', scope: 'col' }, element('span', { class: 'visually-hidden' }, 'Action')),
-);
-byId('table').tHead.append(row);
-this.#markSorting();
-}
-#sortBy(column) {
-const first = column.largestFirst ? -1 : 1;
-const { column: old, sign } = this.#sorting;
-this.#sorting = { column, sign: column === old ? -sign : first };
-this.#markSorting();
-this.#render();
-}
-#markSorting() {
-const { column: sorted, sign } = this.#sorting;
-for (const column of COLUMNS) {
-if (column === sorted) column.cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
-else column.cell.removeAttribute('aria-sort');
-}
-}
-}
-const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-function matches(text) {
-const words = text.toLowerCase().split(/\\s+/).filter(Boolean);
-return ({ key, holders, waiters }) => {
-const about = [...holders, ...waiters].flatMap((each) => [ownerName(each), each.client, kindName(each)]);
-const all = [key, ...about].join('\\n').toLowerCase();
-return words.every((word) => all.includes(word));
-};
-}
-function hintOf({ limit, more, complete }) {
-if (more)
-return \`There are more locks: only \${count(limit)} are shown. To see the others, use the command line program or raise the limit.\`;
-return complete ? undefined : 'Redis has many keys, and the scan is not complete yet: there may be more locks.';
-}
-const OUTCOMES = {
-released: ['good', 'Released. Its holder gets a message, and the lock goes to the next waiter.'],
-free: ['good', 'The lock is no longer held, so there was nothing to release.'],
-changed: ['bad', 'Not released: the holder has changed. Check the lock again.'],
-'read-only': ['bad', 'Not released: this page is read only.'],
-};
-class ReleaseDialog {
-#dialog = byId('dialog');
-#input = byId('dialog-input');
-#button = byId('dialog-release');
-#instance;
-#lock;
-constructor(instance) {
-this.#instance = instance;
-this.#input.addEventListener('input', () => (this.#button.disabled = !this.#isConfirmed()));
-byId('dialog-cancel').addEventListener('click', () => this.#dialog.close());
-byId('dialog-form').addEventListener('submit', (event) => {
-event.preventDefault();
-void this.#release();
-});
-}
-open(lock) {
-this.#lock = lock;
-this.#input.value = '';
-this.#button.disabled = true;
-this.#button.hidden = false;
-byId('dialog-confirmation').hidden = false;
-write(byId('dialog-cancel'), 'Cancel');
-write(byId('dialog-key'), visible(lock.key));
-write(byId('dialog-text'), explanationOf(lock));
-byId('dialog-holders').replaceChildren(...lock.holders.map((holder) => element('li', {}, holderText(holder))));
-this.#tell('', '');
-this.#dialog.showModal();
-this.#input.focus();
-}
-#isConfirmed() {
-const { value } = this.#input;
-return value === this.#lock.key || value === visible(this.#lock.key);
-}
-async #release() {
-if (!this.#isConfirmed() || this.#button.disabled) return;
-this.#button.disabled = true;
-this.#tell('', 'Releasing …');
-const { key, fencingToken } = this.#lock;
-const { outcome, error } = await release(this.#instance(), key, fencingToken);
-this.#tell(...(OUTCOMES[outcome] ?? ['bad', \`Not released: \${visible(error)}\`]));
-if (outcome === undefined) {
-this.#button.disabled = false;
-return;
-}
-this.#button.hidden = true;
-byId('dialog-confirmation').hidden = true;
-write(byId('dialog-cancel'), 'Close');
-byId('dialog-cancel').focus();
-}
-#tell(tone, text) {
-const result = byId('dialog-result');
-result.dataset.tone = tone;
-write(result, text);
-}
-}
-function explanationOf({ holding, waiting }) {
-const who = holding === 1 ? 'Its holder keeps working' : \`Its \${holding} holders keep working\`;
-const next = waiting > 0 ? ' The lock then goes to the next waiter.' : '';
-return \`\${who} until the message arrives, so two holders may overlap for a moment. If a holder has crashed, the lock ends with its lease anyway.\${next}\`;
-}
-const holderText = (holder) =>
-\`\${ownerName(holder)} (\${kindName(holder)}, client \${clientName(holder.client)}), for \${time(holder.age)}\`;
-const ALL = 'all processes';
-const HERE = 'this process, 5 min';
-const TILES = [
-{ name: 'Held', of: ALL, value: ({ locks }) => sum(locks.list.map(({ holding }) => holding)) },
-{
-name: 'Waiting',
-of: ALL,
-value: ({ locks }) => sum(locks.list.map(({ waiting }) => waiting)),
-tone: (value) => (value > 0 ? 'warning' : undefined),
-},
-{ name: 'Acquired per minute', of: HERE, value: ({ activity }) => perMinute(activity), text: rate },
-{ name: 'Timeouts', of: HERE, value: ({ activity }) => sum(activity.timeouts), tone: toned('warning') },
-{ name: 'Lost', of: HERE, value: ({ activity }) => sum(activity.lost), tone: toned('bad') },
-];
-function toned(tone) {
-return (value) => (value > 0 ? tone : undefined);
-}
-function perMinute({ acquired, window, since, at }) {
-const seen = Math.min(window, Math.max(at - since, 1_000));
-return (sum(acquired) * 60_000) / seen;
-}
-class Tiles {
-#tiles = TILES.map((tile) => {
-const value = element('span', { class: 'value' }, '–');
-const node = element(
-'div',
-{ class: 'tile' },
-element('dt', {}, tile.name),
-element('dd', {}, value, element('div', { class: 'of' }, tile.of)),
-);
-byId('tiles').append(node);
-return { ...tile, node, at: value };
-});
-update(state) {
-const seen = { ...state, activity: { ...state.activity, at: state.at } };
-for (const { value, text = count, tone, node, at } of this.#tiles) {
-const number = value(seen);
-write(at, text(number));
-node.dataset.tone = tone?.(number) ?? '';
-}
-}
-}
-const TICK = 250;
-const STATUS = { live: 'Live', polling: 'Polling', connecting: 'Connecting', offline: 'Offline' };
+#x={
+column:COLUMNS[0],sign:1};
+#S;
+#E;
+constructor(e){
+this.#S=e;
+this.#L();
+const t=byId("filter");
+t.addEventListener("input",()=>this.#M());
+document.addEventListener("keydown",e=>{
+if(e.key!=="/"||e.target.matches("input, select, textarea")||byId("dialog").open)return;
+e.preventDefault();
+t.focus()})}update({
+locks:e,process:t,readOnly:n}){
+this.#v=e.list;
+this.#N=t;
+if(n!==this.#E)this.clear();
+this.#E=n;
+show(byId("hint"),hintOf(e));
+this.#M(true)}tick(){
+for(const e of this.#I.values())e.tick()}clear(){
+for(const{
+body:e}of this.#I.values())e.remove();
+this.#I.clear()}#M(e=false){
+const{
+column:t,sign:n}=this.#x;
+const s=this.#v.filter(matches(byId("filter").value));
+s.sort((e,s)=>n*compare(t.of(e),t.of(s))||compare(e.key,s.key));
+const o=new Set(s.map(({
+key:e})=>e));
+for(const[e,{
+body:t}]of this.#I){
+if(o.has(e))continue;
+t.remove();
+this.#I.delete(e)}let i=byId("table").tHead;
+for(const t of s){
+const n=this.#I.get(t.key);
+const{
+body:s}=n===undefined||e?this.#T(t):n;
+if(i.nextElementSibling!==s)i.after(s);
+i=s}show(byId("empty"),s.length>0?undefined:this.#O());
+byId("table").hidden=s.length===0}#T(e){
+let t=this.#I.get(e.key);
+if(t===undefined){
+const n=this.#E?undefined:this.#S;
+t=new LockRows(e.key,{
+columns:COLUMNS.length+1,onRelease:n});
+this.#I.set(e.key,t)}t.update(e,this.#N);
+return t}#O(){
+return this.#v.length===0?"No lock is held.":"No lock matches the filter."}#L(){
+const e=element("tr",{
+role:"row"});
+for(const t of COLUMNS){
+const n=element("button",{
+type:"button"},t.name);
+const s=element("th",{
+role:"columnheader",scope:"col"},n);
+n.addEventListener("click",()=>this.#R(t));
+t.cell=s;
+e.append(s)}e.append(element("th",{
+role:"columnheader",scope:"col"},element("span",{
+class:"visually-hidden"},"Action")));
+byId("table").tHead.append(e);
+this.#C()}#R(e){
+const t=e.largestFirst?-1:1;
+const{
+column:n,sign:s}=this.#x;
+this.#x={
+column:e,sign:e===n?-s:t};
+this.#C();
+this.#M()}#C(){
+const{
+column:e,sign:t}=this.#x;
+for(const n of COLUMNS){
+if(n===e)n.cell.setAttribute("aria-sort",t>0?"ascending":"descending");
+else n.cell.removeAttribute("aria-sort")}}};
+const compare=(e,t)=>e<t?-1:e>t?1:0;
+function matches(e){
+const t=e.toLowerCase().split(/\\s+/).filter(Boolean);
+return({
+key:e,holders:n,waiters:s})=>{
+const o=[...n,...s].flatMap(e=>[ownerName(e),e.client,kindName(e)]);
+const i=[e,...o].join("\\n").toLowerCase();
+return t.every(e=>i.includes(e))}}function hintOf({
+limit:e,more:t,complete:n}){
+if(t)return\`There are more locks: only \${count(e)} are shown. To see the others, use the command line program or raise the limit.\`;
+return n?undefined:"Redis has many keys, and the scan is not complete yet: there may be more locks."}const OUTCOMES={
+released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]};
+let ReleaseDialog=class ReleaseDialog{
+#A=byId("dialog");
+#H=byId("dialog-input");
+#G=byId("dialog-release");
+#n;
+#U;
+constructor(e){
+this.#n=e;
+this.#H.addEventListener("input",()=>this.#G.disabled=!this.#q());
+byId("dialog-cancel").addEventListener("click",()=>this.#A.close());
+byId("dialog-form").addEventListener("submit",e=>{
+e.preventDefault();
+void this.#c()})}open(e){
+this.#U=e;
+this.#H.value="";
+this.#G.disabled=true;
+this.#G.hidden=false;
+byId("dialog-confirmation").hidden=false;
+write(byId("dialog-cancel"),"Cancel");
+write(byId("dialog-key"),visible(e.key));
+write(byId("dialog-text"),explanationOf(e));
+byId("dialog-holders").replaceChildren(...e.holders.map(e=>element("li",{
+},holderText(e))));
+this.#B("","");
+this.#A.showModal();
+this.#H.focus()}#q(){
+const{
+value:e}=this.#H;
+return e===this.#U.key||e===visible(this.#U.key)}async #c(){
+if(!this.#q()||this.#G.disabled)return;
+this.#G.disabled=true;
+this.#B("","Releasing …");
+const{
+key:e,fencingToken:t}=this.#U;
+const{
+outcome:n,error:s}=await release(this.#n(),e,t);
+this.#B(...OUTCOMES[n]??["bad",\`Not released: \${visible(s)}\`]);
+if(n===undefined){
+this.#G.disabled=false;
+return}this.#G.hidden=true;
+byId("dialog-confirmation").hidden=true;
+write(byId("dialog-cancel"),"Close");
+byId("dialog-cancel").focus()}#B(e,t){
+const n=byId("dialog-result");
+n.dataset.tone=e;
+write(n,t)}};
+function explanationOf({
+holding:e,waiting:t}){
+const n=e===1?"Its holder keeps working":\`Its \${e} holders keep working\`;
+const s=t>0?" The lock then goes to the next waiter.":"";
+return\`\${n} until the message arrives, so two holders may overlap for a moment. If a holder has crashed, the lock ends with its lease anyway.\${s}\`}const holderText=e=>\`\${ownerName(e)} (\${kindName(e)}, client \${clientName(e.client)}), for \${time(e.age)}\`;
+const ALL="all processes";
+const HERE="this process, 5 min";
+const TILES=[{
+name:"Held",of:ALL,value:({
+locks:e})=>sum(e.list.map(({
+holding:e})=>e))},{
+name:"Waiting",of:ALL,value:({
+locks:e})=>sum(e.list.map(({
+waiting:e})=>e)),tone:e=>e>0?"warning":undefined},{
+name:"Acquired per minute",of:HERE,value:({
+activity:e})=>perMinute(e),text:rate},{
+name:"Timeouts",of:HERE,value:({
+activity:e})=>sum(e.timeouts),tone:toned("warning")},{
+name:"Lost",of:HERE,value:({
+activity:e})=>sum(e.lost),tone:toned("bad")}];
+function toned(e){
+return t=>t>0?e:undefined}function perMinute({
+acquired:e,window:t,since:n,at:s}){
+const o=Math.min(t,Math.max(s-n,1e3));
+return sum(e)*6e4/o}let Tiles=class Tiles{
+#F=TILES.map(e=>{
+const t=element("span",{
+class:"value"},"–");
+const n=element("div",{
+class:"tile"},element("dt",{
+},e.name),element("dd",{
+},t,element("div",{
+class:"of"},e.of)));
+byId("tiles").append(n);
+return{
+...e,node:n,at:t}});
+update(e){
+const t={
+...e,activity:{
+...e.activity,at:e.at}};
+for(const{
+value:e,text:n=count,tone:s,node:o,at:i}of this.#F){
+const a=e(t);
+write(i,n(a));
+o.dataset.tone=s?.(a)??""}}};
+const TICK=250;
+const STATUS={
+live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"};
 let instance;
 let last;
-const tiles = new Tiles();
-const dialog = new ReleaseDialog(() => instance);
-const table = new LockTable((lock) => dialog.open(lock));
-const connection = new Connection({ told, status });
-function told(state) {
-last = state;
-offerInstances(state);
-byId('read-only').hidden = !state.readOnly;
-write(byId('process'), \`this process, \${state.process.host}:\${state.process.pid}, last 5 minutes\`);
-show(byId('notice'), state.locks.trouble);
-show(byId('skipped'), state.locks.skipped);
-tiles.update(state);
-table.update(state);
-listIncidents(state.activity.incidents);
-drawCharts();
-}
-function drawCharts() {
-if (last === undefined) return;
-const { activity } = last;
-const { buckets, wait, hold } = activity;
-drawRate('rate', activity);
-drawHistogram('wait', 'Wait', {
-buckets,
-series: [
-{ look: 'series-0', name: 'free', counts: wait.free },
-{ look: 'series-1', name: 'contended', counts: wait.contended },
-],
-});
-drawHistogram('hold', 'Hold', {
-buckets,
-series: [
-{ look: 'series-1', name: 'released', counts: hold.released },
-{ look: 'series-bad', name: 'lost', counts: hold.lost },
-],
-});
-}
-function status(name, error) {
-byId('status').dataset.state = name;
-write(byId('status'), error ?? STATUS[name]);
-}
-function offerInstances({ instances, instance: shown }) {
-const choice = byId('instance');
-byId('instance-choice').hidden = instances.length < 2;
-const names = [...choice.options].map(({ value }) => value);
-if (names.join('\\n') !== instances.join('\\n')) {
-choice.replaceChildren(...instances.map((name) => element('option', { value: name }, name)));
-}
-instance = shown;
-choice.value = shown;
-}
-byId('instance').addEventListener('change', ({ target }) => {
-instance = target.value;
+const tiles=new Tiles;
+const dialog=new ReleaseDialog(()=>instance);
+const table=new LockTable(e=>dialog.open(e));
+const connection=new Connection({
+told,status});
+function told(e){
+last=e;
+offerInstances(e);
+byId("read-only").hidden=!e.readOnly;
+write(byId("process"),\`this process, \${e.process.host}:\${e.process.pid}, last 5 minutes\`);
+show(byId("notice"),e.locks.trouble);
+show(byId("skipped"),e.locks.skipped);
+tiles.update(e);
+table.update(e);
+listIncidents(e.activity.incidents);
+drawCharts()}function drawCharts(){
+if(last===undefined)return;
+const{
+activity:e}=last;
+const{
+buckets:t,wait:n,hold:s}=e;
+drawRate("rate",e);
+drawHistogram("wait","Wait",{
+buckets:t,series:[{
+look:"series-0",name:"free",counts:n.free},{
+look:"series-1",name:"contended",counts:n.contended}]});
+drawHistogram("hold","Hold",{
+buckets:t,series:[{
+look:"series-1",name:"released",counts:s.released},{
+look:"series-bad",name:"lost",counts:s.lost}]})}function status(e,t){
+byId("status").dataset.state=e;
+write(byId("status"),t??STATUS[e])}function offerInstances({
+instances:e,instance:t}){
+const n=byId("instance");
+byId("instance-choice").hidden=e.length<2;
+const s=[...n.options].map(({
+value:e})=>e);
+if(s.join("\\n")!==e.join("\\n")){
+n.replaceChildren(...e.map(e=>element("option",{
+value:e},e)))}instance=t;
+n.value=t}byId("instance").addEventListener("change",({
+target:e})=>{
+instance=e.value;
 table.clear();
-connection.follow(instance);
-});
+connection.follow(instance)});
 let width;
-new ResizeObserver(([{ contentRect }]) => {
-if (contentRect.width !== width) drawCharts();
-width = contentRect.width;
-}).observe(byId('rate'));
-setInterval(() => table.tick(), TICK);
+new ResizeObserver(([{
+contentRect:e}])=>{
+if(e.width!==width)drawCharts();
+width=e.width}).observe(byId("rate"));
+setInterval(()=>table.tick(),TICK);
 connection.follow(undefined);
 </script>
   </body>
