@@ -202,7 +202,7 @@ export const MUTATIONS = [
     name: 'silent-signal',
     what: 'the signal of a lost lock does not abort',
     file: HOLD,
-    from: 'this.controller?.abort(loss);',
+    from: 'this.readInContext?.(() => this.controller?.abort(loss));',
     to: '',
   },
   {
@@ -286,7 +286,7 @@ export const MUTATIONS = [
     name: 'late-signal',
     what: 'the signal of a lost lock aborts 50 ms later',
     file: HOLD,
-    from: 'this.controller?.abort(loss);\n      for',
+    from: 'this.readInContext?.(() => this.controller?.abort(loss));\n      for',
     to: 'setTimeout(() => this.controller?.abort(loss), 50);\n      for',
   },
   {

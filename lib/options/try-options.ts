@@ -16,8 +16,8 @@ export function tryOptions(
   leaseTime: Duration | undefined,
 ): AcquireOptions {
   // `null` is no lease, but stands for a wait that is not configured.
-  if (typeof wait !== 'object' || wait === null)
-    return { waitTimeout: wait, expire: leaseTime === undefined ? 0 : leaseTime };
+  if (typeof wait !== 'object' || wait === null || Array.isArray(wait))
+    return { waitTimeout: wait as Duration, expire: leaseTime === undefined ? 0 : leaseTime };
   refuseUnknownOptions(label, wait, optionNames(place));
   if (leaseTime !== undefined) {
     throw new LockConfigError(
