@@ -16,6 +16,7 @@ const STALE_REPLICA = 'test/faults/stale-replica.spec.ts';
 const ACQUISITION = 'test/unit/quorum/acquisition.spec.ts';
 const REINSTATEMENT = 'test/unit/quorum/reinstatement.spec.ts';
 const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
+const LATCHES = 'test/unit/engine/latches.spec.ts';
 
 /**
  * `spec` is the spec to run, `test` a pattern for the names of its tests (all of them).
@@ -413,5 +414,26 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lib/store/quorum/reinstatement.ts', spec: REINSTATEMENT },
     from: 'if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;',
     to: 'if (standing === undefined || this.isRevoked) return 0;',
+  },
+  {
+    name: 'lost-latch-opens',
+    what: 'a waiter that stays takes a latch that is gone for one that has opened',
+    ...{ file: 'lib/engine/latch-watch.ts', spec: LATCHES },
+    from: 'if (opened.includes(waiter.latch)) {',
+    to: 'if (opened.includes(waiter.latch) || left === 0) {',
+  },
+  {
+    name: 'forgotten-latch',
+    what: 'a client forgets between two waits which latch it has seen closed',
+    ...{ file: 'lib/engine/seen-latches.ts', spec: LATCHES },
+    from: "if (latch !== '') this.closed(key, latch, sent);",
+    to: '',
+  },
+  {
+    name: 'endless-latch-memory',
+    what: 'a client remembers a latch for longer than the store remembers that it has opened',
+    ...{ file: 'lib/engine/seen-latches.ts', spec: LATCHES },
+    from: 'return this.clock.now() - at >= RETENTION;',
+    to: 'return this.clock.now() < at;',
   },
 ];
