@@ -436,4 +436,26 @@ export const SPEC_MUTATIONS = [
     from: 'return this.clock.now() - at >= RETENTION;',
     to: 'return this.clock.now() < at;',
   },
+  {
+    name: 'release-of-the-key',
+    what: 'a release from the dashboard ends the holds that exist when it arrives, not those that the viewer saw',
+    ...{ file: 'lib/dashboard/lock-dashboard.ts', spec: 'test/integration/dashboard/dashboard.spec.ts' },
+    test: 'changes hands',
+    from: 'service.forceRelease(key, { hold: id })',
+    to: "service.forceRelease(key, id === '' ? { hold: id } : {})",
+  },
+  {
+    name: 'repeated-redlock-release',
+    what: 'Redlock: a forced release ends the holds that exist when it arrives',
+    ...{ file: 'lua/force-release.lua', spec: 'test/faults/redlock-operator.spec.ts' },
+    from: 'if granted_at[hold.id] == hold.since then',
+    to: 'if #ARGV > 1 then',
+  },
+  {
+    name: 'heartbeats-together',
+    what: 'all clients send their heartbeats in the same moment',
+    ...{ file: `${REDIS}/heartbeat.ts`, spec: 'test/unit/store/heartbeat.spec.ts' },
+    from: '(2 * Math.random() - 1)',
+    to: '(2 * 0.5 - 1)',
+  },
 ];
