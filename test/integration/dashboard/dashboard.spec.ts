@@ -156,7 +156,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
       await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
       // The first look passes. What follows it waits.
       let looks = 0;
-      const held = deferred<void>();
+      const held = deferred();
       const stop = proxy.onCommand(({ args }) => {
         const isOf = ({ sha1 }: { readonly sha1: string }): boolean => args[0] === sha1;
         if (!args.some((arg) => arg.includes('{a}'))) return;
