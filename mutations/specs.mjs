@@ -458,4 +458,20 @@ export const SPEC_MUTATIONS = [
     from: '(2 * Math.random() - 1)',
     to: '(2 * 0.5 - 1)',
   },
+  {
+    name: 'separate-owners',
+    what: 'the keys of a set have an owner each',
+    ...{ file: 'lib/engine/set-terms.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
+    test: 'owner',
+    from: 'owner: terms.owner ?? owner,',
+    to: "owner: terms.owner ?? (owner === '' ? owner : undefined),",
+  },
+  {
+    name: 'unsuspicious-waits',
+    what: 'no warning says that seconds may be meant by a short waitTimeout',
+    ...{ file: 'lib/options/option-warnings.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    test: 'cause one warning',
+    from: 'waitTimeout >= 1 && ',
+    to: 'waitTimeout < 1 && ',
+  },
 ];
