@@ -44,7 +44,7 @@ export class Acquisition {
     readonly isAwaited: boolean,
   ) {
     this.since = context.clock.now();
-    this.splits = new SplitVotes(context.random);
+    this.splits = new SplitVotes(request.id, context.random);
     this.tieBreak = new TieBreak(request.id, this.since);
     this.votes = new Votes(request.key, request.id, context.clock);
     this.reinstatement = new Reinstatement(context.clock, () =>
@@ -168,9 +168,10 @@ export class Acquisition {
       const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
         for (const state of held) this.votes.release(state);
-        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
+        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn(this.states));
       }
       if (!move.keeps) for (const state of held) this.votes.release(state);
+      if (move.asks) this.askAll(false);
       await this.waiting.majorityWithin(move.pause);
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
@@ -189,8 +190,7 @@ export class Acquisition {
   private nextMove(): TieBreakStep | undefined {
     const { clock, quorum } = this.context;
     if (!this.request.waits) return this.tieBreak.move(this.states, quorum, clock.now());
-    const pause = this.splits.pause(this.states);
-    return pause === undefined ? undefined : { keeps: true, pause };
+    return this.splits.move(this.states);
   }
 
   private get isWanted(): boolean {

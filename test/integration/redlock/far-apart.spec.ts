@@ -77,19 +77,27 @@ interface Rounds {
   longest: number;
 }
 
+/** Waits for a key. Returns `null` if another caller has it. */
+const waitFor = (service: LockService, key: string, waitTimeout: number): Promise<LockHandle | null> =>
+  service.acquire(key, { waitTimeout }).catch((error: unknown) => {
+    if ((error as { code?: string }).code === 'LOCK_TIMEOUT') return null;
+    throw error;
+  });
+
 /** All clients try once at the same moment; never do two get the key. */
 async function tryOnce(
   services: readonly LockService[],
   key: string,
   { rounds, watch }: { rounds: Rounds; watch: Watch },
   lagOf = (_client: number) => 0,
+  waitTimeout = 0,
 ) {
   const since = performance.now();
   const time = new RunningTime();
   const tries = services.map(async (service, client): Promise<LockHandle | null> => {
     const lag = lagOf(client);
     if (lag > 0) await sleep(lag);
-    return service.tryAcquire(key);
+    return waitTimeout === 0 ? service.tryAcquire(key) : waitFor(service, key, waitTimeout);
   });
   const outcomes = await Promise.allSettled(tries);
   const { took, ran } = time.stop();
@@ -111,13 +119,18 @@ function expectServed({ served, heldUp }: Rounds, rounds: number): void {
   expect(served).toBeGreaterThan(0);
 }
 
-async function tryTogether(services: readonly LockService[], rounds: number, lagOf?: (client: number) => number) {
+async function tryTogether(
+  services: readonly LockService[],
+  rounds: number,
+  lagOf?: (client: number) => number,
+  waitTimeout?: number,
+) {
   const result: Rounds = { served: 0, heldUp: 0, longest: 0 };
   await using watch = new Watch();
   let next = 0;
   const play = async (): Promise<void> => {
     for (let round = next++; round < rounds; round = next++) {
-      await tryOnce(services, `job:${round}`, { rounds: result, watch }, lagOf);
+      await tryOnce(services, `job:${round}`, { rounds: result, watch }, lagOf, waitTimeout);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, play));
@@ -153,6 +166,14 @@ describe('clients that try once at the same moment for a free key', () => {
     expectServed(await tryTogether(services, 15, (client) => client * 13), 15);
     await bench.untilNothingIsLeft();
   });
+
+  for (const waitTimeout of [150, 500]) {
+    it(`have one winner, each time: waiting for ${waitTimeout} ms`, async () => {
+      const services = await clientsAt(3, 3, apart(40));
+      expectServed(await tryTogether(services, 15, undefined, waitTimeout), 15);
+      await bench.untilNothingIsLeft();
+    });
+  }
 
   it('lose some round trips to a crashed client that comes first, and not its lease', async () => {
     const services = await clientsAt(3, 4, (client, master) => (client === master + 1 ? 0 : 10));
