@@ -80,8 +80,7 @@ export class Acquisition {
 
   /** The request for one master. */
   requestFor({ store }: Member): AcquireRequest {
-    const { ageBackoff } = this.splits;
-    return memberRequest(this.request, store, this.context.clock.now() - this.since, ageBackoff);
+    return memberRequest(this.request, store, this.context.clock.now() - this.since, this.splits.ageBackoff);
   }
 
   /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
@@ -168,7 +167,7 @@ export class Acquisition {
       const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
         for (const state of held) this.votes.release(state);
-        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn(this.states));
+        return this.contended(move === 'rival' ? undefined : this.splits.retryIn(this.states));
       }
       if (!move.keeps) for (const state of held) this.votes.release(state);
       if (move.asks) this.askAll(false);
@@ -277,10 +276,11 @@ export class Acquisition {
     throw failure;
   }
 
-  private contended(atMost = Infinity): Outcome {
+  /** `splitFor`: in how many ms an unresolved split vote is tried again. */
+  private contended(splitFor?: number): Outcome {
     const { clock, random } = this.context;
     const { waits } = this.request;
-    const reply = contendedReply(this.states, { waits, now: clock.now(), atMost, random });
+    const reply = contendedReply(this.states, { waits, now: clock.now(), splitFor, random });
     if (!waits) this.drop();
     return { reply };
   }
