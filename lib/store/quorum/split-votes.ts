@@ -46,7 +46,9 @@ export class SplitVotes {
     // If the queues have not resolved it, several requests came at the same moment.
     if (this.splits > (isFar && isFirst ? 2 : 1)) this.ageBackoff += this.random() * longest;
     if (isFar && !isFirst) this.ageBackoff += trip;
-    return { keeps: true, asks: isFar && !isFirst, pause: trip / 2 + this.random() * longest };
+    // The first one asks when the others have released their votes: otherwise it would learn of its grants by messages.
+    const jitter = isFar && isFirst ? longest : this.random() * longest;
+    return { keeps: true, asks: isFar && !isFirst, pause: trip / 2 + jitter };
   }
 
   /** In how many ms an unresolved vote is tried again. */
