@@ -24,7 +24,7 @@ export const tripOf = (states: readonly MemberState[]): number =>
 export interface TieBreakStep {
   readonly keeps: boolean;
   /** Whether to ask the other masters before the pause, too. */
-  readonly asks: boolean;
+  readonly asks?: boolean;
   readonly pause: number;
 }
 
@@ -52,8 +52,7 @@ export class TieBreak {
       this.chances.set(first, now + PATIENCE_TRIPS * trip + LEAST_PATIENCE);
     }
     const pause = first === undefined ? trip * PART_OF_TRIP + LEAST_PAUSE : this.chances.get(first)! - now;
-    if (now + pause >= this.since + TRIPS * trip + LEAST) return undefined;
-    return { keeps: first === undefined, asks: false, pause };
+    return now + pause < this.since + TRIPS * trip + LEAST ? { keeps: first === undefined, pause } : undefined;
   }
 
   /** The first of the rivals that come before this acquisition and have not used up their chance. */
