@@ -6,6 +6,11 @@ import { RedlockBench } from './support.js';
 /** By how many ms a call ends later than its `waitTimeout`, at most: as docs/options.md says. */
 const LATEST = 300;
 
+/** ms for a few round trips to servers on this machine, and the time that a frozen master is given. */
+const AT_ONCE = 200;
+/** ms that a single try takes at most, as docs/operations.md says, and some more. */
+const LONGEST_TRY = 2_100 + 100;
+
 const bench = new RedlockBench(3);
 
 /** Services that have their scripts and connections, while some masters do not answer. */
@@ -14,6 +19,13 @@ async function servicesWithFrozen(masters: number, count = 1): Promise<LockServi
   for (const [i, service] of services.entries()) await service.run(`warm:${i}`, () => undefined);
   await Promise.all(bench.masters.slice(0, masters).map((master) => master.pause()));
   return services;
+}
+
+/** On a busy machine a try may end without an answer, and in no other way. */
+function refuseLasting(errors: readonly unknown[]): void {
+  for (const error of errors) {
+    if (error !== undefined) expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+  }
 }
 
 describe('calls while all masters are frozen', () => {
@@ -29,37 +41,42 @@ describe('calls while all masters are frozen', () => {
 });
 
 describe('single tries', () => {
-  it('get a free key while one of three masters is frozen', async () => {
+  it('get a free key at once while one of three masters is frozen', async () => {
     const [service] = await servicesWithFrozen(1);
     for (const key of ['a', ['b', 'c', 'd']]) {
-      const { value, ran } = await timed(service!.tryAcquire(key));
-      console.log('one frozen', ran, value !== null);
-      await value!.release();
+      // The machine may hold up the masters, so not every try has to be fast.
+      let fastest = Infinity;
+      for (let round = 0; round < 10; round += 1) {
+        const { value, error, ran } = await timed(service!.tryAcquire(key));
+        refuseLasting([error]);
+        if (error === undefined) expect(value).not.toBeNull();
+        if (value) fastest = Math.min(fastest, ran);
+        await value?.release();
+      }
+      expect(fastest).toBeLessThan(AT_ONCE);
     }
   });
 
   it('have one winner while one of three masters is frozen', async () => {
     const services = await servicesWithFrozen(1, 3);
-    for (let i = 0; i < 10; i += 1) {
-      const tries = await Promise.all(services.map((service) => timed(service.tryAcquire(`job:${i}`))));
-      console.log(tries.map(({ ran, value, error }) => `${Math.round(ran)} ${error?.message ?? (value !== null)}`).join(', '));
-      await Promise.all(tries.map(({ value }) => value?.release()));
+    const winners: number[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const tries = await Promise.all(services.map((service) => timed(service.tryAcquire(`job:${round}`))));
+      refuseLasting(tries.map(({ error }) => error));
+      const locks = tries.flatMap(({ value }) => value ?? []);
+      expect(locks.length).toBeLessThanOrEqual(1);
+      if (locks.length > 0) winners.push(Math.max(...tries.map(({ ran }) => ran)));
+      await Promise.all(locks.map((lock) => lock.release()));
     }
+    expect(Math.min(...winners)).toBeLessThan(AT_ONCE);
   });
 
-  it('report while two of three masters are frozen', async () => {
+  it('fail with a transient error while two of three masters are frozen, in a limited time', async () => {
     const [service] = await servicesWithFrozen(2);
     for (const key of ['a', ['b', 'c', 'd']]) {
       const { error, ran } = await timed(service!.tryAcquire(key));
-      console.log('two frozen', ran, error?.message, (error as any)?.transient);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    await Promise.all(bench.masters.map((master) => master.resume()));
-    await bench.untilNothingIsLeft();
-    for (let i = 0; i < 3; i += 1) {
-    const { error, ran, value } = await timed(service!.tryAcquire('a'));
-      console.log('resumed', ran, error?.message, (error as any)?.transient);
-      await value?.release();
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(ran).toBeLessThan(LONGEST_TRY);
     }
   });
 });
