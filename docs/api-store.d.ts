@@ -81,7 +81,7 @@ export type LockMode = {
 export interface LockStore {
     readonly clientId: string;
     readonly listening: boolean;
-    readonly hearsAll?: boolean;
+    readonly fullySubscribed?: boolean;
     readonly epoch: number;
     readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;

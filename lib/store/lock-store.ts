@@ -18,7 +18,7 @@ export interface LockStore {
   /** Whether the client receives messages to holders now: a forced release, a `yield`. */
   readonly listening: boolean;
   /** Whether the client receives all its messages, including grants of every key. If left out, `listening` applies. */
-  readonly hearsAll?: boolean;
+  readonly fullySubscribed?: boolean;
   /** Grows whenever the connection was lost and made again. Earlier replies may be out of date then. */
   readonly epoch: number;
 

@@ -71,8 +71,10 @@ export class QuorumStore implements LockStore {
     return this.context.members.filter(({ store }) => store.listening).length >= this.context.quorum;
   }
 
-  get hearsAll(): boolean {
-    return this.context.members.filter(({ store }) => store.hearsAll ?? store.listening).length >= this.context.quorum;
+  get fullySubscribed(): boolean {
+    return (
+      this.context.members.filter(({ store }) => store.fullySubscribed ?? store.listening).length >= this.context.quorum
+    );
   }
 
   get epoch(): number {

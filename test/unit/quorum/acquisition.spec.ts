@@ -49,7 +49,7 @@ describe('an acquisition over several masters', () => {
     await quorum.clock.pass(20);
     // It is asked anew, with what its new connection has to say.
     expect(lost!.acquires).toHaveLength(2);
-    lost!.fenceReply = async () => ({ outcome: 'written', lease: 0 });
+    lost!.fenceReply = async () => ({ outcome: 'written', lease: 10_000 });
     lost!.holds(3);
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
   });
@@ -415,9 +415,9 @@ describe('an acquisition over several masters', () => {
     const quorum = await quorumOf(3, () => 0);
     const [a, b, c] = quorum.members;
     b!.fenceReply = async ({ token }) =>
-      token > 40 ? { outcome: 'written', lease: 0 } : { outcome: 'refused', lease: 0, lastToken: 40 };
+      token > 40 ? { outcome: 'written', lease: 10_000 } : { outcome: 'refused', lease: 10_000, lastToken: 40 };
     c!.fenceReply = async ({ token }) =>
-      token > 30 ? { outcome: 'written', lease: 0 } : { outcome: 'refused', lease: 0, lastToken: 30 };
+      token > 30 ? { outcome: 'written', lease: 10_000 } : { outcome: 'refused', lease: 10_000, lastToken: 30 };
     const answer = await quorum.ask({ mode: { kind: 'read' } });
     for (const member of quorum.members) member.holds(7);
     expect(await answer.promise).toMatchObject({ outcome: 'held', token: 41 });
