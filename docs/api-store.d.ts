@@ -52,6 +52,7 @@ export interface ContendedReply {
     readonly retryAfter: number;
     readonly lastToken: number;
     readonly holders: readonly string[];
+    readonly isSplit?: boolean | undefined;
 }
 
 export interface ForceReleaseReply {

@@ -175,6 +175,8 @@ export interface ContendedReply {
   readonly lastToken: number;
   /** Ids of some of the holders. */
   readonly holders: readonly string[];
+  /** Several requests have some votes each, and none of them has a majority of the masters. If left out, it is held. */
+  readonly isSplit?: boolean | undefined;
 }
 
 /**

@@ -44,7 +44,7 @@ export class Acquisition {
     readonly isAwaited: boolean,
   ) {
     this.since = context.clock.now();
-    this.splits = new SplitVotes(context.random);
+    this.splits = new SplitVotes(request.id, context.random);
     this.tieBreak = new TieBreak(request.id, this.since);
     this.votes = new Votes(request.key, request.id, context.clock);
     this.reinstatement = new Reinstatement(context.clock, () =>
@@ -80,8 +80,7 @@ export class Acquisition {
 
   /** The request for one master. */
   requestFor({ store }: Member): AcquireRequest {
-    const { ageBackoff } = this.splits;
-    return memberRequest(this.request, store, this.context.clock.now() - this.since, ageBackoff);
+    return memberRequest(this.request, store, this.context.clock.now() - this.since, this.splits.ageBackoff);
   }
 
   /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
@@ -168,9 +167,10 @@ export class Acquisition {
       const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
         for (const state of held) this.votes.release(state);
-        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
+        return this.contended(move === 'rival' ? undefined : this.splits.retryIn(this.states));
       }
       if (!move.keeps) for (const state of held) this.votes.release(state);
+      if (move.asks) this.askAll(false);
       await this.waiting.majorityWithin(move.pause);
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
@@ -189,8 +189,7 @@ export class Acquisition {
   private nextMove(): TieBreakStep | undefined {
     const { clock, quorum } = this.context;
     if (!this.request.waits) return this.tieBreak.move(this.states, quorum, clock.now());
-    const pause = this.splits.pause(this.states);
-    return pause === undefined ? undefined : { keeps: true, pause };
+    return this.splits.move(this.states);
   }
 
   private get isWanted(): boolean {
@@ -277,10 +276,11 @@ export class Acquisition {
     throw failure;
   }
 
-  private contended(atMost = Infinity): Outcome {
+  /** `splitFor`: in how many ms an unresolved split vote is tried again. */
+  private contended(splitFor?: number): Outcome {
     const { clock, random } = this.context;
     const { waits } = this.request;
-    const reply = contendedReply(this.states, { waits, now: clock.now(), atMost, random });
+    const reply = contendedReply(this.states, { waits, now: clock.now(), splitFor, random });
     if (!waits) this.drop();
     return { reply };
   }
