@@ -38,10 +38,8 @@ export class Acquisition {
   constructor(
     private readonly context: QuorumContext,
     private request: AcquireRequest,
-    /** Makes the engine retry. */
-    private readonly retry: () => void,
-    /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
-    readonly isAwaited: boolean,
+    /** Makes the engine retry; `undefined`: this is a single try, and no caller waits. */
+    private readonly retry: (() => void) | undefined,
   ) {
     this.since = context.clock.now();
     this.splits = new SplitVotes(request.id, context.random);
@@ -56,6 +54,11 @@ export class Acquisition {
     this.waiting = new VoteWaiting(this.states, context, () => this.isWanted);
   }
 
+  /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
+  get isAwaited(): boolean {
+    return this.retry !== undefined;
+  }
+
   /**
    * Tries to get a majority. A call during an attempt shares it, and makes it go through another round.
    * @throws LockStoreError if so many masters fail that there is no majority
@@ -65,9 +68,7 @@ export class Acquisition {
     if (this.running !== undefined) this.again = true;
     else {
       this.tieBreak = new TieBreak(request.id, this.context.clock.now());
-      this.running = this.run().finally(() => {
-        this.running = undefined;
-      });
+      this.running = this.run().finally(() => void (this.running = undefined));
       this.last = this.running;
     }
     return this.running;
@@ -255,13 +256,13 @@ export class Acquisition {
     if (this.running !== undefined) this.waiting.wake();
     else if (this.majority !== undefined) {
       if (state.isAnswered) this.votes.raise(state, this.majority);
-    } else if (state.holdsAt(this.context.clock.now())) this.retry();
+    } else if (state.holdsAt(this.context.clock.now())) this.retry?.();
   }
 
   /** Makes a running attempt or the engine ask again. */
   private stir(): void {
     if (this.running !== undefined) this.waiting.wake();
-    else this.retry();
+    else this.retry?.();
   }
 
   /** So many masters fail or refuse that there can be no majority. */

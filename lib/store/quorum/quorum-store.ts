@@ -233,8 +233,8 @@ export class QuorumStore implements LockStore {
 
   private open(wanted: AcquireRequest): Acquisition {
     const { id, waits } = wanted;
-    const retry = (): void => this.listener?.retryAfter(id, 0);
-    const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry, waits);
+    const retry = waits ? (): void => this.listener?.retryAfter(id, 0) : undefined;
+    const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry);
     this.acquisitions.set(id, acquisition, this.context.clock.now());
     return acquisition;
   }
