@@ -12,8 +12,8 @@ export const HANDOVER_CASES: CaseList = {
     assert.equal(lock.isHeld, false);
     assert.equal(lock.signal.aborted, false);
     assert.equal((await stage.holders(key)).length, 1);
-    assert.equal(await stage.outcome(third!.tryAcquire(key)), null);
-    assert.equal(await stage.outcome(one!.tryAcquire(key)), null);
+    assert.equal(await stage.outcome(() => third!.tryAcquire(key)), null);
+    assert.equal(await stage.outcome(() => one!.tryAcquire(key)), null);
 
     const adopted = await stage.outcome(other!.adopt(text));
     assert.equal(adopted.isHeld, true);
@@ -104,9 +104,9 @@ export const HANDOVER_CASES: CaseList = {
       assert.equal(adopted.type, type);
       assert.ok(adopted.fencingToken > lock.fencingToken);
       const sameKind = type === 'permits' ? { permits: 3 } : ({ type: 'read' } as const);
-      const beside = await stage.outcome(one.tryAcquire(key, sameKind));
+      const beside = await stage.outcome(() => one.tryAcquire(key, sameKind));
       assert.equal(beside !== null, type !== 'exclusive');
-      assert.equal(await stage.outcome(one.tryAcquire(key)), null);
+      assert.equal(await stage.outcome(() => one.tryAcquire(key)), null);
       if (beside !== null) await stage.outcome(beside.release());
       assert.equal(await stage.outcome(adopted.release()), true);
     }

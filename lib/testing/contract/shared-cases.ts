@@ -21,13 +21,13 @@ export const SHARED_CASES: CaseList = {
     const readers = [];
     for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
     assert.equal((await stage.holders(key)).length, 3);
-    assert.equal(await stage.outcome(clients[0]!.tryAcquire(key)), null);
+    assert.equal(await stage.outcome(() => clients[0]!.tryAcquire(key)), null);
     const writing = clients[0]!.acquire(key);
     await stage.untilWaiting(key, 1);
     for (const reader of readers) await stage.outcome(reader.release());
     const writer = await stage.outcome(writing);
     assert.deepEqual(await stage.holders(key), [writer.owner]);
-    assert.equal(await stage.outcome(clients[1]!.tryAcquire(key, { type: 'read' })), null);
+    assert.equal(await stage.outcome(() => clients[1]!.tryAcquire(key, { type: 'read' })), null);
     await stage.outcome(writer.release());
   },
 
@@ -87,11 +87,11 @@ export const SHARED_CASES: CaseList = {
     const client = await stage.client();
     const key = stage.key();
     const lock = client.getLock(key);
-    const handle = (await stage.outcome(lock.tryLock({ lockWatchdogTimeout: '2s' })))!;
+    const handle = (await stage.outcome(() => lock.tryLock({ lockWatchdogTimeout: '2s' })))!;
     assert.ok(handle.remainingTime() <= 2_000);
     const other = client.getLock(key);
-    assert.equal(await stage.outcome(other.tryLock({ lockWatchdogTimeout: '2s' })), null);
-    assert.equal(await stage.outcome(other.tryLock({ waitTimeout: 30 })), null);
+    assert.equal(await stage.outcome(() => other.tryLock({ lockWatchdogTimeout: '2s' })), null);
+    assert.equal(await stage.outcome(() => other.tryLock({ waitTimeout: 30 })), null);
     const waiting = other.tryLock({ waitTimeout: '30s', expire: '3s' });
     await stage.untilWaiting(key, 1);
     await stage.outcome(lock.unlock());
@@ -104,9 +104,9 @@ export const SHARED_CASES: CaseList = {
     assert.equal(await stage.refusal(lock.tryLock({ waitTimeout: 0 }, '1s')), 'LOCK_CONFIG');
     if (!(await stage.store()).port.keepsPermits) return;
     const semaphore = client.getSemaphore(stage.key('s'), { permits: 2 });
-    const permits = (await stage.outcome(semaphore.tryAcquire(2, { lockWatchdogTimeout: '2s' })))!;
+    const permits = (await stage.outcome(() => semaphore.tryAcquire(2, { lockWatchdogTimeout: '2s' })))!;
     assert.ok(permits.remainingTime() <= 2_000);
-    assert.equal(await stage.outcome(semaphore.tryAcquire(1, { waitTimeout: 30 })), null);
+    assert.equal(await stage.outcome(() => semaphore.tryAcquire(1, { waitTimeout: 30 })), null);
     assert.equal(await stage.refusal(semaphore.tryAcquire(1, { lease: 1 } as object)), 'LOCK_CONFIG');
     await stage.outcome(semaphore.release(permits));
   },
@@ -118,7 +118,7 @@ export const SHARED_CASES: CaseList = {
     const order: string[] = [];
     const writing = clients[1]!.run(key, () => void order.push('writer'));
     await stage.untilWaiting(key, 1);
-    assert.equal(await stage.outcome(clients[2]!.tryAcquire(key, { type: 'read' })), null);
+    assert.equal(await stage.outcome(() => clients[2]!.tryAcquire(key, { type: 'read' })), null);
     const reading = clients[2]!.run(key, () => void order.push('reader'), { type: 'read' });
     await stage.untilWaiting(key, 2);
     await stage.outcome(reader.release());
@@ -179,7 +179,7 @@ export const SHARED_CASES: CaseList = {
     const held = [];
     for (let i = 0; i < 3; i++) held.push(await stage.outcome(clients[i % 2]!.acquire(key, permit)));
     assert.equal((await stage.holders(key)).length, 3);
-    assert.equal(await stage.outcome(clients[0]!.tryAcquire(key, permit)), null);
+    assert.equal(await stage.outcome(() => clients[0]!.tryAcquire(key, permit)), null);
     const waiting = clients[1]!.acquire(key, permit);
     await stage.untilWaiting(key, 1);
     await stage.outcome(held[0]!.release());
@@ -213,7 +213,7 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(semaphore.setPermits(2));
     const second = await stage.outcome(waiting);
     assert.equal((await stage.holders(key)).length, 2);
-    assert.equal(await stage.outcome(other.getSemaphore(key, { permits: 5 }).tryAcquire()), null);
+    assert.equal(await stage.outcome(() => other.getSemaphore(key, { permits: 5 }).tryAcquire()), null);
     await stage.outcome(first.release());
     await stage.outcome(second.release());
   }),
@@ -234,7 +234,7 @@ export const SHARED_CASES: CaseList = {
       assert.equal((await stage.holders(key)).length, 2);
       assert.equal(await stage.refusal(semaphores[1]!.acquire(3)), 'LOCK_CONFIG');
       assert.equal(await stage.refusal(semaphores[1]!.tryAcquire(3)), 'LOCK_CONFIG');
-      assert.equal(await stage.outcome(semaphores[1]!.tryAcquire(2)), null);
+      assert.equal(await stage.outcome(() => semaphores[1]!.tryAcquire(2)), null);
       assert.deepEqual((await stage.truth(key)).waiting, []);
       await stage.outcome(semaphores[0]!.setPermits(5));
       await stage.outcome((await stage.outcome(semaphores[1]!.acquire(3))).release());
@@ -256,7 +256,7 @@ export const SHARED_CASES: CaseList = {
       await stage.untilWaiting(key, 1);
       await stage.outcome(semaphore.setPermits(5));
       const held = await stage.outcome(waiting);
-      assert.equal(await stage.outcome(semaphore.tryAcquire(2)), null);
+      assert.equal(await stage.outcome(() => semaphore.tryAcquire(2)), null);
       assert.equal(await stage.refusal(semaphore.acquire(6)), 'LOCK_CONFIG');
       await stage.outcome(held.release());
     },
@@ -272,7 +272,7 @@ export const SHARED_CASES: CaseList = {
       await stage.untilWaiting(key, 2);
       const large = stage.refusal(semaphores[1]!.acquire(4));
       await stage.untilWaiting(key, 3);
-      assert.equal(await stage.outcome(semaphores[0]!.tryAcquire()), null);
+      assert.equal(await stage.outcome(() => semaphores[0]!.tryAcquire()), null);
       assert.deepEqual(await stage.holders(key), []);
       await stage.outcome(semaphores[1]!.setPermits(3));
       const held = await stage.outcome(Promise.all(waiting));

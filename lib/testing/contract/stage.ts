@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { isLockStoreError } from '../../errors/index.js';
 import type { LockService } from '../../service/lock.service.js';
 import type { AcquireRequest, LockStore, PushedGrant } from '../../store/lock-store.js';
 import type { ContractClientOptions, LockStoreHarness, StoreTruth } from './harness.js';
@@ -70,8 +71,12 @@ export class Stage {
     return (await this.truth(key)).holds.map(({ id }) => id).sort();
   }
 
-  /** Awaits a promise while time passes. */
-  async outcome<T>(promise: Promise<T>): Promise<T> {
+  /**
+   * Awaits a promise while time passes. A function is called again while the store has not answered it: a single try waits
+   * for a short time only, and a busy machine may take longer.
+   */
+  async outcome<T>(promise: Promise<T> | (() => Promise<T>)): Promise<T> {
+    if (typeof promise === 'function') return this.answered(promise);
     let pending = true;
     const settle = (): void => void (pending = false);
     promise.then(settle, settle);
@@ -82,6 +87,17 @@ export class Stage {
       await this.sleep(STEP);
     }
     return promise;
+  }
+
+  private async answered<T>(call: () => Promise<T>): Promise<T> {
+    const deadline = this.now() + PATIENCE;
+    for (;;) {
+      try {
+        return await this.outcome(call());
+      } catch (error) {
+        if (!isLockStoreError(error) || !error.transient || this.now() > deadline) throw error;
+      }
+    }
   }
 
   /** The code of the error with which a promise rejects, or the error as text if it has no code. */
