@@ -100,7 +100,7 @@ export interface LockStore {
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
     forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-    inspect(key: string): Promise<StoredLock>;
+    inspect(key: string, maxWaiters?: number): Promise<StoredLock>;
     list?(request: ListRequest): Promise<ListReply>;
 }
 

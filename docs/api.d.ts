@@ -493,7 +493,8 @@ export declare class LockConfigError extends LockError {
 export declare abstract class LockError extends Error {
     abstract readonly code: LockErrorCode;
     readonly key: string | undefined;
-    protected constructor(message: string, { key, cause }?: LockErrorDetails);
+    readonly method: string | undefined;
+    protected constructor(message: string, { key, method, cause }?: LockErrorDetails);
 }
 
 export declare class LockKeyError extends LockError {
@@ -521,12 +522,14 @@ export declare class LockStoreError extends LockError {
 
 export declare class LockTimeoutError extends LockError {
     readonly code = "LOCK_TIMEOUT";
-    constructor(message: string, details?: LockErrorDetails);
+    readonly holder: LockHolderInfo | undefined;
+    constructor(message: string, { holder, ...details }?: LockTimeoutErrorDetails);
 }
 
 export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_LATCH_LOST' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
 
 export interface LockErrorDetails {
     key?: string;
+    method?: string;
     cause?: unknown;
 }

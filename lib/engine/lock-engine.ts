@@ -171,9 +171,9 @@ export class LockEngine {
   }
 
   /** What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. */
-  async inspect(key: string): Promise<StoredLock> {
+  async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     this.background.send(key);
-    const stored = await this.context.store.inspect(key);
+    const stored = await this.context.store.inspect(key, maxWaiters);
     return {
       ...stored,
       holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),

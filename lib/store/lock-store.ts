@@ -80,8 +80,8 @@ export interface LockStore {
    * copy ends no newer hold.
    */
   forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-  /** Returns the state of a key. */
-  inspect(key: string): Promise<StoredLock>;
+  /** Returns the state of a key, with at least `maxWaiters` of its waiters if that is given, and otherwise with the first 1,000. */
+  inspect(key: string, maxWaiters?: number): Promise<StoredLock>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
 }
