@@ -65,6 +65,7 @@ export interface HeldReply {
     readonly token: number;
     readonly lease: number;
     readonly batchSize: number;
+    readonly units?: number;
 }
 
 export type LockMode = {

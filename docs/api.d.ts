@@ -266,6 +266,7 @@ export interface Semaphore {
     readonly key: string;
     acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
     tryAcquire(units?: number, waitTime?: Duration | SemaphoreCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+    drainPermits(options?: SemaphoreDrainOptions): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
     release(handle: LockHandle, units?: number): Promise<void>;
     availablePermits(): Promise<number>;
@@ -275,6 +276,8 @@ export interface Semaphore {
 }
 
 export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
+
+export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;
 
 export interface SemaphoreOptions {
     permits: number;

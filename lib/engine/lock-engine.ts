@@ -166,6 +166,11 @@ export class LockEngine {
     return store.permits.add({ key, id: this.context.nextId(), change, permits });
   }
 
+  /** @throws LockConfigError if the store does not know requests for all free permits */
+  assertDrains(): void {
+    if (this.context.store.permits === undefined) throw permitsFixed();
+  }
+
   setLimit(key: string, permits: number): Promise<void> {
     return this.context.store.setLimit(key, permits);
   }

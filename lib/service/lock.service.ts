@@ -153,6 +153,7 @@ export class LockService {
       run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
+      assertDrains: () => this.engine.assertDrains(),
       addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
     const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
