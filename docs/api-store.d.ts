@@ -114,6 +114,15 @@ export interface LockStoreListener {
     restored(): void;
 }
 
+export type OfferReply = number | 'gone' | 'shared';
+
+export interface OfferRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly offer: string;
+    readonly lease: number;
+}
+
 export interface PushedGrant {
     readonly key: string;
     readonly id: string;
@@ -187,6 +196,25 @@ export interface ListReply {
 export interface ListRequest {
     readonly cursor: string;
     readonly budget: number;
+}
+
+export interface AddPermitsRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly change: number;
+    readonly permits: number;
+}
+
+export interface KeepUnitsRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly units: number;
+    readonly keep: number;
+}
+
+export interface PermitStore {
+    add(request: AddPermitsRequest): Promise<number>;
+    keepUnits(request: KeepUnitsRequest): Promise<number | 'gone'>;
 }
 
 export declare const UNCONTENDED_BATCH_SIZE = 1000;
