@@ -1,10 +1,14 @@
 // The public API; npm run generate:api writes it, and a test compares it with what is built.
 
-export declare function createLockClient(options?: RedisLockModuleOptions, { logger, clock }?: LockClientParts): Promise<LockClient>;
+export declare function createLockClient(options?: LockClientOptions, { logger, clock }?: LockClientParts): Promise<LockClient>;
 
 export declare class LockClient extends LockService implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults'> {
+    defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
 }
 
 export interface LockClientParts {

@@ -211,8 +211,8 @@ export class LockEngine {
   }
 
   /** Refuses new acquisitions and rejects all waiters. */
-  stopWaiting(): void {
-    const closing = this.admission.close();
+  stopWaiting(why?: string): void {
+    const closing = this.admission.close(why);
     this.queues.dismissAll(closing);
     this.latches?.dismissAll(closing);
   }

@@ -249,9 +249,9 @@ export class LockService {
   }
 
   /** @internal Refuses new acquisitions, and rejects all waiters. */
-  stopWaiting(): void {
-    this.elections.stopAll();
-    this.engine.stopWaiting();
+  stopWaiting(why?: string): void {
+    this.elections.stopAll(why);
+    this.engine.stopWaiting(why);
   }
 
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
