@@ -89,7 +89,7 @@ export class DefaultSemaphore implements Semaphore {
   async addPermits(permits: number): Promise<number> {
     if (!Number.isSafeInteger(permits) || permits === 0) {
       throw new LockConfigError(
-        `addPermits takes how many permits to add, a whole number other than 0; this is ${describe(permits)}.`,
+        `addPermits takes how many permits to add, a whole number other than 0; this is ${typeof permits === 'number' ? permits : describe(permits)}.`,
       );
     }
     return this.service.addPermits(this.key, permits, this.terms.permits);
