@@ -28,6 +28,9 @@ export type { ListReply, ListRequest, Offer, StoredLock };
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
 
+/** The shutdown names at most so many holds that it waits for. */
+const MOST_REPORTED = 20;
+
 /** The facade of the engine: makes its parts, and passes each call to the part that does the work. */
 export class LockEngine {
   readonly clientId: string;
@@ -222,12 +225,25 @@ export class LockEngine {
     const { store, timers, limits } = this.context;
     this.stopWaiting();
     const deadline = this.context.clock.now() + timeout;
+    if (timeout > 0) this.reportHolds(timeout);
     await this.holds.empty(timeout);
     await this.background.settled(deadline);
     this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     await store.close();
+  }
+
+  /** Logs what the shutdown waits for, key by key. */
+  private reportHolds(timeout: number): void {
+    const { clock, logger } = this.context;
+    const holds = this.currentHolds;
+    for (const { key, acquiredAt } of holds.slice(0, MOST_REPORTED)) {
+      const held = Math.round(clock.now() - acquiredAt);
+      logger.log(`the shutdown waits up to ${timeout} ms for the holder of '${key}', which has had it for ${held} ms`);
+    }
+    const more = holds.length - MOST_REPORTED;
+    if (more > 0) logger.log(`the shutdown waits for the holders of ${more} more keys`);
   }
 
   /** What a log shows of it, and of everything that refers to it. */

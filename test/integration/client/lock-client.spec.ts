@@ -109,6 +109,22 @@ describe('createLockClient', () => {
     expect(() => client.getLeaderElection('a').start()).toThrow('this client was closed');
   });
 
+  it('logs what its end waits for, key by key', async () => {
+    const { lines, logger } = logged();
+    const options = { store: 'memory', keyPrefix: 'logged', shutdownTimeout: '200ms' } as const;
+    const client = await createLockClient(options, { logger });
+    await client.acquire('orders');
+    await client.acquire('stock', { type: 'read' });
+    await client.close();
+    for (const key of ['orders', 'stock']) {
+      expect(lines).toContainEqual(
+        expect.stringMatching(
+          `the shutdown waits up to 200 ms for the holder of '${key}', which has had it for \\d+ ms`,
+        ),
+      );
+    }
+  });
+
   it('has the errors of the root export', async () => {
     expect(LockError).toBe(RootLockError);
     const client = await createLockClient({ store: 'memory', keyPrefix: 'closed' }, quiet);
