@@ -81,7 +81,7 @@ export const MUTATIONS = [
     name: 'unmarked-latch',
     what: 'a latch that is gone has opened',
     ...{ file: LATCH_WATCH, topology: 'single', only: ['all deleted', 'server restarted empty'] },
-    from: 'waiter.refused(this.lost());',
+    from: 'waiter.refused(lost(this.key));',
     to: 'waiter.served(true);',
   },
 ];

@@ -52,6 +52,7 @@ export interface ContendedReply {
     readonly retryAfter: number;
     readonly lastToken: number;
     readonly holders: readonly string[];
+    readonly isSplit?: boolean | undefined;
 }
 
 export interface ForceReleaseReply {
@@ -81,7 +82,7 @@ export type LockMode = {
 export interface LockStore {
     readonly clientId: string;
     readonly listening: boolean;
-    readonly hearsAll?: boolean;
+    readonly fullySubscribed?: boolean;
     readonly epoch: number;
     readonly answerTime?: number;
     readonly unreachable: LockStoreError | undefined;

@@ -16,6 +16,7 @@ const STALE_REPLICA = 'test/faults/stale-replica.spec.ts';
 const ACQUISITION = 'test/unit/quorum/acquisition.spec.ts';
 const REINSTATEMENT = 'test/unit/quorum/reinstatement.spec.ts';
 const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
+const LATCHES = 'test/unit/engine/latches.spec.ts';
 
 /**
  * `spec` is the spec to run, `test` a pattern for the names of its tests (all of them).
@@ -413,5 +414,64 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lib/store/quorum/reinstatement.ts', spec: REINSTATEMENT },
     from: 'if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;',
     to: 'if (standing === undefined || this.isRevoked) return 0;',
+  },
+  {
+    name: 'lost-latch-opens',
+    what: 'a waiter that stays takes a latch that is gone for one that has opened',
+    ...{ file: 'lib/engine/latch-watch.ts', spec: LATCHES },
+    from: 'if (opened.includes(waiter.latch)) {',
+    to: 'if (opened.includes(waiter.latch) || left === 0) {',
+  },
+  {
+    name: 'forgotten-latch',
+    what: 'a client forgets between two waits which latch it has seen closed',
+    ...{ file: 'lib/engine/seen-latches.ts', spec: LATCHES },
+    from: "if (latch !== '') this.closed(key, latch, sent);",
+    to: '',
+  },
+  {
+    name: 'endless-latch-memory',
+    what: 'a client remembers a latch for longer than the store remembers that it has opened',
+    ...{ file: 'lib/engine/seen-latches.ts', spec: LATCHES },
+    from: 'return this.clock.now() - at >= RETENTION;',
+    to: 'return this.clock.now() < at;',
+  },
+  {
+    name: 'release-of-the-key',
+    what: 'a release from the dashboard ends the holds that exist when it arrives, not those that the viewer saw',
+    ...{ file: 'lib/dashboard/lock-dashboard.ts', spec: 'test/integration/dashboard/dashboard.spec.ts' },
+    test: 'changes hands',
+    from: 'service.forceRelease(key, { hold: id })',
+    to: "service.forceRelease(key, id === '' ? { hold: id } : {})",
+  },
+  {
+    name: 'repeated-redlock-release',
+    what: 'Redlock: a forced release ends the holds that exist when it arrives',
+    ...{ file: 'lua/force-release.lua', spec: 'test/faults/redlock-operator.spec.ts' },
+    from: 'if granted_at[hold.id] == hold.since then',
+    to: 'if #ARGV > 1 then',
+  },
+  {
+    name: 'heartbeats-together',
+    what: 'all clients send their heartbeats in the same moment',
+    ...{ file: `${REDIS}/heartbeat.ts`, spec: 'test/unit/store/heartbeat.spec.ts' },
+    from: '(2 * Math.random() - 1)',
+    to: '(2 * 0.5 - 1)',
+  },
+  {
+    name: 'separate-owners',
+    what: 'the keys of a set have an owner each',
+    ...{ file: 'lib/engine/set-terms.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
+    test: 'owner',
+    from: 'owner: terms.owner ?? owner,',
+    to: "owner: terms.owner ?? (owner === '' ? owner : undefined),",
+  },
+  {
+    name: 'unsuspicious-waits',
+    what: 'no warning says that seconds may be meant by a short waitTimeout',
+    ...{ file: 'lib/options/option-warnings.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    test: 'cause one warning',
+    from: 'waitTimeout >= 1 && ',
+    to: 'waitTimeout < 1 && ',
   },
 ];

@@ -48,6 +48,8 @@ export const SCENARIOS = [
     ['sentinel-frozen', 'kept', 10_000, `${FAULTS}/frozen-sentinel.spec.ts`],
     ['sentinel-and-master-frozen', 'either', 20_000, `${FAULTS}/frozen-sentinel.spec.ts`],
     ['sentinel-and-master-cut-off', 'either', 20_000, `${FAULTS}/frozen-sentinel.spec.ts`],
+    ['subscriptions-forgotten', 'kept', 15_000, `${FAULTS}/deaf-subscriber.spec.ts`],
+    ['subscriptions-silent', 'kept', 15_000, `${FAULTS}/deaf-subscriber.spec.ts`],
   ]),
   ...on('cluster', [
     ['restart', 'either', 60_000, `${FAULTS}/cluster-outages.spec.ts`],
@@ -64,6 +66,8 @@ export const SCENARIOS = [
     ['slot-moved', 'kept', 30_000, `${FAULTS}/cluster-migration.spec.ts`],
     ['master-frozen', 'either', 20_000, `${FAULTS}/cluster-frozen.spec.ts`],
     ['listed-gone', 'either', 30_000, `${FAULTS}/cluster-frozen.spec.ts`],
+    ['subscriptions-forgotten', 'kept', 15_000, `${FAULTS}/deaf-subscriber.spec.ts`],
+    ['subscriptions-silent', 'kept', 15_000, `${FAULTS}/deaf-subscriber.spec.ts`],
   ]),
   ...on('redlock', [
     ['restart', 'kept', 10_000, `${FAULTS}/redlock-outages.spec.ts`],

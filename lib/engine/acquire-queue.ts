@@ -37,6 +37,8 @@ export class AcquireQueue implements TicketListener {
   private readonly batch: LocalBatch;
   /** When the key was last known to be held. */
   private lastHeld = -Infinity;
+  /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
+  private isSplit = false;
   private overdue: Waiter[] = [];
   private readonly holderLost = (hold: Hold): void => this.releasing(hold)?.tryAcquireOrEnqueue();
 
@@ -129,8 +131,10 @@ export class AcquireQueue implements TicketListener {
     context.events.acquired(hold, first.since);
   }
 
-  contended(): void {
-    this.seenHeld();
+  contended(isSplit = false): void {
+    if (isSplit) this.endOverdue();
+    else this.seenHeld();
+    this.isSplit = isSplit;
     if (!this.waits) this.forgetTicket();
     const { newcomer } = this;
     this.newcomer = undefined;
@@ -216,9 +220,15 @@ export class AcquireQueue implements TicketListener {
 
   private seenHeld(): void {
     this.lastHeld = this.parts.context.clock.now();
+    this.isSplit = false;
+    this.endOverdue();
+  }
+
+  private endOverdue(): void {
     if (this.overdue.length === 0) return;
+    const now = this.parts.context.clock.now();
     // Not here: their callers and observers may call anything, and this queue is in the middle of a change.
-    for (const waiter of this.overdue.splice(0)) waiter.moveDeadline(this.lastHeld);
+    for (const waiter of this.overdue.splice(0)) waiter.moveDeadline(now);
   }
 
   private openTicket(): Ticket | undefined {
@@ -258,6 +268,11 @@ export class AcquireQueue implements TicketListener {
 
   private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
     const { key } = this;
+    if (this.isSplit) {
+      const within = this.waits ? ` within its waitTimeout of ${waitTimeout} ms` : '';
+      const message = `no caller got '${key}'${within}: their requests came at the same moment and split the masters; retry`;
+      return new LockTimeoutError(message, { key });
+    }
     const message = this.waits
       ? `'${key}' was held by others for the whole of its waitTimeout of ${Math.round(waitTimeout)} ms`
       : `'${key}' is held by others`;

@@ -10,7 +10,7 @@ import type { Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
 import { named, ownedBy, unanswered } from './set-terms.js';
-import { answerDue, type WaitTerms } from './waiter.js';
+import { answerDue, nextAnswerDue, type WaitTerms } from './waiter.js';
 
 /** What several keys are acquired with. */
 export interface AcquireSetParts {
@@ -41,10 +41,8 @@ export class AcquireSet {
     for (const { key } of set) background.send(key);
     const { clock, store, limits } = parts.context;
     const since = clock.now();
-    // Independent masters are asked for one key after another.
-    const answerTime = set.length * (store.answerTime ?? 0);
     // One limit for the whole set, however many questions it takes.
-    const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, answerTime);
+    const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, store.answerTime);
     const limit = { ...wait, answerBy };
     const atOnce = await acquireAtOnce(parts, admission, set, limit);
     const holds = Array.isArray(atOnce) ? atOnce : await this.inOrder(set, limit, since, atOnce);
@@ -61,8 +59,11 @@ export class AcquireSet {
     failure: LockError | undefined,
   ): Promise<Hold[]> {
     const { parts, one, releases } = this.deps;
-    const { clock, timers } = parts.context;
+    const { clock, timers, store, limits } = parts.context;
     const deadline = since + waitTimeout;
+    // Independent masters are asked for one key after another.
+    const nextBy = (): number =>
+      nextAnswerDue({ since, now: clock.now(), answerBy }, waitTimeout, limits.commandTimeout, store.answerTime);
     const held = new Map<string, Hold>();
     let owner: string | undefined;
     try {
@@ -72,14 +73,18 @@ export class AcquireSet {
         if (left < 0 && held.size === 0) throw failure ?? this.timedOut(set, terms, since, waitTimeout);
         // Renewed while the caller waits for the other keys, and not kept if it waits in vain.
         const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-        const hold = await one.acquireUnconfirmed(meanwhile, { waitTimeout: Math.max(0, left), answerBy, signal });
+        const hold = await one.acquireUnconfirmed(meanwhile, {
+          waitTimeout: Math.max(0, left),
+          answerBy: held.size === 0 ? answerBy : nextBy(),
+          signal,
+        });
         held.set(terms.key, hold);
         // The first key is acquired without an owner, so that it shares the ticket of this client. Its owner holds the other
         // keys, too, so the next local waiter must not get that owner with the lock.
         owner ??= hold.exposeOwner();
       }
       const begun = Promise.all(set.map((terms) => this.begin(held.get(terms.key)!, terms)));
-      if (!(await settledBy(timers, { at: answerBy, isAnswer: true }, begun))) throw unanswered(set);
+      if (!(await settledBy(timers, { at: nextBy(), isAnswer: true }, begun))) throw unanswered(set);
       await begun;
       held.forEach(refuseLost); // the last answer may have come late for the other keys
       for (const { key, holdAtLeast } of set) if (holdAtLeast > 0) held.get(key)!.keepFor(holdAtLeast);

@@ -1,6 +1,7 @@
 import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { EngineContext } from './engine-context.js';
+import type { SeenLatches } from './seen-latches.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
 import { PendingCall } from './waiter.js';
 
@@ -27,6 +28,8 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
   private period = PERIOD;
   /** The answer that is under way may not know of what has happened since its question. */
   private outdated = false;
+  /** The latch that this client had seen closed when the latest question was sent. */
+  private seenBefore: string | undefined;
 
   constructor(
     private readonly key: string,
@@ -34,6 +37,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
     private readonly store: LatchStore,
     /** The table in which this watch stands while it has waiters. */
     private readonly watches: Map<string, LatchWatch>,
+    private readonly seen: SeenLatches,
   ) {
     this.poll = new StorePoll(context, this, context.limits.commandTimeout);
   }
@@ -94,22 +98,27 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
     this.questions += 1;
     this.outdated = false;
     this.period = Math.ceil(PERIOD * (1 + random() / 3));
-    const seen = [...new Set([...this.waiters].flatMap((waiter) => waiter.latch ?? []))];
-    return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), seen);
+    this.seenBefore = this.seen.of(this.key);
+    const seen = new Set([...this.waiters].map(({ latch }) => latch).concat(this.seenBefore));
+    seen.delete(undefined);
+    return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), [...seen] as string[]);
   }
 
-  answered({ left, latch, opened }: LatchCount): void {
+  answered(answer: LatchCount, sent: number): void {
+    const { left, latch, opened } = answer;
+    const isLost = this.seen.isLost(this.key, this.seenBefore, answer);
+    this.seen.answered(this.key, answer, sent);
     for (const waiter of [...this.waiters]) {
       if (waiter.since >= this.questions) continue;
       if (waiter.latch === undefined) {
-        if (left === 0) this.finish(waiter, true);
+        if (isLost) this.refuse(waiter);
+        else if (left === 0) this.finish(waiter, true);
         else if (waiter.overdue) this.finish(waiter, false);
         else waiter.latch = latch;
       } else if (opened.includes(waiter.latch)) {
         this.finish(waiter, true);
       } else if (waiter.latch !== latch) {
-        this.quit(waiter);
-        waiter.refused(this.lost());
+        this.refuse(waiter);
       }
     }
     if (this.waiters.size === 0) return;
@@ -126,14 +135,19 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
     waiter.served(isOpen);
   }
 
-  /** The latch is gone, and the store does not know that it has opened. */
-  private lost(): LatchLostError {
-    return new LatchLostError(
-      `the latch '${this.key}' is gone and has not opened: no call counted it down within its expire, it was deleted, ` +
-        'or Redis has lost its data. Check which work is done, and set the latch again with trySetCount for what is left.',
-      { key: this.key },
-    );
+  private refuse(waiter: LatchWaiter): void {
+    this.quit(waiter);
+    waiter.refused(lost(this.key));
   }
+}
+
+/** The latch is gone, and the store does not know that it has opened. */
+export function lost(key: string): LatchLostError {
+  return new LatchLostError(
+    `the latch '${key}' is gone and has not opened: no call counted it down within its expire, it was deleted, ` +
+      'or Redis has lost its data. Check which work is done, and set the latch again with trySetCount for what is left.',
+    { key },
+  );
 }
 
 /** The store has not answered in time. */

@@ -4,24 +4,30 @@ import type { LatchStore } from '../store/latch-store.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';
 import type { ReplicaTerms } from './hold.js';
-import { LatchWaiter, LatchWatch, unanswered } from './latch-watch.js';
+import { LatchWaiter, LatchWatch, lost, unanswered } from './latch-watch.js';
+import { SeenLatches } from './seen-latches.js';
 import { answerDue, type WaitTerms } from './waiter.js';
 
 /** The count-down latches of a client: counts them down, and waits for them. */
 export class Latches {
   private readonly watches = new Map<string, LatchWatch>();
+  private readonly seen: SeenLatches;
 
   constructor(
     private readonly context: EngineContext,
     private readonly store: LatchStore,
     private readonly admission: Admission,
-  ) {}
+  ) {
+    this.seen = new SeenLatches(context.clock);
+  }
 
   /** @throws LockStoreError, also if the latch was set and too few replicas have it */
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
     this.admission.assertReachable();
     const id = this.context.nextId();
+    const sent = this.context.clock.now();
     const made = await this.store.setCount({ key, id, count, lifetime });
+    if (made) this.seen.closed(key, id, sent);
     if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
     return made;
   }
@@ -77,6 +83,7 @@ export class Latches {
 
   /** The store says that a latch has opened. */
   opened(key: string, latch: string): void {
+    this.seen.opened(key, latch);
     this.watches.get(key)?.opened(latch);
   }
 
@@ -93,11 +100,21 @@ export class Latches {
   /** Asks once. */
   private look(key: string, waiter: LatchWaiter, due: number): Promise<boolean> {
     waiter.endByAnswer(due, () => waiter.refused(unanswered(key)));
-    this.count(key).then(
-      (left) => waiter.served(left === 0),
+    this.isOpen(key).then(
+      (open) => waiter.served(open),
       (error: unknown) => waiter.refused(error),
     );
     return waiter.promise;
+  }
+
+  private async isOpen(key: string): Promise<boolean> {
+    this.admission.assertReachable();
+    const [seen, sent] = [this.seen.of(key), this.context.clock.now()];
+    const answer = await this.store.count(key, 0, seen === undefined ? [] : [seen]);
+    const isLost = this.seen.isLost(key, seen, answer);
+    this.seen.answered(key, answer, sent);
+    if (isLost) throw lost(key);
+    return answer.left === 0;
   }
 
   private timedOut(watch: LatchWatch, waiter: LatchWaiter, due: number): void {
@@ -123,7 +140,7 @@ export class Latches {
   private watchOf(key: string): LatchWatch {
     let watch = this.watches.get(key);
     if (watch === undefined) {
-      watch = new LatchWatch(key, this.context, this.store, this.watches);
+      watch = new LatchWatch(key, this.context, this.store, this.watches, this.seen);
       this.watches.set(key, watch);
     }
     return watch;

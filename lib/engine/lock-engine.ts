@@ -201,7 +201,7 @@ export class LockEngine {
   /** Whether messages are received: without them no waiter is woken. */
   get isSubscribed(): boolean {
     const { store } = this.context;
-    return store.hearsAll ?? store.listening;
+    return store.fullySubscribed ?? store.listening;
   }
 
   /** The holds of this client. */

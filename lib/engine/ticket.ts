@@ -14,8 +14,11 @@ import { elapsedSince, validUntil } from './validity.js';
 export interface TicketListener {
   /** The store has granted the lock. The ticket is over. */
   granted(grant: Grant): void;
-  /** The lock is not free: the ticket has a place in the store's queue, or it is over if it does not wait. */
-  contended(): void;
+  /**
+   * The lock is not free: the ticket has a place in the store's queue, or it is over if it does not wait. `isSplit`: no
+   * other client holds it either.
+   */
+  contended(isSplit: boolean): void;
   /** The store has failed for too long, or will never grant this request. The ticket is over. */
   failed(error: LockError): void;
 }
@@ -187,10 +190,11 @@ export class Ticket implements PolledQuestion<AcquireReply> {
       this.poll.await(answer, this.context.clock.now(), this.context.store.epoch);
       return;
     }
-    if (!this.isContended) {
-      this.isContended = true;
+    const wasContended = this.isContended;
+    this.isContended ||= reply.isSplit !== true;
+    if (!wasContended) {
       if (!this.terms.waits) this.finish();
-      this.listener.contended();
+      this.listener.contended(reply.isSplit === true);
       if (this.over) return;
     }
     const { clock, store } = this.context;

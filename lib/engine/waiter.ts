@@ -6,13 +6,30 @@ import type { Hold, HoldTerms } from './hold.js';
 
 /** However short a wait is, the store gets so many ms for its first answer, or `commandTimeout` if that is shorter. */
 const FIRST_ANSWER = 250;
+/** A caller that waits gets its answer so many ms after its deadline at the latest. */
+const AFTER_DEADLINE = 290;
 
 /**
  * Until when a call that began at `since` is answered: its deadline, or the time for the first answer. A store that needs
- * longer says so (`LockStore.answerTime`).
+ * longer says so (`LockStore.answerTime`): one try gets that time, and a wait only as far as it ends soon after its deadline.
  */
 export function answerDue(since: number, waitTimeout: number, commandTimeout: number, needed = 0): number {
-  return since + Math.max(waitTimeout, answerTime(commandTimeout, needed));
+  const longest = waitTimeout === 0 ? needed : Math.min(needed, waitTimeout + AFTER_DEADLINE);
+  return since + Math.max(waitTimeout, answerTime(commandTimeout, longest));
+}
+
+/**
+ * Until when the next question of a call with several keys is answered, if the store is asked for one key after another.
+ * Each key that it grants gives it the time for the next one, as far as the whole call may take.
+ */
+export function nextAnswerDue(
+  { since, now, answerBy }: { readonly since: number; readonly now: number; readonly answerBy: number },
+  waitTimeout: number,
+  commandTimeout: number,
+  needed = 0,
+): number {
+  const latest = since + (waitTimeout === 0 ? commandTimeout : waitTimeout + AFTER_DEADLINE);
+  return Math.max(answerBy, Math.min(now + needed, latest));
 }
 
 /** For how many ms an answer of the store is awaited at least, however short the caller's time is. */

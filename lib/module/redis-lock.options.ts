@@ -33,7 +33,7 @@ export interface RedisLockModuleOptions {
   connection?: LockConnectionOption;
   /**
    * What keeps the locks. `'redis'`: Redis. `'memory'`: this process, for development and for services that run once;
-   * `connection` is ignored then, so that an environment variable can switch. A function of {@link LockStoreParts}: a store
+   * `connection` is ignored then, so that an environment variable can switch. A function of `LockStoreParts`: a store
    * of your own.
    * @defaultValue 'redis'
    */

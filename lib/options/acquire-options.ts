@@ -66,8 +66,8 @@ export interface AcquireOptions {
    * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. However short it is,
    * Redis gets at least 250 ms (or `commandTimeout`, if that is shorter) for its first answer; without one the call rejects
    * with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`, plus `timeout` of `replicas`.
-   * If Redis does not answer, a longer wait ends within about two `commandTimeout`s. `tryAcquire` does not wait unless this
-   * option is written in the call.
+   * One try for a key on Redlock takes 2.1 s at most, if the masters are far away. If Redis does not answer, a longer wait
+   * ends within about two `commandTimeout`s. `tryAcquire` does not wait unless this option is written in the call.
    * @defaultValue 10 s
    */
   waitTimeout?: Duration;

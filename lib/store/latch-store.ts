@@ -51,7 +51,8 @@ export interface LatchCount {
   readonly latch: string;
   /**
    * The latches of `seen` that have come to 0. A store remembers that as long as the latch would have lived, and at
-   * least ten minutes. If a latch is missing and not remembered, it has expired or the store has lost it.
+   * least ten minutes: clients remember for nine which latch they have seen closed. If a latch is missing and not
+   * remembered, it has expired or the store has lost it.
    */
   readonly opened: readonly string[];
 }

@@ -18,7 +18,7 @@ export interface LockStore {
   /** Whether the client receives messages to holders now: a forced release, a `yield`. */
   readonly listening: boolean;
   /** Whether the client receives all its messages, including grants of every key. If left out, `listening` applies. */
-  readonly hearsAll?: boolean;
+  readonly fullySubscribed?: boolean;
   /** Grows whenever the connection was lost and made again. Earlier replies may be out of date then. */
   readonly epoch: number;
 
@@ -180,6 +180,8 @@ export interface ContendedReply {
   readonly lastToken: number;
   /** Ids of some of the holders. */
   readonly holders: readonly string[];
+  /** Several requests have some votes each, and none of them has a majority of the masters. If left out, it is held. */
+  readonly isSplit?: boolean | undefined;
 }
 
 /**

@@ -21,6 +21,9 @@ const LOOK = 25;
 /** ms that a process is given for work that has fallen due. */
 const GRACE = 5;
 
+/** ms by which any call that waits may end later than its `waitTimeout`. */
+const LATEST = 300;
+
 /** The service that waiters may expect when nothing disturbs them, in ms. */
 export interface Service {
   /** For how long a key may be free while a caller waits for it. */
@@ -130,9 +133,12 @@ export class WaitingRule {
 
 /**
  * ms by which an answer may come after `waitTimeout`: a short wait and one try last as long as the first question may
- * take. The question for replicas comes on top, and locks that were taken are released first.
+ * take. The question for replicas comes on top, and locks that were taken are released first. Several masters are asked
+ * for one key after another, and may be slower than was known at first: one try takes a `commandTimeout` at most then.
  */
-export function slackOf(waitTimeout: number, keys: number, replicas: boolean, answerTime = 0): number {
-  if (replicas) return 2 * keys * TIMES.commandTimeout;
-  return answerDue(0, waitTimeout, TIMES.commandTimeout, keys * answerTime) - waitTimeout;
+export function slackOf(waitTimeout: number, keys: number, replicas: boolean, answerTime: number | undefined): number {
+  const { commandTimeout } = TIMES;
+  if (replicas) return 2 * keys * commandTimeout;
+  if (keys > 1 && answerTime !== undefined) return waitTimeout === 0 ? commandTimeout : LATEST - GRACE;
+  return answerDue(0, waitTimeout, commandTimeout, answerTime) - waitTimeout;
 }

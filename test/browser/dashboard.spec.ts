@@ -120,7 +120,7 @@ describe('the dashboard in a browser', () => {
     await page.getByRole('button', { name: 'Release stock:42 by force' }).click();
     const dialog = page.getByRole('dialog');
     const release = dialog.getByRole('button', { name: 'Release' });
-    expect(await dialog.innerText()).toContain('The first who waits has it then.');
+    expect(await dialog.innerText()).toContain('The lock then goes to the next waiter.');
     expect(await release.isDisabled()).toBe(true);
     await page.keyboard.type('stock:4');
     await page.keyboard.press('Enter');

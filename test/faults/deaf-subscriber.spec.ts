@@ -5,6 +5,7 @@ import type { LockConnectionOption } from '../../lib/module/redis-lock.connectio
 import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../testbed/locks/fault-locks.js';
+import { AT_ONCE } from '../../testbed/locks/locks.js';
 import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { startRedis } from '../../testbed/servers/redis-server.mjs';
@@ -14,6 +15,8 @@ import { RunningTime } from '../../testbed/wait/running-time.mjs';
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */
 const NORMAL_WITHIN = 15_000;
+/** How long after a subscriber went deaf its client's health says so, as the page on operations promises. */
+const NOTICED_WITHIN = 8_000;
 /**
  * The sections that a client served in turn completes in `WINDOW` ms, also on a busy machine; a client that has to ask
  * completes one in 3 s.
@@ -153,5 +156,23 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     const [noticed, unnoticed] = await Promise.all([untilNormal('noticed', true), untilNormal('unnoticed', false)]);
     expect(noticed).toBeLessThan(NORMAL_WITHIN);
     expect(unnoticed).toBeLessThan(NORMAL_WITHIN);
+  });
+
+  it('health does not report a deaf subscriber as subscribed for longer than 8 s, with no waiter to notice', async () => {
+    const { connection, proxies } = await topology.far();
+    open.push(...proxies);
+    const far = await locks.start(connection);
+    await eventually(async () => (await far.health()).subscribed);
+    for (const proxy of proxies) {
+      proxy.goDeaf(LISTENING, { serverNotices: false });
+      // The next subscription is not confirmed: otherwise it could stand again between two looks.
+      proxy.holdReplies(LISTENING);
+    }
+    const time = new RunningTime();
+    await eventually(async () => !(await far.health()).subscribed, { within: NORMAL_WITHIN, every: 20 });
+    expect(time.stop().ran).toBeLessThan(NOTICED_WITHIN + AT_ONCE);
+    expect(await far.health()).toMatchObject({ reachable: true, subscribed: false });
+    await Promise.all(proxies.map((proxy) => proxy.restore()));
+    await eventually(async () => (await far.health()).subscribed, { within: NORMAL_WITHIN });
   });
 });

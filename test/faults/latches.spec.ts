@@ -55,8 +55,58 @@ describe('a latch that Redis has lost, with work left', () => {
     await latch.trySetCount(1, { expire: 1_000 });
     const { error } = await timed(() => latch.await(FOR_EVER));
     expect(error).toMatchObject({ ...LOST, message: expect.stringMatching(/expire/) });
-    // A waiter that arrives now has never seen it.
-    expect(await latch.await(FOR_EVER)).toBe(true);
+    // A client that arrives now has never seen it.
+    expect(await (await bench.service()).getCountDownLatch('a').await(FOR_EVER)).toBe(true);
+  });
+});
+
+describe('a caller that polls a latch with short waits', () => {
+  /** A latch of one client, and how another one polls it: each time on an object of its own. */
+  async function setUp() {
+    const [service, other] = await bench.serviceList(2);
+    const latch = other!.getCountDownLatch('a');
+    await latch.trySetCount(3);
+    const poll = (wait = 50): Promise<boolean> => service!.getCountDownLatch('a').await(wait);
+    for (const wait of [50, 0, 50]) expect(await poll(wait)).toBe(false);
+    return { latch, poll };
+  }
+  const answered = async (poll: () => Promise<boolean>): Promise<boolean | string> => {
+    // A client that is not connected again yet says so.
+    for (;;) {
+      const { value, error } = await timed(poll);
+      if (error?.code !== 'LOCK_STORE') return error?.code ?? value!;
+    }
+  };
+
+  it.each([
+    ['all data are deleted', () => bench.redis.admin.flushall()],
+    ['Redis restarts without its data', () => bench.redis.restart({ empty: true })],
+  ])('gets an error at its next wait if %s', async (_, loseData) => {
+    const { latch, poll } = await setUp();
+    await loseData();
+    expect(await answered(poll)).toBe(LOST.code);
+    expect(await answered(() => poll(0))).toBe(LOST.code);
+    // Set anew with another count: that opens, and the work of the first one is not done.
+    await eventually(async () => (await latch.trySetCount(1)) || (await latch.getCount()) > 0);
+    expect(await answered(poll)).toBe(LOST.code);
+    expect(await answered(poll)).toBe(false);
+    await latch.countDown();
+    expect(await answered(poll)).toBe(true);
+  });
+
+  it('gets an error if the latch was lost and set anew before it asks again', async () => {
+    const { latch, poll } = await setUp();
+    await bench.redis.admin.flushall();
+    expect(await latch.trySetCount(1)).toBe(true);
+    expect(await answered(poll)).toBe(LOST.code);
+  });
+
+  it('gets true if the latch has opened, even if Redis loses its data after the first true', async () => {
+    const { latch, poll } = await setUp();
+    for (let i = 0; i < 3; i++) await latch.countDown();
+    expect(await poll()).toBe(true);
+    await bench.redis.admin.flushall();
+    expect(await poll()).toBe(true);
   });
 });
 
@@ -126,6 +176,20 @@ describe('a latch and a failover', () => {
     await registeredOn(master);
     await failOver();
     expect((await waiting).error).toMatchObject(LOST);
+  });
+
+  it('tells a caller that polls that the new master does not know the latch', async () => {
+    const latch = await setUp();
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE');
+    const other = (await bench.service()).getCountDownLatch('a');
+    await other.trySetCount(1);
+    expect(await latch.await(50)).toBe(false);
+    await failOver();
+    const answers = await eventually(async () => {
+      const { value, error } = await timed(() => latch.await(50));
+      return error?.code === 'LOCK_STORE' ? undefined : [value, error?.code];
+    });
+    expect(answers).toEqual([undefined, LOST.code]);
   });
 
   it('continues with what replicas have confirmed', async () => {

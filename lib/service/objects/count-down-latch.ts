@@ -38,8 +38,8 @@ export interface CountDownLatch {
    */
   getCount(): Promise<number>;
   /**
-   * Deletes the latch without opening it: the job is cancelled. Its waiters get a `LatchLostError` within 4 s. Calls that come
-   * later find no latch, and it can be set again at once. Resolves to `false` if there was no latch. A command that the
+   * Deletes the latch without opening it: the job is cancelled. Its waiters get a `LatchLostError` within 4 s, and so do later
+   * waits of a client that has seen it closed. Other calls find no latch, and it can be set again at once. Resolves to `false` if there was no latch. A command that the
    * network repeats or delays deletes no later latch.
    * @throws LockStoreError if Redis fails: the latch may have been deleted all the same
    */
@@ -48,10 +48,10 @@ export interface CountDownLatch {
    * Waits until the latch is open: without a limit, or for a time, `await('10m')` or `await({ waitTimeout: '10m' })`. The
    * `defaults` of the module do not limit it. Resolves to `true` when the latch is open, and to `false` if it is still closed
    * after that time. A call without a time never gets `false`, and no call gets a `LockTimeoutError`. The waiters of a
-   * process cost as much as one. If the call has seen the latch closed, `true` means that it has come to 0. A call that finds
-   * no latch gets `true` as well: it cannot distinguish a latch that has come to 0, a latch that is not set yet and a latch
-   * that was lost before.
-   * @throws LatchLostError if the call has seen the latch closed, and it is gone without having opened: it has expired, it
+   * process cost as much as one. If a wait of this client has seen the latch closed in the last nine minutes, or a call of it
+   * has set the latch, `true` means that the latch has come to 0. Otherwise a call that finds no latch gets `true` as well: it
+   * cannot distinguish a latch that has come to 0, a latch that is not set yet and a latch that was lost before.
+   * @throws LatchLostError if the client has seen the latch closed, and it is gone without having opened: it has expired, it
    * was deleted, or Redis has lost it; LockStoreError if Redis fails, or if the application shuts down; the reason of `options.signal` if
    * that aborts; LockConfigError
    */
@@ -72,8 +72,8 @@ export interface LatchCountOptions {
 export interface LatchOptions extends LatchCountOptions {
   /**
    * For how long the latch stays closed without a count-down, in milliseconds or `'2h'`; at least 50 ms. Each count-down
-   * starts this time again. After it, waiters get a `LatchLostError` within 4 s, because the work is not done; later calls
-   * find no latch.
+   * starts this time again. After it, waiters get a `LatchLostError` within 4 s, because the work is not done; a client that
+   * has not seen the latch finds none.
    * @defaultValue 24 h
    */
   expire?: Duration;

@@ -38,13 +38,11 @@ export class Acquisition {
   constructor(
     private readonly context: QuorumContext,
     private request: AcquireRequest,
-    /** Makes the engine retry. */
-    private readonly retry: () => void,
-    /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
-    readonly isAwaited: boolean,
+    /** Makes the engine retry; `undefined`: this is a single try, and no caller waits. */
+    private readonly retry: (() => void) | undefined,
   ) {
     this.since = context.clock.now();
-    this.splits = new SplitVotes(context.random);
+    this.splits = new SplitVotes(request.id, context.random);
     this.tieBreak = new TieBreak(request.id, this.since);
     this.votes = new Votes(request.key, request.id, context.clock);
     this.reinstatement = new Reinstatement(context.clock, () =>
@@ -56,6 +54,11 @@ export class Acquisition {
     this.waiting = new VoteWaiting(this.states, context, () => this.isWanted);
   }
 
+  /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
+  get isAwaited(): boolean {
+    return this.retry !== undefined;
+  }
+
   /**
    * Tries to get a majority. A call during an attempt shares it, and makes it go through another round.
    * @throws LockStoreError if so many masters fail that there is no majority
@@ -65,9 +68,7 @@ export class Acquisition {
     if (this.running !== undefined) this.again = true;
     else {
       this.tieBreak = new TieBreak(request.id, this.context.clock.now());
-      this.running = this.run().finally(() => {
-        this.running = undefined;
-      });
+      this.running = this.run().finally(() => void (this.running = undefined));
       this.last = this.running;
     }
     return this.running;
@@ -80,8 +81,7 @@ export class Acquisition {
 
   /** The request for one master. */
   requestFor({ store }: Member): AcquireRequest {
-    const { ageBackoff } = this.splits;
-    return memberRequest(this.request, store, this.context.clock.now() - this.since, ageBackoff);
+    return memberRequest(this.request, store, this.context.clock.now() - this.since, this.splits.ageBackoff);
   }
 
   /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
@@ -168,9 +168,10 @@ export class Acquisition {
       const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
         for (const state of held) this.votes.release(state);
-        return this.contended(move === 'rival' ? Infinity : this.splits.retryIn());
+        return this.contended(move === 'rival' ? undefined : this.splits.retryIn(this.states));
       }
       if (!move.keeps) for (const state of held) this.votes.release(state);
+      if (move.asks) this.askAll(false);
       await this.waiting.majorityWithin(move.pause);
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
@@ -189,8 +190,7 @@ export class Acquisition {
   private nextMove(): TieBreakStep | undefined {
     const { clock, quorum } = this.context;
     if (!this.request.waits) return this.tieBreak.move(this.states, quorum, clock.now());
-    const pause = this.splits.pause(this.states);
-    return pause === undefined ? undefined : { keeps: true, pause };
+    return this.splits.move(this.states);
   }
 
   private get isWanted(): boolean {
@@ -256,13 +256,13 @@ export class Acquisition {
     if (this.running !== undefined) this.waiting.wake();
     else if (this.majority !== undefined) {
       if (state.isAnswered) this.votes.raise(state, this.majority);
-    } else if (state.holdsAt(this.context.clock.now())) this.retry();
+    } else if (state.holdsAt(this.context.clock.now())) this.retry?.();
   }
 
   /** Makes a running attempt or the engine ask again. */
   private stir(): void {
     if (this.running !== undefined) this.waiting.wake();
-    else this.retry();
+    else this.retry?.();
   }
 
   /** So many masters fail or refuse that there can be no majority. */
@@ -277,10 +277,11 @@ export class Acquisition {
     throw failure;
   }
 
-  private contended(atMost = Infinity): Outcome {
+  /** `splitFor`: in how many ms an unresolved split vote is tried again. */
+  private contended(splitFor?: number): Outcome {
     const { clock, random } = this.context;
     const { waits } = this.request;
-    const reply = contendedReply(this.states, { waits, now: clock.now(), atMost, random });
+    const reply = contendedReply(this.states, { waits, now: clock.now(), splitFor, random });
     if (!waits) this.drop();
     return { reply };
   }

@@ -71,8 +71,10 @@ export class QuorumStore implements LockStore {
     return this.context.members.filter(({ store }) => store.listening).length >= this.context.quorum;
   }
 
-  get hearsAll(): boolean {
-    return this.context.members.filter(({ store }) => store.hearsAll ?? store.listening).length >= this.context.quorum;
+  get fullySubscribed(): boolean {
+    return (
+      this.context.members.filter(({ store }) => store.fullySubscribed ?? store.listening).length >= this.context.quorum
+    );
   }
 
   get epoch(): number {
@@ -231,8 +233,8 @@ export class QuorumStore implements LockStore {
 
   private open(wanted: AcquireRequest): Acquisition {
     const { id, waits } = wanted;
-    const retry = (): void => this.listener?.retryAfter(id, 0);
-    const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry, waits);
+    const retry = waits ? (): void => this.listener?.retryAfter(id, 0) : undefined;
+    const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry);
     this.acquisitions.set(id, acquisition, this.context.clock.now());
     return acquisition;
   }

@@ -16,9 +16,15 @@ const LEAST_PAUSE = 2;
 /** The longest time of a try in ms, for this round trip. It includes the last replies and the token. */
 export const longestTry = (roundTrip: number): number => (TRIPS + 2) * Math.min(roundTrip, LONGEST_TRIP) + 2 * LEAST;
 
+/** The slowest measured round trip to a master, in ms. */
+export const tripOf = (states: readonly MemberState[]): number =>
+  Math.min(Math.max(...states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
+
 /** What to do about a split vote: whether to keep the votes, and in how many ms to ask again. */
 export interface TieBreakStep {
   readonly keeps: boolean;
+  /** Whether to ask the other masters before the pause, too. */
+  readonly asks?: boolean;
   readonly pause: number;
 }
 
@@ -40,7 +46,7 @@ export class TieBreak {
   /** The next step; `undefined`: the try is over, and the lock counts as held by other clients. */
   move(states: readonly MemberState[], quorum: number, now: number): TieBreakStep | undefined {
     if (states.filter(isTakenByUnnamed).length > states.length - quorum) return undefined;
-    const trip = Math.min(Math.max(...states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
+    const trip = tripOf(states);
     const first = this.firstAmong(states, now);
     if (first !== undefined && !this.chances.has(first)) {
       this.chances.set(first, now + PATIENCE_TRIPS * trip + LEAST_PATIENCE);

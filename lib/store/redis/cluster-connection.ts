@@ -86,8 +86,8 @@ export class ClusterConnection implements Connection {
     return this.listener.listening;
   }
 
-  get hearsAll(): boolean {
-    return this.listener.hearsAll;
+  get fullySubscribed(): boolean {
+    return this.listener.fullySubscribed;
   }
 
   get commandError(): Error | undefined {

@@ -70,7 +70,7 @@ export class ClusterListener implements ShardSubscriberObserver {
   }
 
   /** Whether all subscriptions that are due stand, and none is in doubt. */
-  get hearsAll(): boolean {
+  get fullySubscribed(): boolean {
     const isMissed = ({ wasHeard, attempts, listening }: Channel): boolean =>
       listening === undefined && (wasHeard || attempts > 0);
     return (

@@ -20,7 +20,7 @@ export interface Connection {
   /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
   readonly listening: boolean;
   /** Whether all subscriptions that are due stand, and none is in doubt. */
-  readonly hearsAll: boolean;
+  readonly fullySubscribed: boolean;
   /** How many times a connection has been lost. */
   readonly epoch: number;
   /** The last error of a connection that is down. */

@@ -99,7 +99,7 @@ export class RedisConnection implements Connection {
     return this.confirmed !== undefined;
   }
 
-  get hearsAll(): boolean {
+  get fullySubscribed(): boolean {
     return this.listening && !this.doubts.isPending;
   }
 

@@ -98,8 +98,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#connection.listening;
   }
 
-  get hearsAll(): boolean {
-    return this.#connection.hearsAll;
+  get fullySubscribed(): boolean {
+    return this.#connection.fullySubscribed;
   }
 
   get epoch(): number {

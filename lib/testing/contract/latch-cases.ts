@@ -87,6 +87,64 @@ export const LATCH_CASES: CaseList = {
     }
   }),
 
+  'a caller that polls with short waits learns that the latch is gone, has opened, or is another one': keeping(
+    async (stage) => {
+      const [polling, other, third] = await stage.clientList(3);
+      const gone = async (latch: Latch): Promise<void> =>
+        stage.until('the end of the latch', async () => (await stage.outcome(latch.getCount())) === 0);
+      for (const [name, end] of Object.entries<(latch: Latch) => Promise<unknown>>({
+        expired: (latch) => latch.countDown(),
+        deleted: (latch) => latch.delete(),
+      })) {
+        const key = stage.key(name);
+        const ask = (wait: number): Promise<boolean> => polling!.getCountDownLatch(key).await(wait);
+        const latch = other!.getCountDownLatch(key);
+        await stage.outcome(latch.trySetCount(2, { expire: 2_000 }));
+        for (const wait of [20, 0, 20]) assert.equal(await stage.outcome(ask(wait)), false);
+        await stage.outcome(end(latch));
+        await gone(latch);
+        for (const wait of [0, 20, 30_000]) assert.equal(await stage.refusal(ask(wait)), 'LOCK_LATCH_LOST');
+        // A client that has never seen it closed finds no latch.
+        assert.equal(await stage.outcome(third!.getCountDownLatch(key).await()), true);
+
+        // Another one in its place: that is reported once.
+        await stage.outcome(latch.trySetCount(1));
+        assert.equal(await stage.refusal(ask(20)), 'LOCK_LATCH_LOST');
+        for (const wait of [20, 0]) assert.equal(await stage.outcome(ask(wait)), false);
+        await stage.outcome(latch.countDown());
+        for (const wait of [0, 20]) assert.equal(await stage.outcome(ask(wait)), true);
+      }
+    },
+  ),
+
+  'a caller that polls waits for the next latch if the last one has opened meanwhile': keeping(async (stage) => {
+    const [polling, other] = await stage.clientList(2);
+    const key = stage.key();
+    const [latch, next] = [polling!.getCountDownLatch(key), other!.getCountDownLatch(key)];
+    for (const wait of [20, 0, 20]) {
+      await stage.outcome(next.trySetCount(1));
+      assert.equal(await stage.outcome(latch.await(wait)), false);
+      await stage.outcome(next.countDown());
+    }
+    assert.equal(await stage.outcome(latch.await(20)), true);
+    await stage.outcome(next.trySetCount(1));
+    assert.equal(await stage.outcome(latch.await(20)), false);
+    await stage.outcome(next.countDown());
+    assert.equal(await stage.outcome(latch.await(0)), true);
+  }),
+
+  'a client that has set a latch learns that it is gone, and may set it again': keeping(async (stage) => {
+    const client = await stage.client();
+    const latch = client.getCountDownLatch(stage.key());
+    await stage.outcome(latch.trySetCount(1));
+    assert.equal(await stage.outcome(latch.delete()), true);
+    assert.equal(await stage.refusal(latch.await(20)), 'LOCK_LATCH_LOST');
+    assert.equal(await stage.outcome(latch.trySetCount(1)), true);
+    assert.equal(await stage.outcome(latch.await(20)), false);
+    await stage.outcome(latch.countDown());
+    assert.equal(await stage.outcome(latch.await(20)), true);
+  }),
+
   'a call that changes a latch takes effect once, however often it arrives': keeping(async (stage) => {
     const store = await stage.store();
     const latches = latchesOf(store);

@@ -8,7 +8,9 @@ const STEP = 5;
 /** The limit in ms for something that should happen at once, on a busy machine. */
 export const AT_ONCE = 1_000;
 /** The limit in ms for a condition to become true. */
-const PATIENCE = 10_000;
+export const PATIENCE = 10_000;
+/** Options with which waiters retry so late that only a message can serve them within `PATIENCE`. */
+export const LATE_RETRIES = { lockWatchdogTimeout: '60s', grantTimeout: '20s' } as const;
 
 let lastKey = 0;
 

@@ -13,6 +13,9 @@ import { getLockServiceToken, LockService } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { aborted } from '../../../testbed/locks/locks.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { deferred } from '../../../testbed/wait/deferred.js';
+import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { NestBench } from '../nest/support.js';
 import { ADAPTERS, OWN, serve, Stream } from './support.js';
 
@@ -136,6 +139,45 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     await eventuallyPasses(async () => {
       expect((await server.state()).activity.incidents).toMatchObject([{ type: 'lost', key: 'a' }]);
     });
+  });
+
+  it('ends no later hold if the lock changes hands while the release is under way', async () => {
+    const proxy = await RespProxy.start(bench.redis);
+    try {
+      const server = await serve(bench, { readOnly: false }, { adapter, module: { connection: proxy.url } });
+      const [holder, other] = (await Promise.all([1, 2].map(() => bench.boot({}, { shutdownTimeout: 0 })))).map((app) =>
+        app.get(LockService),
+      ) as [LockService, LockService];
+      const { release } = server;
+      const warm = await other.acquire('warm');
+      await release({ key: 'warm', fencingToken: warm.fencingToken });
+      const lock = await holder.acquire('a');
+      const waiting = other.acquire('a');
+      await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
+      // The first look passes. What follows it waits.
+      let looks = 0;
+      const held = deferred();
+      const stop = proxy.onCommand(({ args }) => {
+        const isOf = ({ sha1 }: { readonly sha1: string }): boolean => args[0] === sha1;
+        if (!args.some((arg) => arg.includes('{a}'))) return;
+        if (isOf(SCRIPTS.forceRelease) || (isOf(SCRIPTS.inspect) && (looks += 1) === 2)) {
+          proxy.holdRequests();
+          held.resolve();
+        }
+      });
+      const releasing = release({ key: 'a', fencingToken: lock.fencingToken });
+      await held;
+      stop();
+      await lock.release();
+      const next = await waiting;
+      proxy.heal();
+      expect(await releasing).toMatchObject({ status: 200, body: { outcome: 'free' } });
+      await next.verify();
+      expect(next.isHeld).toBe(true);
+      expect(await next.release()).toBe(true);
+    } finally {
+      await proxy.close();
+    }
   });
 
   it('counts a timeout as an incident, and a caller that does without the lock as none', async () => {

@@ -117,8 +117,12 @@ class Findings {
    * that said yes: a busy process learns of the end later than others learn of the next beginning.
    */
   private async believe(who: string, handle: LockHandle, isShared: boolean, length: number): Promise<void> {
+    // The time before the look: the process may be held up in between.
     const from = now();
-    if (!handle.isHeld) this.over += 1;
+    if (!handle.isHeld) {
+      this.over += 1;
+      return;
+    }
     const records = [...handle.fencingTokens].map(([key, token]) => ({ key, who, token, isShared, from, to: from }));
     this.holds.push(...records);
     for (let at = from; between(from, at) < length;) {
@@ -131,12 +135,12 @@ class Findings {
   }
 
   private async stayWithPermits(handle: LockHandle, units: number, length: number): Promise<void> {
+    const from = now();
     if (!handle.isHeld) {
       this.over += 1;
       await handle.release();
       return;
     }
-    const from = now();
     let until = from;
     for (let at = from; between(from, at) < length; until = at) {
       await sleep(Math.min(4, length));

@@ -40,6 +40,8 @@ async function clientsAt(masters: number, clients: number, distance: Distance): 
 
 /** ms that a try can spare: it goes on for six round trips and 40 ms, and comes to an end on a machine that is this late. */
 const SPARE = 20;
+/** By how many ms a call that waits ends later than its `waitTimeout`, at most: as docs/options.md says. */
+const LATEST = 300;
 /** How many rounds, each of a key of its own, are played at the same time: they mostly wait. */
 const AT_ONCE = 3;
 
@@ -77,22 +79,32 @@ interface Rounds {
   longest: number;
 }
 
+/** Waits for a key. Returns `null` if another caller has it. */
+const waitFor = (service: LockService, key: string, waitTimeout: number): Promise<LockHandle | null> =>
+  service.acquire(key, { waitTimeout }).catch((error: unknown) => {
+    if ((error as { code?: string }).code === 'LOCK_TIMEOUT') return null;
+    throw error;
+  });
+
 /** All clients try once at the same moment; never do two get the key. */
 async function tryOnce(
   services: readonly LockService[],
   key: string,
   { rounds, watch }: { rounds: Rounds; watch: Watch },
   lagOf = (_client: number) => 0,
+  waitTimeout = 0,
 ) {
   const since = performance.now();
   const time = new RunningTime();
   const tries = services.map(async (service, client): Promise<LockHandle | null> => {
     const lag = lagOf(client);
     if (lag > 0) await sleep(lag);
-    return service.tryAcquire(key);
+    return waitTimeout === 0 ? service.tryAcquire(key) : waitFor(service, key, waitTimeout);
   });
   const outcomes = await Promise.allSettled(tries);
   const { took, ran } = time.stop();
+  // All rounds of a moment compute in this process.
+  if (waitTimeout > 0) expect(ran).toBeLessThan(waitTimeout + LATEST + 2 * SPARE);
   const held = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []));
   await Promise.all(held.map((lock) => lock.release()));
   rounds.longest = Math.max(rounds.longest, took);
@@ -111,13 +123,18 @@ function expectServed({ served, heldUp }: Rounds, rounds: number): void {
   expect(served).toBeGreaterThan(0);
 }
 
-async function tryTogether(services: readonly LockService[], rounds: number, lagOf?: (client: number) => number) {
+async function tryTogether(
+  services: readonly LockService[],
+  rounds: number,
+  lagOf?: (client: number) => number,
+  waitTimeout?: number,
+) {
   const result: Rounds = { served: 0, heldUp: 0, longest: 0 };
   await using watch = new Watch();
   let next = 0;
   const play = async (): Promise<void> => {
     for (let round = next++; round < rounds; round = next++) {
-      await tryOnce(services, `job:${round}`, { rounds: result, watch }, lagOf);
+      await tryOnce(services, `job:${round}`, { rounds: result, watch }, lagOf, waitTimeout);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, play));
@@ -153,6 +170,22 @@ describe('clients that try once at the same moment for a free key', () => {
     expectServed(await tryTogether(services, 15, (client) => client * 13), 15);
     await bench.untilNothingIsLeft();
   });
+
+  const waits: Array<[number, number]> = [
+    [100, 20],
+    [200, 40],
+    [500, 40],
+  ];
+  for (const [waitTimeout, oneWay] of waits) {
+    it(`have one winner, each time: waiting for ${waitTimeout} ms, ${oneWay} ms one way`, async () => {
+      const services = await clientsAt(5, 5, apart(oneWay));
+      const { served, heldUp, longest } = await tryTogether(services, 15, undefined, waitTimeout);
+      process.stdout.write(`waiting for ${waitTimeout} ms: ${served} of 15 served, at most ${longest.toFixed(0)} ms\n`);
+      // A wait is so short that a busy machine may hold up all rounds.
+      expect(served + heldUp).toBe(15);
+      await bench.untilNothingIsLeft();
+    });
+  }
 
   it('lose some round trips to a crashed client that comes first, and not its lease', async () => {
     const services = await clientsAt(3, 4, (client, master) => (client === master + 1 ? 0 : 10));

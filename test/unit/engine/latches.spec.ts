@@ -150,22 +150,25 @@ describe('waiting for a latch', () => {
     expect(fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
   });
 
-  it('reports a latch as lost if another one has taken its place', async () => {
+  it('reports a latch as lost if another one has taken its place, once', async () => {
     const { wait, answer, fake } = setUp();
     const first = wait();
     await settled();
     await answer(closed('x'));
+    // This client has seen the first latch closed, so that one counts for a later waiter as well.
     const second = wait();
     await settled();
     await answer(closed('y'));
-    expect(first.error).toMatchObject({ code: 'LOCK_LATCH_LOST' });
-    expect(second).toEqual({});
+    for (const outcome of [first, second]) expect(outcome.error).toMatchObject({ code: 'LOCK_LATCH_LOST' });
     const third = wait();
+    await settled();
+    await answer(closed('y'));
+    const fourth = wait();
     await settled();
     expect(fake.questions.at(-1)!.seen).toEqual(['y']);
     await answer(closed('z', 'y'));
-    expect(second.value).toBe(true);
-    expect(third).toEqual({});
+    expect(third.value).toBe(true);
+    expect(fourth).toEqual({});
   });
 
   it('reports a latch as opened even if another one has taken its place', async () => {
@@ -317,5 +320,110 @@ describe('waiting for a latch', () => {
     const { fake, latches } = setUp();
     await Promise.all([latches.countDown('a'), latches.countDown('a'), latches.countDown('b')]);
     expect(fake.ids).toEqual(['me:1', 'me:2', 'me:3']);
+  });
+});
+
+describe('a caller that asks for a latch again and again', () => {
+  const LOST = { code: 'LOCK_LATCH_LOST', key: 'a' };
+  /** The client remembers for so many ms, less than the store does, which latch it has seen closed. */
+  const REMEMBERED = 540_000;
+
+  /** Waits until an answer comes. */
+  async function ask({ wait, answer }: ReturnType<typeof setUp>, count: LatchCount, waitTimeout = 0) {
+    const outcome = wait({ waitTimeout });
+    await settled();
+    await answer(count);
+    return outcome;
+  }
+
+  it.each([0, 50])(
+    'learns at its next wait that the latch is gone, with a waitTimeout of %i ms',
+    async (waitTimeout) => {
+      const test = setUp();
+      const first = test.wait({ waitTimeout });
+      await settled();
+      await test.answer(closed('x'));
+      test.clock.advance(waitTimeout);
+      await settled();
+      expect(first.value).toBe(false);
+      expect((await ask(test, open(), waitTimeout)).error).toMatchObject(LOST);
+      expect((await ask(test, open(), waitTimeout)).error).toMatchObject(LOST);
+      expect(test.fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
+    },
+  );
+
+  it('gets true if the store knows that the latch has opened, and asks for it no more', async () => {
+    const test = setUp();
+    await ask(test, closed('x'));
+    expect((await ask(test, open('x'))).value).toBe(true);
+    expect((await ask(test, open())).value).toBe(true);
+    expect(test.fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], []]);
+  });
+
+  it('gets true if the message has come that the latch has opened', async () => {
+    const test = setUp();
+    await ask(test, closed('x'));
+    test.latches.opened('a', 'y');
+    test.latches.opened('b', 'x');
+    expect((await ask(test, closed('x'))).value).toBe(false);
+    test.latches.opened('a', 'x');
+    expect((await ask(test, open())).value).toBe(true);
+  });
+
+  it('counts a latch that this client has set as seen, and a latch that it sets anew', async () => {
+    const test = setUp();
+    await test.latches.trySetCount('a', 1, 50);
+    expect((await ask(test, open())).error).toMatchObject(LOST);
+    await test.latches.trySetCount('a', 1, 50);
+    expect((await ask(test, closed('me:2'))).value).toBe(false);
+    expect(test.fake.questions.map(({ seen }) => seen)).toEqual([['me:1'], ['me:2']]);
+  });
+
+  it('ignores an answer to a question from before the latch was set', async () => {
+    const test = setUp();
+    await test.latches.trySetCount('a', 1, 50);
+    const early = test.wait({ waitTimeout: 0 });
+    await settled();
+    test.clock.advance(10);
+    await test.latches.trySetCount('a', 1, 50);
+    await test.answer(closed('me:1'));
+    expect(early.value).toBe(false);
+    await ask(test, closed('me:2'));
+    expect(test.fake.questions.map(({ seen }) => seen)).toEqual([['me:1'], ['me:2']]);
+  });
+
+  it('remembers the latch for nine minutes after it was last seen closed, also while an answer is under way', async () => {
+    const test = setUp();
+    await ask(test, closed('x'));
+    test.clock.advance(REMEMBERED - 1);
+    await ask(test, closed('x'));
+    test.clock.advance(REMEMBERED - 1);
+    expect((await ask(test, open())).error).toMatchObject(LOST);
+    const late = test.wait({ waitTimeout: 0 });
+    await settled();
+    expect(test.fake.questions.at(-1)!.seen).toEqual(['x']);
+    test.clock.advance(1);
+    await test.answer(open());
+    expect(late.value).toBe(true);
+    expect((await ask(test, open())).value).toBe(true);
+    expect(test.fake.questions.at(-1)!.seen).toEqual([]);
+  });
+
+  it('forgets what it has seen longest ago if there are too many latches', async () => {
+    const { clock, latches, fake } = setUp();
+    for (let i = 0; i <= 10_000; i++) {
+      await latches.trySetCount(`${i}`, 1, 50);
+      clock.advance(1);
+    }
+    const seenOf = async (key: string): Promise<readonly string[]> => {
+      const waiting = latches.wait(key, { waitTimeout: 0, signal: undefined });
+      await settled();
+      fake.questions.at(-1)!.answer.resolve(closed('y'));
+      await waiting.catch(() => undefined);
+      return fake.questions.at(-1)!.seen;
+    };
+    expect(await seenOf('1')).toEqual(['me:2']);
+    expect(await seenOf('0')).toEqual([]);
+    expect(await seenOf('2')).toEqual([]);
   });
 });

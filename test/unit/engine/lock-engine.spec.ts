@@ -303,6 +303,25 @@ describe('a timeout', () => {
     });
   });
 
+  it('does not say that others held the key if requests have split the masters', async () => {
+    const { clock, store, acquire } = setUp();
+    const waiting = acquire({}, { waitTimeout: 100 });
+    store.acquires[0]!.answer.resolve(queued({ retryAfter: 50, isSplit: true }));
+    const other = acquire({ key: 'b' }, { waitTimeout: 100 });
+    store.acquires[1]!.answer.resolve(queued({ retryAfter: 50, isSplit: true }));
+    await clock.pass(50);
+    store.acquires[2]!.answer.resolve(queued({ retryAfter: 1_000, isSplit: true }));
+    store.acquires[3]!.answer.resolve(queued({ retryAfter: 1_000 }));
+    await clock.pass(50);
+    await expect(waiting).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      message: expect.stringMatching(
+        /^no caller got 'a' within its waitTimeout of 100 ms: .* split the masters; retry$/,
+      ),
+    });
+    await expect(other).rejects.toThrow("'b' was held by others for the whole of its waitTimeout of 100 ms");
+  });
+
   it('says so if this process itself holds the key', async () => {
     const { clock, store, acquire, take } = setUp();
     await take({ key: 'b' });

@@ -49,7 +49,7 @@ describe('an acquisition over several masters', () => {
     await quorum.clock.pass(20);
     // It is asked anew, with what its new connection has to say.
     expect(lost!.acquires).toHaveLength(2);
-    lost!.fenceReply = async () => ({ outcome: 'written', lease: 0 });
+    lost!.fenceReply = async () => ({ outcome: 'written', lease: 10_000 });
     lost!.holds(3);
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
   });
@@ -176,6 +176,59 @@ describe('an acquisition over several masters', () => {
     c!.holds(5);
     await expect(answer.promise).resolves.toMatchObject({ outcome: 'held', token: 5 });
     expect(a!.fences).toHaveLength(0);
+  });
+
+  it('pauses for half a round trip, and falls behind a rival that comes first before it releases its vote', async () => {
+    const quorum = await quorumOf(3);
+    const first = Array.from({ length: 50 }, (_, i) => `other:${i}`).find((id) => precedes(id, 'me:2'))!;
+    await quorum.ask();
+    const [a, b, c] = quorum.members;
+    await quorum.clock.pass(80);
+    a!.holds();
+    for (const member of [b, c]) member!.contends({ holders: [first] });
+    await settled();
+    // A majority would be held. Two rivals split it.
+    expect(a!.releases).toHaveLength(1);
+
+    const split = await quorum.ask({ id: 'me:2', key: 'b' });
+    await quorum.clock.pass(80);
+    a!.holds();
+    b!.contends({ holders: [first] });
+    c!.contends({ holders: ['third:1'] });
+    await settled();
+    expect([b, c].map((member) => member!.acquired.request)).toMatchObject([
+      { id: 'me:2', backedOff: true },
+      { id: 'me:2', backedOff: true },
+    ]);
+    expect(a!.releases).toHaveLength(1);
+    await quorum.clock.pass(39);
+    expect(a!.releases).toHaveLength(1);
+    await quorum.clock.pass(10);
+    expect(a!.releases[1]!.request.next).toMatchObject({ id: 'me:2', backedOff: true });
+    expect(split.value).toBeUndefined();
+  });
+
+  it('reports a split vote that was not resolved as split, and a rival with a majority as held', async () => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask();
+    const [a, b, c] = quorum.members;
+    a!.holds();
+    b!.contends({ holders: ['other:1'] });
+    c!.contends({ holders: ['third:1'] });
+    for (let i = 0; i < 6 && answer.value === undefined; i += 1) {
+      await quorum.clock.pass(70);
+      a!.releases.at(-1)!.answer.resolve({
+        released: true,
+        next: { outcome: 'held', time: 0, token: 9, lease: 10_000, batchSize: 1 },
+      });
+      b!.contends({ holders: ['other:1'] });
+      c!.contends({ holders: ['third:1'] });
+      await settled();
+    }
+    expect(answer.value).toMatchObject({ outcome: 'queued', isSplit: true });
+    const second = await quorum.ask({ id: 'me:2' });
+    for (const member of quorum.members) member.contends({ holders: ['other:1'] });
+    expect(await second.promise).toMatchObject({ outcome: 'queued', isSplit: false });
   });
 
   it('does not lose a vote if a request from before the subscription fails late', async () => {
@@ -362,9 +415,9 @@ describe('an acquisition over several masters', () => {
     const quorum = await quorumOf(3, () => 0);
     const [a, b, c] = quorum.members;
     b!.fenceReply = async ({ token }) =>
-      token > 40 ? { outcome: 'written', lease: 0 } : { outcome: 'refused', lease: 0, lastToken: 40 };
+      token > 40 ? { outcome: 'written', lease: 10_000 } : { outcome: 'refused', lease: 10_000, lastToken: 40 };
     c!.fenceReply = async ({ token }) =>
-      token > 30 ? { outcome: 'written', lease: 0 } : { outcome: 'refused', lease: 0, lastToken: 30 };
+      token > 30 ? { outcome: 'written', lease: 10_000 } : { outcome: 'refused', lease: 10_000, lastToken: 30 };
     const answer = await quorum.ask({ mode: { kind: 'read' } });
     for (const member of quorum.members) member.holds(7);
     expect(await answer.promise).toMatchObject({ outcome: 'held', token: 41 });

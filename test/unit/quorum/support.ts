@@ -18,15 +18,32 @@ import type {
 import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
 import { FakeStore, held, queued, type Asked } from '../engine/support.js';
 
-/** A master in the hands of the test. Tokens are taken at once, unless the test has a say. */
+/**
+ * A master in the hands of the test. Tokens are taken at once, unless the test has a say. A lease begins when the request is
+ * sent.
+ */
 export class FakeMember extends FakeStore implements QuorumMember {
   override listening = true;
+  private sent = 0;
+  private ends = 0;
   identity: () => Promise<ServerIdentity | undefined> = async () => ({ runId: undefined, inCluster: false });
   readonly fences: FenceRequest[] = [];
   readonly reinstated: ReinstateRequest[] = [];
   reinstateReply: (request: ReinstateRequest) => Promise<ReinstateReply> = async ({ lease }) =>
     lease > 0 ? 'held' : 'missing';
-  fenceReply: (request: FenceRequest) => Promise<FenceReply> = async () => ({ outcome: 'written', lease: 0 });
+  fenceReply: (request: FenceRequest) => Promise<FenceReply> = async () => ({
+    outcome: 'written',
+    lease: this.ends - this.clock.now(),
+  });
+
+  constructor(private readonly clock: FakeClock) {
+    super();
+  }
+
+  override acquire(request: AcquireRequest): Promise<AcquireReply> {
+    this.sent = this.clock.now();
+    return super.acquire(request);
+  }
 
   fence(request: FenceRequest): Promise<FenceReply> {
     this.fences.push(request);
@@ -53,6 +70,7 @@ export class FakeMember extends FakeStore implements QuorumMember {
 
   /** Answers the last acquire. */
   holds(token = 1, lease = 10_000): void {
+    this.ends = this.sent + lease;
     this.acquired.answer.resolve(held(token, lease));
   }
 
@@ -92,7 +110,7 @@ export class Quorum {
   readonly warnings: string[] = [];
 
   constructor(count: number, random: () => number = () => 0.5) {
-    this.members = Array.from({ length: count }, () => new FakeMember());
+    this.members = Array.from({ length: count }, () => new FakeMember(this.clock));
     const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void this.warnings.push(text) };
     this.store = new QuorumStore({ members: this.members, commandTimeout: 500, logger, clock: this.clock, random });
     this.store.listen(this.told);
