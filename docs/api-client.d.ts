@@ -1,10 +1,14 @@
 // The public API; npm run generate:api writes it, and a test compares it with what is built.
 
-export declare function createLockClient(options?: RedisLockModuleOptions, { logger, clock }?: LockClientParts): Promise<LockClient>;
+export declare function createLockClient(options?: LockClientOptions, { logger, clock }?: LockClientParts): Promise<LockClient>;
 
 export declare class LockClient extends LockService implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults'> {
+    defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
 }
 
 export interface LockClientParts {
@@ -26,4 +30,4 @@ export interface Clock {
     keepAlive(): () => void;
 }
 
-export { LockDefaults, RedisLockModuleOptions, LockStoreChoice, LockConnectionOption, RedisClusterOption, RedisConnectionOption, Duration, duration, currentLock, KeyBuilder, LockedMethodCall, lockKey, KeyPart, LockService, AcquireOptions, LockLostListener, LockType, OnContended, OnLost, OnUnavailable, ReplicaOptions, RunOptions, LockHandle, Lock, LockCallOptions, LockObjectOptions, ReadWriteLock, Semaphore, SemaphoreCallOptions, SemaphoreOptions, SemaphoreRunOptions, CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions, DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions, LockHealth, LockHealthOptions, LockHolderInfo, LockInfo, LockWaiterInfo, LockAcquiredEvent, LockContendedEvent, LockEvent, LockLostEvent, LockReleasedEvent, LockRenewedEvent, LockSkippedEvent, LockTimeoutEvent, LockUnreleasedEvent, LOCK_CHANNELS, AcquiredLock, LockAcquisition, LockDiagnostics, isLatchLostError, isLockConfigError, isLockError, isLockKeyError, isLockLostError, isLockNotHeldError, isLockStoreError, isLockTimeoutError, LatchLostError, LockConfigError, LockError, LockKeyError, LockLostError, LockNotHeldError, LockStoreError, LockTimeoutError, LockErrorCode, LockErrorDetails } from 'nestjs-redis-locks';
+export { LockDefaults, RedisLockModuleOptions, LockStoreChoice, LockConnectionOption, RedisClusterOption, RedisConnectionOption, Duration, duration, currentLock, KeyBuilder, LockedMethodCall, lockKey, KeyPart, LockService, AcquireOptions, LockLostListener, LockType, OnContended, OnLost, OnUnavailable, ReplicaOptions, RunOptions, LockHandle, Lock, LockCallOptions, LockObjectOptions, ReadWriteLock, Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreOptions, SemaphoreRunOptions, CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions, DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions, LockHealth, LockHealthOptions, LockHolderInfo, LockInfo, LockWaiterInfo, LockAcquiredEvent, LockContendedEvent, LockEvent, LockLostEvent, LockReleasedEvent, LockRenewedEvent, LockSkippedEvent, LockTimeoutEvent, LockUnreleasedEvent, LOCK_CHANNELS, AcquiredLock, LockAcquisition, LockDiagnostics, isLatchLostError, isLockConfigError, isLockError, isLockKeyError, isLockLostError, isLockNotHeldError, isLockStoreError, isLockTimeoutError, LatchLostError, LockConfigError, LockError, LockKeyError, LockLostError, LockNotHeldError, LockStoreError, LockTimeoutError, LockErrorCode, LockErrorDetails } from 'nestjs-redis-locks';

@@ -66,6 +66,7 @@ export interface HeldReply {
     readonly token: number;
     readonly lease: number;
     readonly batchSize: number;
+    readonly units?: number;
 }
 
 export type LockMode = {
@@ -101,7 +102,7 @@ export interface LockStore {
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
     forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-    inspect(key: string): Promise<StoredLock>;
+    inspect(key: string, maxWaiters?: number): Promise<StoredLock>;
     list?(request: ListRequest): Promise<ListReply>;
 }
 
@@ -112,6 +113,15 @@ export interface LockStoreListener {
     revoked(id: string, token?: number): void;
     opened(key: string, latch: string): void;
     restored(): void;
+}
+
+export type OfferReply = number | 'gone' | 'shared';
+
+export interface OfferRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly offer: string;
+    readonly lease: number;
 }
 
 export interface PushedGrant {
@@ -187,6 +197,25 @@ export interface ListReply {
 export interface ListRequest {
     readonly cursor: string;
     readonly budget: number;
+}
+
+export interface AddPermitsRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly change: number;
+    readonly permits: number;
+}
+
+export interface KeepUnitsRequest {
+    readonly key: string;
+    readonly id: string;
+    readonly units: number;
+    readonly keep: number;
+}
+
+export interface PermitStore {
+    add(request: AddPermitsRequest): Promise<number>;
+    keepUnits(request: KeepUnitsRequest): Promise<number | 'gone'>;
 }
 
 export declare const UNCONTENDED_BATCH_SIZE = 1000;

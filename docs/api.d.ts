@@ -266,6 +266,7 @@ export interface Semaphore {
     readonly key: string;
     acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
     tryAcquire(units?: number, waitTime?: Duration | SemaphoreCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+    drainPermits(options?: SemaphoreDrainOptions): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
     release(handle: LockHandle, units?: number): Promise<void>;
     availablePermits(): Promise<number>;
@@ -275,6 +276,8 @@ export interface Semaphore {
 }
 
 export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
+
+export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;
 
 export interface SemaphoreOptions {
     permits: number;
@@ -493,7 +496,8 @@ export declare class LockConfigError extends LockError {
 export declare abstract class LockError extends Error {
     abstract readonly code: LockErrorCode;
     readonly key: string | undefined;
-    protected constructor(message: string, { key, cause }?: LockErrorDetails);
+    readonly method: string | undefined;
+    protected constructor(message: string, { key, method, cause }?: LockErrorDetails);
 }
 
 export declare class LockKeyError extends LockError {
@@ -521,12 +525,14 @@ export declare class LockStoreError extends LockError {
 
 export declare class LockTimeoutError extends LockError {
     readonly code = "LOCK_TIMEOUT";
-    constructor(message: string, details?: LockErrorDetails);
+    readonly holder: LockHolderInfo | undefined;
+    constructor(message: string, { holder, ...details }?: LockTimeoutErrorDetails);
 }
 
 export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_LATCH_LOST' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
 
 export interface LockErrorDetails {
     key?: string;
+    method?: string;
     cause?: unknown;
 }

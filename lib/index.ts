@@ -44,6 +44,7 @@ export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './
 export type {
   Semaphore,
   SemaphoreCallOptions,
+  SemaphoreDrainOptions,
   SemaphoreOptions,
   SemaphoreRunOptions,
 } from './service/objects/semaphore.js';

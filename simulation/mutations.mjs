@@ -244,8 +244,8 @@ export const MUTATIONS = [
     name: 'one-permit-more',
     what: 'one permit more than the limit is granted',
     file: 'lib/store/memory/memory-modes.ts',
-    from: 'return used + mode.units <= limitFor(mode, limit);',
-    to: 'return used + mode.units <= limitFor(mode, limit) + 1;',
+    from: 'return mode.units > 0 && mode.units <= freePermits(holds, mode, limit);',
+    to: 'return mode.units > 0 && mode.units <= freePermits(holds, mode, limit) + 1;',
   },
   {
     name: 'readers-beside',

@@ -58,6 +58,7 @@ const CHAPTERS = {
     ['Observability', 'docs/observability.md'],
     ['Fencing with PostgreSQL', 'examples/fencing-postgres/README.md'],
     ['Reliability', 'docs/reliability.md'],
+    ['Supported versions', 'docs/support.md'],
     ['Security', 'SECURITY.md'],
   ],
   'How it works': [

@@ -21,6 +21,8 @@ export interface CommandLine {
   /** ms */
   readonly interval: number;
   readonly force: boolean;
+  /** The one hold that `release` ends. */
+  readonly hold: string | undefined;
   readonly json: boolean;
   readonly color: boolean;
 }
@@ -33,7 +35,7 @@ const COMMANDS: Readonly<Record<CommandName, { subject: 'key' | 'pattern' | 'non
   ls: { subject: 'pattern' },
   inspect: { subject: 'key' },
   watch: { subject: 'pattern', options: ['interval'] },
-  release: { subject: 'key', options: ['force'] },
+  release: { subject: 'key', options: ['force', 'hold'] },
   doctor: { subject: 'none' },
 };
 
@@ -43,13 +45,14 @@ const OPTIONS = {
   timeout: { type: 'string', short: 't' },
   interval: { type: 'string', short: 'i' },
   force: { type: 'boolean' },
+  hold: { type: 'string' },
   json: { type: 'boolean' },
   'no-color': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } satisfies ParseArgsConfig['options'];
 
-const OF_SOME_COMMANDS = ['interval', 'force'] as const;
+const OF_SOME_COMMANDS = ['interval', 'force', 'hold'] as const;
 
 /**
  * Parses a command line.
@@ -57,7 +60,8 @@ const OF_SOME_COMMANDS = ['interval', 'force'] as const;
  */
 export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | 'help' | 'version' {
   const { values, positionals } = parse(args);
-  for (const text of [...positionals, values.prefix, values.timeout, values.interval]) refuseConnections(text);
+  for (const text of [...positionals, values.prefix, values.timeout, values.interval, values.hold])
+    refuseConnections(text);
   if (values.help === true) return 'help';
   if (values.version === true) return 'version';
   const [name, ...rest] = positionals;
@@ -78,6 +82,7 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
     timeout: readTime('--timeout', values.timeout ?? '5s'),
     interval: readTime('--interval', values.interval ?? '1s'),
     force: values.force === true,
+    hold: readHold(values.hold),
     json: values.json === true,
     color: values['no-color'] !== true,
   };
@@ -118,6 +123,11 @@ function readSubject(command: CommandName, rest: readonly string[]): string | un
   if (subject !== 'key') return first;
   if (first === undefined) throw new UsageError(`${command} needs a key: ${command} stock:42`);
   return refusing(() => assertKey(first));
+}
+
+function readHold(hold: string | undefined): string | undefined {
+  if (hold === undefined || hold.trim() !== '') return hold;
+  throw new UsageError('--hold is empty: write the id of a hold, as inspect shows it');
 }
 
 /** Reads URLs, and the module's connections as JSON. */

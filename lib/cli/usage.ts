@@ -6,7 +6,7 @@ Usage: nestjs-redis-locks <command> [options]
   ls [PATTERN]            list all locks that are held; PATTERN is a key, in which * matches any text
   inspect KEY             show one lock: its holders and its queue
   watch [PATTERN]         repeat ls until Ctrl-C
-  release KEY [--force]   release a lock by force; without --force, only report its holders
+  release KEY [--force]   release a lock by force; without --force, only report its holders and the ids of their holds
   doctor                  check the servers, and report what to change for locks
 
 Options:
@@ -17,6 +17,7 @@ Options:
   -p, --prefix PREFIX     the keyPrefix of the module. Default: lock
   -t, --timeout TIME      how long Redis may take to answer, such as 500ms or 5s. Default: 5s
   -i, --interval TIME     watch: the pause between two updates. Default: 1s
+      --hold ID           release: only the hold with this id, as release without --force shows it; the others stay
       --json              write machine-readable output
       --no-color          write no colours, like NO_COLOR=1
   -h, --help              show this text

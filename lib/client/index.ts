@@ -1,5 +1,5 @@
 // Locks without a Nest application. In reading order: create a client, lock by hand, handle what can go wrong.
-export { createLockClient, type LockClient, type LockClientParts } from './lock-client.js';
+export { createLockClient, type LockClient, type LockClientOptions, type LockClientParts } from './lock-client.js';
 export type { LockDefaults, RedisLockModuleOptions } from '../module/redis-lock.options.js';
 export type { LockStoreChoice } from '../module/redis-lock.store.js';
 export type {
@@ -31,6 +31,7 @@ export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from '..
 export type {
   Semaphore,
   SemaphoreCallOptions,
+  SemaphoreDrainOptions,
   SemaphoreOptions,
   SemaphoreRunOptions,
 } from '../service/objects/semaphore.js';

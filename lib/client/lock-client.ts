@@ -1,7 +1,8 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
+import { resolveModuleOptions, type LockDefaults, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
+import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import { consoleLogger } from './console-logger.js';
 
@@ -26,6 +27,7 @@ export class LockClient extends LockService implements AsyncDisposable {
    * locks and disconnects. A Redis client of yours stays connected.
    */
   override close(): Promise<void> {
+    this.stopWaiting('this client was closed, create another one with createLockClient()');
     return super.close();
   }
 
@@ -35,9 +37,15 @@ export class LockClient extends LockService implements AsyncDisposable {
   }
 }
 
+/** The options of a client: those of `RedisLockModule.forRoot`, without the ones for decorated methods and handlers. */
+export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults'> {
+  /** What applies to calls that do not say otherwise. */
+  defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
+}
+
 /**
  * Creates a client of the locks without Nest, for scripts and workers that are not Nest applications. It takes the options
- * of `RedisLockModule.forRoot` and excludes the applications that use the same Redis and `keyPrefix`. Close it in the end.
+ * of `RedisLockModule.forRoot` that do not concern decorators, and excludes the applications that use the same Redis and `keyPrefix`. Close it in the end.
  *
  * ```ts
  * await using locks = await createLockClient({ connection: 'redis://localhost:6379' });
@@ -47,9 +55,10 @@ export class LockClient extends LockService implements AsyncDisposable {
  * `commandTimeout`
  */
 export async function createLockClient(
-  options: RedisLockModuleOptions = {},
+  options: LockClientOptions = {},
   { logger = consoleLogger, clock }: LockClientParts = {},
 ): Promise<LockClient> {
+  refuseOptionsOfMethods(options);
   const resolved = resolveModuleOptions(options, 'createLockClient');
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
@@ -59,4 +68,27 @@ export async function createLockClient(
     throw error;
   }
   return client;
+}
+
+/** What to write in place of an option that only decorated methods and handlers read. */
+const OF_METHODS: Readonly<Record<string, string>> = {
+  keyBuilder: 'build the key where you name it: locks.run(myKey(id), task)',
+  'defaults.onContended': 'use tryAcquire, which resolves to null, or catch the LockTimeoutError',
+  'defaults.onUnavailable': 'catch the LockStoreError',
+};
+
+/** @throws LockConfigError for an option that would have no effect */
+function refuseOptionsOfMethods(options: unknown): void {
+  const { keyBuilder, defaults } = (options ?? {}) as RedisLockModuleOptions;
+  const given = {
+    keyBuilder,
+    'defaults.onContended': defaults?.onContended,
+    'defaults.onUnavailable': defaults?.onUnavailable,
+  };
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    throw new LockConfigError(
+      `createLockClient: ${name} is for decorated methods and handlers of Nest, which a client has none of: ${OF_METHODS[name]}.`,
+    );
+  }
 }

@@ -31,6 +31,8 @@ export interface LockedCall {
 export interface LockDeclaration {
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
+  /** For errors: `StockService.reserve`. */
+  readonly method: string;
   readonly instance: string;
   readonly onContended: OnContended | undefined;
   readonly onUnavailable: OnUnavailable | undefined;
@@ -64,6 +66,7 @@ export function declareLock(
   const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;
   return {
     site: label,
+    method: `${site.className}.${site.methodName}`,
     instance,
     onContended,
     onUnavailable,

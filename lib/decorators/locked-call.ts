@@ -1,5 +1,11 @@
 import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
-import { isLockStoreError, isLockTimeoutError, LockConfigError, LockStoreError } from '../errors/index.js';
+import {
+  isLockStoreError,
+  isLockTimeoutError,
+  LockConfigError,
+  LockStoreError,
+  LockTimeoutError,
+} from '../errors/index.js';
 import type { LockServiceDefaults } from '../service/lock-service.options.js';
 import type { LockService } from '../service/lock.service.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
@@ -31,10 +37,11 @@ export async function lockPromise(
   } catch (thrown) {
     // An error from within the method belongs to another lock, and is an error of the method like any other.
     if (entered) throw thrown;
+    const reaction = reactionTo(thrown, declaration, service);
+    if (reaction === 'skip') return undefined;
     const error = withSite(thrown, declaration, key);
-    const reaction = reactionTo(error, declaration, service);
     if (reaction === 'throw') throw error;
-    return reaction === 'skip' ? undefined : reaction.call(call.self, error, ...call.args);
+    return reaction.call(call.self, error, ...call.args);
   }
 }
 
@@ -78,8 +85,8 @@ export function lockObservable(
       const options = withSignal(runOptions(declaration, service), ended);
       const failed = (thrown: unknown): void => {
         if (entered) return subscriber.error(thrown);
+        const reaction = reactionTo(thrown, declaration, service);
         const error = withSite(thrown, declaration, key);
-        const reaction = reactionTo(error, declaration, service);
         if (reaction === 'throw') return subscriber.error(error);
         const instead =
           reaction === 'skip' ? skipped : defer(() => emitted(reaction.call(call.self, error, ...call.args)));
@@ -103,13 +110,18 @@ function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, sto
   });
 }
 
-/** The error of the store does not name the caller, so the error of a method names the method and its key. */
-function withSite(error: unknown, { site }: LockDeclaration, keys: string | readonly string[]): unknown {
+/** An error of the lock does not name the caller, so the error of a method names the method and its key. */
+function withSite(error: unknown, { site, method }: LockDeclaration, keys: string | readonly string[]): unknown {
+  if (isLockTimeoutError(error)) {
+    const { message, key = [keys].flat()[0]!, holder } = error;
+    return new LockTimeoutError(`${site}: ${message}`, { key, method, holder });
+  }
   if (!isLockStoreError(error)) return error;
   const { message, transient } = error;
   const names = [keys].flat();
   return new LockStoreError(`${site} could not lock ${names.map((name) => `'${name}'`).join(', ')}: ${message}`, {
-    key: error.key ?? names[0],
+    key: error.key ?? names[0]!,
+    method,
     transient,
     cause: error,
   });

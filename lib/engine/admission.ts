@@ -36,11 +36,9 @@ export class Admission {
     if (unreachable !== undefined) throw unreachable;
   }
 
-  /** Refuses every acquisition from now on; returns the reason. */
-  close(): LockStoreError {
-    this.closed.abort(
-      this.closing ?? new LockStoreError('the application is shutting down: no lock can be acquired any more'),
-    );
+  /** Refuses every acquisition from now on; returns the reason. `why`: the beginning of its message. */
+  close(why = 'the application is shutting down'): LockStoreError {
+    this.closed.abort(this.closing ?? new LockStoreError(`${why}: no lock can be acquired any more`));
     return this.closing!;
   }
 }

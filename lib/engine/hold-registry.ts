@@ -3,6 +3,7 @@ import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import { Hold, type Grant, type HoldTerms } from './hold.js';
+import { withUnits } from './hold-terms.js';
 import type { IdTable } from './orphans.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -29,7 +30,8 @@ export class HoldRegistry<Queue> implements IdTable {
   /** Registers the hold of a grant. */
   add(terms: HoldTerms, grant: Grant, queue: Queue | undefined): Hold {
     this.counts.set(terms.key, (this.counts.get(terms.key) ?? 0) + 1);
-    return this.register(new Hold(terms, grant, this.context), queue);
+    const { units } = grant;
+    return this.register(new Hold(units === undefined ? terms : withUnits(terms, units), grant, this.context), queue);
   }
 
   /** Registers the hold of the next local waiter in place of a hold that has ended, under the same grant. */

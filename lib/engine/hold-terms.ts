@@ -7,6 +7,8 @@ export interface Grant extends LeaseGrant {
   readonly token: number;
   /** How many local waiters may get the lock under this grant, with the tokens from `token` on. */
   readonly batchSize: number;
+  /** How many permits it has, if the request asked for all that were free. */
+  readonly units?: number | undefined;
   /** The store's epoch at the first question. A question from before a reconnect may be executed twice. */
   readonly epoch: number;
 }

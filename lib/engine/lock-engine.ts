@@ -28,6 +28,9 @@ export type { ListReply, ListRequest, Offer, StoredLock };
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
 
+/** The shutdown names at most so many holds that it waits for. */
+const MOST_REPORTED = 20;
+
 /** The facade of the engine: makes its parts, and passes each call to the part that does the work. */
 export class LockEngine {
   readonly clientId: string;
@@ -166,14 +169,19 @@ export class LockEngine {
     return store.permits.add({ key, id: this.context.nextId(), change, permits });
   }
 
+  /** @throws LockConfigError if the store does not know requests for all free permits */
+  assertDrains(): void {
+    if (this.context.store.permits === undefined) throw permitsFixed();
+  }
+
   setLimit(key: string, permits: number): Promise<void> {
     return this.context.store.setLimit(key, permits);
   }
 
   /** What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. */
-  async inspect(key: string): Promise<StoredLock> {
+  async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     this.background.send(key);
-    const stored = await this.context.store.inspect(key);
+    const stored = await this.context.store.inspect(key, maxWaiters);
     return {
       ...stored,
       holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
@@ -206,8 +214,8 @@ export class LockEngine {
   }
 
   /** Refuses new acquisitions and rejects all waiters. */
-  stopWaiting(): void {
-    const closing = this.admission.close();
+  stopWaiting(why?: string): void {
+    const closing = this.admission.close(why);
     this.queues.dismissAll(closing);
     this.latches?.dismissAll(closing);
   }
@@ -217,12 +225,25 @@ export class LockEngine {
     const { store, timers, limits } = this.context;
     this.stopWaiting();
     const deadline = this.context.clock.now() + timeout;
+    if (timeout > 0) this.reportHolds(timeout);
     await this.holds.empty(timeout);
     await this.background.settled(deadline);
     this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     await store.close();
+  }
+
+  /** Logs what the shutdown waits for, key by key. */
+  private reportHolds(timeout: number): void {
+    const { clock, logger } = this.context;
+    const holds = this.currentHolds;
+    for (const { key, acquiredAt } of holds.slice(0, MOST_REPORTED)) {
+      const held = Math.round(clock.now() - acquiredAt);
+      logger.log(`the shutdown waits up to ${timeout} ms for the holder of '${key}', which has had it for ${held} ms`);
+    }
+    const more = holds.length - MOST_REPORTED;
+    if (more > 0) logger.log(`the shutdown waits for the holders of ${more} more keys`);
   }
 
   /** What a log shows of it, and of everything that refers to it. */

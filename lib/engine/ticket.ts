@@ -213,8 +213,9 @@ export class Ticket implements PolledQuestion<AcquireReply> {
     this.listener.failed(error);
   }
 
-  private granted({ token, lease, batchSize }: HeldReply | PushedGrant, from: number, restsOn: number): void {
+  private granted(grant: HeldReply | PushedGrant, from: number, restsOn: number): void {
     this.finish();
+    const { token, lease, batchSize } = grant;
     // A question that is under way makes a pushed grant a full lease.
     const longest = this.poll.isAsking ? Math.max(lease, this.terms.lease) : lease;
     const epoch = this.poll.firstEpoch ?? restsOn;
@@ -228,6 +229,7 @@ export class Ticket implements PolledQuestion<AcquireReply> {
       from,
       epoch,
       restsOn,
+      units: 'units' in grant ? grant.units : undefined,
     });
   }
 

@@ -130,7 +130,10 @@ export class Watchdog {
     if (due.length === 0) return;
     const renewals = due.map(({ hold, early }) => this.renewalOf(hold, early));
     for (const { hold, question } of renewals) this.asked.set(hold, question);
-    const replies = await this.context.store.renew(renewals);
+    const replies = await this.context.store.renew(
+      // Plain data: a store may send them to another process.
+      renewals.map(({ key, id, lease }) => ({ key, id, lease })),
+    );
     renewals.forEach((renewal, i) => this.renewed(renewal, replies[i] as RenewReply));
   }
 

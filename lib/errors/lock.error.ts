@@ -6,6 +6,8 @@ export type LockErrorCode =
 export interface LockErrorDetails {
   /** The key, if the error concerns one. */
   key?: string;
+  /** The decorated method that was not called, such as `'Stock.reserve'`. */
+  method?: string;
   /** The original error, such as the reply of Redis. */
   cause?: unknown;
 }
@@ -17,10 +19,13 @@ export interface LockErrorDetails {
 export abstract class LockError extends Error {
   abstract readonly code: LockErrorCode;
   readonly key: string | undefined;
+  /** The decorated method that did not get its lock, such as `'Stock.reserve'`. */
+  readonly method: string | undefined;
 
-  protected constructor(message: string, { key, cause }: LockErrorDetails = {}) {
+  protected constructor(message: string, { key, method, cause }: LockErrorDetails = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.key = key;
+    this.method = method;
   }
 }

@@ -40,7 +40,15 @@ export class LockRegistry implements LockServices {
 
   unknownName(given: string): string {
     const name = withoutLogin(given);
-    const known = this.names().map((each) => `'${each}'`);
+    const names = this.names();
+    if (names.includes(name)) {
+      const options = name === DEFAULT_INSTANCE ? '' : `name: '${name}', `;
+      return (
+        `RedisLockModule '${name}' is set up with isGlobal: false, and the module of this class does not import it: ` +
+        `keep what forRoot({ ${options}isGlobal: false, … }) returns and import it in both modules, or leave isGlobal out.`
+      );
+    }
+    const known = names.map((each) => `'${each}'`);
     const remedy =
       name === DEFAULT_INSTANCE
         ? 'import RedisLockModule.forRoot() without a name, or name one of these as instance'

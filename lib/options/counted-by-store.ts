@@ -7,4 +7,15 @@ export function countedByStore<Options extends object>(options: Options): Option
   return options;
 }
 
+/** Options of calls of a semaphore object that ask for all free permits. */
+const DRAINING = new WeakSet<object>();
+
+/** Marks options of a call that asks for all permits that are free. */
+export function draining<Options extends object>(options: Options): Options {
+  DRAINING.add(options);
+  return options;
+}
+
+export const isDraining = (options: object): boolean => DRAINING.has(options);
+
 export const isCountedByStore = (options: object): boolean => COUNTED_BY_STORE.has(options);

@@ -9,7 +9,7 @@ import type {
   ReleaseMode,
   RunOptions,
 } from './acquire-options.js';
-import { isCountedByStore } from './counted-by-store.js';
+import { isCountedByStore, isDraining } from './counted-by-store.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
 import { isOptional } from './optional-calls.js';
@@ -95,7 +95,7 @@ function termsOf(
   return {
     owner: options.owner,
     pattern: options.pattern,
-    mode: modeOf(options),
+    mode: modeOf(isDraining(written) ? { ...options, units: 0 } : options),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
     lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),

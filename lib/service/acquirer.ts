@@ -14,6 +14,7 @@ import { HeldLocks } from './handles/held-locks.js';
 import { currentScope, findInScope } from './lock-scope.js';
 import { OptionWarnings } from '../options/option-warnings.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
+import { TimeoutReports } from './timeout-reports.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 import {
   readAcquireCall,
@@ -45,6 +46,7 @@ export class Acquirer {
   private readonly acquireCalls: CallReader<AcquireOptions, AcquireCall>;
   private readonly tryCalls: CallReader<AcquireOptions, AcquireCall>;
   private readonly runCalls: CallReader<RunOptions, RunCall>;
+  private readonly timeouts: TimeoutReports;
 
   constructor(
     private readonly engine: LockEngine,
@@ -53,6 +55,7 @@ export class Acquirer {
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
+    this.timeouts = new TimeoutReports(engine, context);
     this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
     const reader = (label: string, itsDefaults: AcquireDefaults) =>
       new CallReader(readAcquireCall.bind(undefined, label), itsDefaults, this.warnings);
@@ -192,14 +195,18 @@ export class Acquirer {
   /** A call that only re-enters publishes no event. */
   private acquireOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
     if (step.again !== undefined) return Promise.resolve(finish(step.again.reenter()));
+    const failed = this.timeouts.begin(terms);
     return this.observed([step], terms, () =>
-      this.engine.acquire(holdTerms(step, terms), terms).then((hold) => finish(new HeldLock(hold, this.engine))),
+      this.engine
+        .acquire(holdTerms(step, terms), terms)
+        .then((hold) => finish(new HeldLock(hold, this.engine)), failed),
     );
   }
 
   private acquireSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
     if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms);
-    return this.observed(steps, terms, () => this.acquireAll(steps, terms));
+    const failed = this.timeouts.begin(terms);
+    return this.observed(steps, terms, () => this.acquireAll(steps, terms).then(undefined, failed));
   }
 
   private observed(

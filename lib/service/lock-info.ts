@@ -1,3 +1,7 @@
+import type { LockHolderInfo } from '../errors/lock-holder-info.js';
+
+export type { LockHolderInfo };
+
 /** What Redis knows of a key, as `LockService.inspect` returns it. */
 export interface LockInfo {
   readonly key: string;
@@ -18,26 +22,6 @@ export interface LockInfo {
   readonly waiters: readonly LockWaiterInfo[];
   /** How many permits a semaphore has, if `setPermits` has set their number. */
   readonly permits: number | undefined;
-}
-
-/** One hold of a key. */
-export interface LockHolderInfo {
-  /** The id of the acquisition: the id of the client and a number. */
-  readonly id: string;
-  readonly owner: string;
-  /** The mode: exclusive, together with other readers, or permits of a semaphore. */
-  readonly type: 'exclusive' | 'read' | 'permits';
-  /** How many permits it has; 0 if the lock is no semaphore. */
-  readonly units: number;
-  /** The id of the client (one `LockService`) that has it. */
-  readonly client: string;
-  readonly fencingToken: number;
-  /** ms until its lease ends. */
-  readonly ttl: number;
-  /** Whether it has been released already, and the key stays taken for the rest of its `holdAtLeast`. */
-  readonly kept: boolean;
-  /** When it was granted, by the clock of the server. */
-  readonly since: Date;
 }
 
 /** One ticket in the queue of a key; it may stand for several local waiters of its client. */

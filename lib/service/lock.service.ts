@@ -153,6 +153,7 @@ export class LockService {
       run: (name, task, terms) => this.runner.run(name, task, terms),
       inspect: (name) => this.engine.inspect(name),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
+      assertDrains: () => this.engine.assertDrains(),
       addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
     const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
@@ -248,9 +249,9 @@ export class LockService {
   }
 
   /** @internal Refuses new acquisitions, and rejects all waiters. */
-  stopWaiting(): void {
-    this.elections.stopAll();
-    this.engine.stopWaiting();
+  stopWaiting(why?: string): void {
+    this.elections.stopAll(why);
+    this.engine.stopWaiting(why);
   }
 
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */

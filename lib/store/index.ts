@@ -12,6 +12,8 @@ export type {
   LockMode,
   LockStore,
   LockStoreListener,
+  OfferReply,
+  OfferRequest,
   PushedGrant,
   ReleaseReply,
   ReleaseRequest,
@@ -23,6 +25,7 @@ export type {
   TooManyReply,
 } from './lock-store.js';
 export type { ListReply, ListRequest } from './key-list.js';
+export type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from './permit-store.js';
 export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
 export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './latch-store.js';
 

@@ -80,8 +80,8 @@ export interface LockStore {
    * copy ends no newer hold.
    */
   forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-  /** Returns the state of a key. */
-  inspect(key: string): Promise<StoredLock>;
+  /** Returns the state of a key, with at least `maxWaiters` of its waiters if that is given, and otherwise with the first 1,000. */
+  inspect(key: string, maxWaiters?: number): Promise<StoredLock>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
 }
@@ -102,7 +102,10 @@ export interface LockStoreListener {
   restored(): void;
 }
 
-/** How a lock is held: exclusively, shared with other readers, or as `units` of `limit` permits. */
+/**
+ * How a lock is held: exclusively, shared with other readers, or as `units` of `limit` permits. In a request that does not
+ * wait, 0 units ask for all permits that are free. The request gets none while other requests wait for permits.
+ */
 export type LockMode =
   | { readonly kind: 'exclusive' }
   | { readonly kind: 'read' }
@@ -164,6 +167,8 @@ export interface HeldReply {
   readonly lease: number;
   /** How many waiters the grant may serve: the number of tokens, beginning with `token`. */
   readonly batchSize: number;
+  /** How many permits the hold has, if the request asked for all that are free. */
+  readonly units?: number;
 }
 
 export interface ContendedReply {

@@ -2,7 +2,7 @@
 --
 --   'exclusive'    by one owner
 --   'read'         together with other readers
---   'permits:2/5'  as two of five permits
+--   'permits:2/5'  as two of five permits; in a request that does not wait, 0 of them: all that are free
 --   'kept:' ...    released, and kept for the rest of its holdAtLeast
 --   'pushed:' ...  granted by a message, and the client has not sent a command about the hold since
 
@@ -64,7 +64,11 @@ local function admits(holds, request)
   end
   if request.kind == READ then return true end
   --- @include "shared/limit"
-  return used + request.units <= limit_for(request)
+  local free = limit_for(request) - used
+  if request.drains and free > 0 then
+    request.units, request.mode = free, string.format('permits:%d/%d', free, request.limit)
+  end
+  return request.units > 0 and request.units <= free
 end
 
 -- Whether the lock is held exclusively, so that no other owner can be granted.

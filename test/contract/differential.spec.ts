@@ -74,6 +74,13 @@ const offer = fc.constantFrom('handover:1', 'handover:2');
 const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 12, arbitrary: fc.record({ op: fc.constant('acquire' as const), ask }) },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant('acquire' as const),
+      ask: ask.map((each): Ask => ({ ...each, mode: { kind: 'permits', units: 0, limit: 3 }, waits: false })),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       op: fc.constant('acquireAll' as const),
@@ -315,6 +322,7 @@ class Side {
           lease: this.time(reply.lease),
           token: this.grown(key, reply.token),
           batchSize: reply.batchSize,
+          units: reply.units,
         };
       case 'queued':
       case 'busy': {

@@ -69,6 +69,7 @@ const sections: readonly Section[] = read('docs/options.md')
 
 /** Types that have the options of another section, and some of their own. */
 const BASES: Readonly<Record<string, string>> = {
+  LockClientOptions: 'RedisLockModuleOptions',
   LockTestingOptions: 'RedisLockModuleOptions',
   RedisLockTestingOptions: 'RedisLockRootOptions',
 };

@@ -4,11 +4,11 @@ import type { StoredLock } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import { countedByStore } from '../../options/counted-by-store.js';
+import { countedByStore, draining } from '../../options/counted-by-store.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
 import { tryOptions } from '../../options/try-options.js';
-import type { Semaphore, SemaphoreCallOptions, SemaphoreRunOptions } from './semaphore.js';
+import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
 
 /** What a `Semaphore` object needs of the service. */
 export interface SemaphoreService {
@@ -18,10 +18,14 @@ export interface SemaphoreService {
   inspect(key: string): Promise<StoredLock>;
   setPermits(key: string, permits: number): Promise<void>;
   addPermits(key: string, change: number, permits: number): Promise<number>;
+  assertDrains(): void;
 }
 
 /** The number of permits, and the name in metrics. */
 export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
+
+/** It does not wait, so it takes no option of a wait. */
+const DRAIN_OPTIONS = optionNames('semaphore').filter((name) => name !== 'waitTimeout' && name !== 'signal');
 
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
@@ -85,10 +89,16 @@ export class DefaultSemaphore implements Semaphore {
   async addPermits(permits: number): Promise<number> {
     if (!Number.isSafeInteger(permits) || permits === 0) {
       throw new LockConfigError(
-        `addPermits takes how many permits to add, a whole number other than 0; this is ${describe(permits)}.`,
+        `addPermits takes how many permits to add, a whole number other than 0; this is ${typeof permits === 'number' ? permits : describe(permits)}.`,
       );
     }
     return this.service.addPermits(this.key, permits, this.terms.permits);
+  }
+
+  async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
+    refuseUnknownOptions('drainPermits', options, DRAIN_OPTIONS);
+    this.service.assertDrains();
+    return this.service.tryAcquire(this.key, draining({ ...options, ...this.terms }));
   }
 
   /** The options of a call. `setPermits` may have changed the number of permits, so the store decides whether they suffice. */

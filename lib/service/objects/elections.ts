@@ -4,15 +4,14 @@ import type { LeaderElection } from './leader-election.js';
 /** The candidates of a service that stand for election. They stop when the service shuts down. */
 export class Elections {
   private readonly standing = new Set<LeaderElection>();
-  private over = false;
+  /** Why no candidate can stand any more. */
+  private over: string | undefined;
 
   /** @throws LockStoreError when the application is shutting down */
   add(election: LeaderElection): void {
-    if (this.over) {
+    if (this.over !== undefined) {
       const { key } = election;
-      throw new LockStoreError('the application is shutting down: no candidate can stand for election any more', {
-        key,
-      });
+      throw new LockStoreError(`${this.over}: no candidate can stand for election any more`, { key });
     }
     this.standing.add(election);
   }
@@ -22,8 +21,8 @@ export class Elections {
   }
 
   /** Stops all candidates, so that other processes take over at once, and refuses new ones. */
-  stopAll(): void {
-    this.over = true;
+  stopAll(why = 'the application is shutting down'): void {
+    this.over ??= why;
     for (const election of [...this.standing]) void election.stop();
   }
 }

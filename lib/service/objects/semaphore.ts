@@ -18,6 +18,9 @@ export interface SemaphoreOptions {
 /** Options of a call that acquires permits. */
 export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 
+/** Options of `drainPermits`, which does not wait. */
+export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;
+
 /**
  * A limit on concurrent holders, on all machines. Permits are leases that are renewed while they are held, so the permits of
  * a crashed process come back. First come, first served: smaller requests do not overtake a larger one.
@@ -46,6 +49,13 @@ export interface Semaphore {
     waitTime?: Duration | SemaphoreCallOptions,
     leaseTime?: Duration,
   ): Promise<LockHandle | null>;
+  /**
+   * Acquires all permits that are free, in one step; the handle has how many these are (`units`), and releases them. Resolves to
+   * `null` if no permit is free, or if callers wait for the free ones. It does not wait. The permits are renewed while the
+   * handle holds them, so they come back if the process crashes. To keep all callers out for longer use `setPermits(0)`.
+   * @throws LockStoreError if Redis fails; LockConfigError for an option that cannot be used
+   */
+  drainPermits(options?: SemaphoreDrainOptions): Promise<LockHandle | null>;
   /** Runs `task` with one permit, or with `units` permits. */
   run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
   /**

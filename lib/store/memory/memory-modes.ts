@@ -33,8 +33,13 @@ export function admits(holds: readonly GrantedClaim[], request: Claim, limit: nu
   if (mode.kind !== 'permits' && (holds.length === 0 || reenters(holds, request))) return true;
   if (mode.kind === 'exclusive' || holds.some((hold) => hold.mode.kind !== mode.kind)) return false;
   if (mode.kind === 'read') return true;
-  const used = holds.reduce((sum, hold) => sum + (hold.mode.kind === 'permits' ? hold.mode.units : 0), 0);
-  return used + mode.units <= limitFor(mode, limit);
+  return mode.units > 0 && mode.units <= freePermits(holds, mode, limit);
+}
+
+/** How many permits are free; none beside holds that are no permits. */
+export function freePermits(holds: readonly GrantedClaim[], mode: LockMode, limit: number | undefined): number {
+  const used = holds.reduce((sum, hold) => sum + (hold.mode.kind === 'permits' ? hold.mode.units : Infinity), 0);
+  return limitFor(mode, limit) - used;
 }
 
 /** The number of permits: as set at run time, otherwise as the request states. */

@@ -1,9 +1,9 @@
-import { UNCONTENDED_BATCH_SIZE, type AcquireReply, type HeldReply } from '../lock-store.js';
+import { UNCONTENDED_BATCH_SIZE, type AcquireReply, type HeldReply, type LockMode } from '../lock-store.js';
 import { MAX_HOLDERS } from '../protocol.generated.js';
 import { grantWaiters } from './memory-grant-waiters.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, type MemoryLockState, type OwnedRequest } from './memory-lock-state.js';
-import { exceedsLimit, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
+import { exceedsLimit, freePermits, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
 import { retryTime } from './memory-queue.js';
 
 /** The holds of a lock: those whose leases run, and expired ones. */
@@ -22,7 +22,8 @@ export function tryAcquire(lock: MemoryLockState, request: OwnedRequest, afterRe
   const { holds, ended } = read;
   const limit = lock.limit.value;
   const mine = findHold(holds, request.id);
-  if (mine !== undefined) return complete(lock, holds, mine, request);
+  if (mine !== undefined) return { ...complete(lock, holds, mine, request), ...(drains(request) && unitsOf(mine)) };
+  if (drains(request)) return drain(lock, request, read);
   if (!lock.queue.exists(now) && !lock.tombstones.exist && lock.admits(holds, request)) {
     return lock.grantNow(holds, request, request.uncontendedBatchSize);
   }
@@ -54,6 +55,28 @@ function tryOnce(lock: MemoryLockState, request: OwnedRequest, { holds, ended }:
     return lock.grantNow(holds, request);
   }
   return lock.notHeld('busy', holds, retryTime(holds, 0, request, lock.server.now));
+}
+
+const drains = ({ mode, waits }: OwnedRequest): boolean => mode.kind === 'permits' && mode.units === 0 && !waits;
+
+const unitsOf = ({ mode }: Pick<MemoryHold, 'mode'>) => (mode.kind === 'permits' ? { units: mode.units } : {});
+
+/** Grants all free permits, unless callers wait for them. */
+function drain(lock: MemoryLockState, request: OwnedRequest, { holds, ended }: Holds): AcquireReply {
+  if (lock.tombstones.has(request.id)) {
+    grantWaiters(lock, holds, ended);
+    return { outcome: 'left', time: lock.server.now };
+  }
+  const isAlone = !lock.queue.exists(lock.server.now) && !lock.tombstones.exist;
+  const { head } = grantWaiters(lock, holds, ended);
+  const mode = { ...request.mode, units: freePermits(holds, request.mode, lock.limit.value) } as LockMode & {
+    units: number;
+  };
+  if (head !== undefined || mode.units < 1)
+    return lock.notHeld('busy', holds, retryTime(holds, 0, request, lock.server.now));
+  lock.queue.drop(request.id);
+  const batchSize = isAlone ? request.uncontendedBatchSize : request.batchSize;
+  return { ...lock.grantNow(holds, { ...request, mode }, batchSize), units: mode.units };
 }
 
 function enqueue(

@@ -208,8 +208,8 @@ export class QuorumStore implements LockStore {
     return forceReleaseEverywhere(this.context, key, hold);
   }
 
-  async inspect(key: string): Promise<StoredLock> {
-    const replies = await this.askMajority((store) => store.inspect(key));
+  async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
+    const replies = await this.askMajority((store) => store.inspect(key, maxWaiters));
     return mergeInspections(replies, this.context.quorum, this.context.members.length);
   }
 

@@ -237,8 +237,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return readServerIdentity(this.#connection.commands, this.#options.commandTimeout);
   }
 
-  async inspect(key: string): Promise<StoredLock> {
-    return readInspectReply(await this.#scripts.run('inspect', this.keys.of(key), [MAX_WAITERS]));
+  async inspect(key: string, maxWaiters = MAX_WAITERS): Promise<StoredLock> {
+    return readInspectReply(await this.#scripts.run('inspect', this.keys.of(key), [maxWaiters]));
   }
 
   list(request: ListRequest): Promise<ListReply> {

@@ -25,7 +25,8 @@ export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
   const code = Number(raw[0]);
   const time = Number(raw[1]);
   if (code === HELD || code === HELD_PUSHED) {
-    return { reply: heldReply(raw), more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
+    const units = raw[HELD_PARTS] === undefined ? undefined : { units: Number(raw[HELD_PARTS]) };
+    return { reply: { ...heldReply(raw), ...units }, more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
   }
   if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
     const [, , askIn, lastToken, more, ...holders] = raw;

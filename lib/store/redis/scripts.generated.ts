@@ -85,7 +85,11 @@ local function admits(holds, request)
     used = used + (hold.units or 0)
   end
   if request.kind == 'read' then return true end`,
-  'shared/modes 3': `  return used + request.units <= limit_for(request)
+  'shared/modes 3': `  local free = limit_for(request) - used
+  if request.drains and free > 0 then
+    request.units, request.mode = free, string.format('permits:%d/%d', free, request.limit)
+  end
+  return request.units > 0 and request.units <= free
 end
 local function is_closed(holds)
   for _, hold in ipairs(holds) do
@@ -542,7 +546,11 @@ end`,
   end
   return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
-  'acquire 2': `return try_acquire(request_at(2))`,
+  'acquire 2': `local request = request_at(2)
+request.drains = request.units == 0 and not request.waits
+local reply = try_acquire(request)
+if request.drains and reply[1] == 1 then reply[6] = find_hold((read_holds()), request.id).units end
+return reply`,
   'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local holds, ended = read_holds()
 local permits, version = limit_set()
@@ -803,7 +811,7 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', 'f0fa18c1f5b5e54e242760719c9ecc554333b38a', [
+  acquireAll: script('acquire-all', 'a5d32c2d54009d2b8e001bdb98aaff341beaac36', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -818,19 +826,19 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '20a8704dd38651e700dc2dc22c189821d3f0fa73', [
+  acquire: script('acquire', '39c1a507a82e950802c58fba7c260d48bcd6b041', [
     'acquire',
+    'shared/layout',
     'shared/clock',
+    'shared/client',
+    'shared/token',
     'shared/modes',
     'shared/limit',
     'shared/modes 2',
     'shared/limit',
     'shared/modes 3',
-    'shared/request',
-    'shared/token',
-    'shared/layout',
-    'shared/client',
     'shared/holds',
+    'shared/request',
     'shared/messages',
     'shared/queue',
     'shared/take-place',
@@ -862,7 +870,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'acquire 2',
   ]),
-  addLimit: script('add-limit', '4c10e5ce9f12895cf72fd8e7b2d4e6fcf8f7988b', [
+  addLimit: script('add-limit', 'd90edb445be5616106549949e1cdc213dce75028', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -890,7 +898,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'add-limit',
   ]),
-  adopt: script('adopt', '80be7acccfbc48abd8ee1216423dbe68c77487bc', [
+  adopt: script('adopt', '1be1e165cfb6067a311d36ddc04fb1790967ba46', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -920,7 +928,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'f802079f200d51e3c7e396034444ef05a5c826af', [
+  extend: script('extend', '2d791ceb4afbd849125a4d1bb081e7e5edbcd8e9', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -946,7 +954,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'extend',
   ]),
-  fence: script('fence', '3671a0077d7aa94ae3ad3ee8db084ba2ffbad970', [
+  fence: script('fence', 'd80ddf142f6d301640c1fbdbb77ba13571b3fc6f', [
     'shared/clock',
     'shared/token',
     'shared/layout',
@@ -959,7 +967,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'fence',
   ]),
-  forceRelease: script('force-release', '03679b80919a657614adc3efc0ec53955e03e40e', [
+  forceRelease: script('force-release', '22119df3bbbcba3577be31e610d638c606a72441', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -987,7 +995,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', '58366f2136609c78e4a5d63f0bcf5556abc40398', [
+  inspect: script('inspect', 'be4ec76bd33a6a4d44b83bca8a9c17e01bae06eb', [
     'shared/clock',
     'shared/token',
     'shared/limit',
@@ -1001,7 +1009,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/read-tickets',
     'inspect',
   ]),
-  keepUnits: script('keep-units', '7081fa1747a0d97c726bedf15999b63d3e20349c', [
+  keepUnits: script('keep-units', '87fd9b9171f1e0c2be7b4fe5db2d157483047d63', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1063,7 +1071,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'limit',
   ]),
-  offer: script('offer', '834aeb9b60bccda66d79f1398af593cac0133629', [
+  offer: script('offer', 'ad26f9268f90629725f7791d0a447fecb3db09a2', [
     'shared/clock',
     'shared/layout',
     'shared/client',
@@ -1089,7 +1097,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'offer',
   ]),
-  reinstate: script('reinstate', '07922b34a37dc0b25aa342f52e2e4b44725d4ccb', [
+  reinstate: script('reinstate', '94f6f48f3ad29eb6e43c85a0f88f95546b2cc88f', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1104,7 +1112,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '85c3871e8f189829eb382685e0009335c14c116a', [
+  release: script('release', '9026edd4a89e61e1b596d377822be9ef2b839f68', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -1156,7 +1164,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'renew',
   ]),
-  setLimit: script('set-limit', '247ed46bdd08f62d413ad1c7ad3cb06a09cb96d0', [
+  setLimit: script('set-limit', '8bfac96d4a91be44935ae22c512134a5eb82ca2e', [
     'shared/clock',
     'shared/modes',
     'shared/limit',

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
+import type { LockHolderInfo, LockTimeoutError } from '../../errors/index.js';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE } from './stage.js';
 
@@ -220,6 +221,27 @@ export const EXCLUSIVE_CASES: CaseList = {
     await stage.outcome(second.release());
     await stage.outcome((await stage.outcome(waiting)).release());
     assert.equal(await stage.outcome(one.inspect(key)), null);
+  },
+
+  'the error of a call that waited in vain names the holder': async (stage) => {
+    const [one, other] = [await stage.client(), await stage.client()];
+    const key = stage.key();
+    const lock = await stage.outcome(one.acquire(key, { owner: 'me', expire: '20s' }));
+    for (const waitTimeout of [0, 50]) {
+      let holder: LockHolderInfo | undefined;
+      // A slow backend may not name the holder in time.
+      await stage.until('the name of the holder', async () => {
+        const call = other.acquire(key, { waitTimeout });
+        assert.equal(await stage.refusal(call), 'LOCK_TIMEOUT');
+        const error = (await call.catch((thrown: unknown) => thrown)) as LockTimeoutError;
+        assert.equal(error.key, key);
+        holder = error.holder;
+        return holder !== undefined;
+      });
+      assert.deepEqual([holder!.owner, holder!.client, holder!.fencingToken], ['me', one.clientId, lock.fencingToken]);
+      assert.ok(holder!.ttl > 0 && holder!.ttl <= 20_000, `${holder!.ttl} ms`);
+    }
+    await stage.outcome(lock.release());
   },
 
   'keys with braces, colons, spaces and any Unicode text are distinct': async (stage) => {

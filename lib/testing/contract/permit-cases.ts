@@ -13,6 +13,7 @@ const changing =
     const client = await stage.client();
     const semaphore = client.getSemaphore(stage.key(), { permits: 2 });
     assert.equal(await stage.refusal(semaphore.addPermits(1)), 'LOCK_CONFIG');
+    assert.equal(await stage.refusal(semaphore.drainPermits()), 'LOCK_CONFIG');
   };
 
 const permitsOf = ({ port }: StagedStore): PermitStore => port.permits!;
@@ -57,6 +58,66 @@ export const PERMIT_CASES: CaseList = {
     await stage.outcome(semaphore.setPermits(1));
     assert.equal(await stage.outcome(permitsOf(store).add(call)), 1);
     assert.equal(await stage.outcome(permitsOf(store).add({ ...call, id: store.request(key).id })), 4);
+  }),
+
+  'drainPermits takes all free permits, and none while callers wait': changing(async (stage) => {
+    const clients = await stage.clientList(2);
+    const key = stage.key();
+    const [one, other] = clients.map((client) => client.getSemaphore(key, { permits: 5 }));
+    const two = await stage.outcome(one!.acquire(2));
+    const three = (await stage.outcome(other!.drainPermits({ expire: '20s' })))!;
+    assert.deepEqual([three.units, three.type, three.isHeld], [3, 'permits', true]);
+    assert.equal(await stage.outcome(one!.availablePermits()), 0);
+    assert.equal(await stage.outcome(one!.drainPermits()), null);
+    assert.equal(await stage.outcome(one!.tryAcquire()), null);
+    await stage.outcome(three.releaseUnits(1));
+    assert.equal(three.units, 2);
+    const waiting = one!.acquire(2);
+    await stage.untilWaiting(key, 1);
+    // One permit is free, and the waiter needs two.
+    assert.equal(await stage.outcome(other!.drainPermits()), null);
+    await stage.outcome(two.release());
+    const granted = await stage.outcome(waiting);
+    await stage.outcome(granted.release());
+    await stage.outcome(three.release());
+    // The number that was set at run time counts, not the number that the object was made with.
+    await stage.outcome(one!.setPermits(0));
+    assert.equal(await stage.outcome(other!.drainPermits()), null);
+    await stage.outcome(one!.setPermits(8));
+    const all = (await stage.outcome(other!.drainPermits()))!;
+    assert.equal(all.units, 8);
+    assert.equal(await stage.outcome(one!.availablePermits()), 0);
+    await stage.outcome(all.release());
+    assert.equal(await stage.outcome(one!.availablePermits()), 8);
+  }),
+
+  'of callers that drain at the same time, one gets all permits': changing(async (stage) => {
+    const clients = await stage.clientList(3);
+    const key = stage.key();
+    const drains = clients.map((client) => client.getSemaphore(key, { permits: 4 }).drainPermits());
+    const handles = (await stage.outcome(Promise.all(drains))).filter((handle) => handle !== null);
+    assert.deepEqual(
+      handles.map(({ units }) => units),
+      [4],
+    );
+    await stage.outcome(handles[0]!.release());
+  }),
+
+  'a request for all free permits takes effect once': changing(async (stage) => {
+    const store = await stage.store();
+    const key = stage.key();
+    const [first, all] = [store.request(key, permits(2)), store.request(key, { ...permits(0), waits: false })];
+    await stage.outcome(store.port.acquire(first));
+    for (let i = 0; i < 3; i++) {
+      const reply = await stage.outcome(store.port.acquire(all));
+      assert.deepEqual([reply.outcome, 'units' in reply && reply.units], ['held', 3]);
+    }
+    await stage.outcome(store.release(key, first.id));
+    const again = await stage.outcome(store.port.acquire(all));
+    assert.deepEqual([again.outcome, 'units' in again && again.units], ['held', 3]);
+    assert.deepEqual(await stage.holders(key), [all.id]);
+    await stage.outcome(store.release(key, all.id, 5_000));
+    assert.equal((await stage.outcome(store.port.acquire(all))).outcome, 'left');
   }),
 
   'a handle releases some of its permits, and the rest later': changing(async (stage) => {

@@ -157,6 +157,30 @@ describe('release', () => {
   });
 });
 
+describe('release --hold', () => {
+  it('ends one hold by force, and leaves the others', async () => {
+    await setUp();
+    const [service] = await bench.serviceList(1);
+    const { stderr } = await run('release', 'b');
+    const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+    expect(stderr).toContain(`${ann}: `);
+    const refused = await run('release', 'b', '--hold', bob!, '--json');
+    expect([refused.code, JSON.parse(refused.stdout)]).toEqual([
+      3,
+      { key: 'b', hold: bob, held: true, released: false, refused: true },
+    ]);
+    expect(await run('release', 'b', '--force', '--hold', bob!)).toEqual({
+      code: 0,
+      stdout: `Hold ${bob} of b was released.\n`,
+      stderr: '',
+    });
+    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+    expect(await run('release', 'b', '--force', '--hold', bob!)).toMatchObject({
+      stdout: `Hold ${bob} of b is not held.\n`,
+    });
+  });
+});
+
 describe('watch', () => {
   it('continues until it is interrupted', async () => {
     const { lock, waiting } = await setUp();

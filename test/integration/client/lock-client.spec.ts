@@ -44,7 +44,7 @@ describe('createLockClient', () => {
     await client.close();
     expect(lock.isHeld).toBe(false);
     expect(await redis.admin.exists('lock:state:{b}')).toBe(0);
-    await expect(client.acquire('b')).rejects.toThrow(/shut/);
+    await expect(client.acquire('b')).rejects.toThrow('this client was closed');
     await client.close();
   });
 
@@ -83,6 +83,46 @@ describe('createLockClient', () => {
     await expect(createLockClient({ host: 'localhost' } as object)).rejects.toThrow(
       'createLockClient has no option "host" of its own: write connection: { host }.',
     );
+  });
+
+  it.each([
+    ['keyBuilder', { keyBuilder: (key: string) => key }, 'build the key where you name it'],
+    ['defaults.onContended', { defaults: { onContended: 'skip' } }, 'use tryAcquire, which resolves to null'],
+    ['defaults.onUnavailable', { defaults: { onUnavailable: 'skip' } }, 'catch the LockStoreError'],
+  ])('refuses %s, which is for decorated methods', async (name, options, instead) => {
+    const refusal = createLockClient({ store: 'memory', ...options } as object, quiet);
+    await expect(refusal).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(refusal).rejects.toThrow(`createLockClient: ${name} is for decorated methods and handlers of Nest`);
+    await expect(refusal).rejects.toThrow(instead);
+  });
+
+  it('says that it is closed to calls that come later, and to those that wait', async () => {
+    const client = await createLockClient({ store: 'memory', keyPrefix: 'closing', shutdownTimeout: 0 }, quiet);
+    await client.acquire('a');
+    const waiting = client.acquire('a').catch((error: Error) => error.message);
+    await client.close();
+    const message =
+      'this client was closed, create another one with createLockClient(): no lock can be acquired any more';
+    expect(await waiting).toBe(message);
+    await expect(client.run('a', () => undefined)).rejects.toThrow(message);
+    await expect(client.tryAcquire('a')).rejects.toThrow(message);
+    expect(() => client.getLeaderElection('a').start()).toThrow('this client was closed');
+  });
+
+  it('logs what its end waits for, key by key', async () => {
+    const { lines, logger } = logged();
+    const options = { store: 'memory', keyPrefix: 'logged', shutdownTimeout: '200ms' } as const;
+    const client = await createLockClient(options, { logger });
+    await client.acquire('orders');
+    await client.acquire('stock', { type: 'read' });
+    await client.close();
+    for (const key of ['orders', 'stock']) {
+      expect(lines).toContainEqual(
+        expect.stringMatching(
+          `the shutdown waits up to 200 ms for the holder of '${key}', which has had it for \\d+ ms`,
+        ),
+      );
+    }
   });
 
   it('has the errors of the root export', async () => {

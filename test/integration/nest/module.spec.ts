@@ -161,7 +161,23 @@ describe('RedisLockModule', () => {
     @Module({ providers: [Stock] })
     class Feature {}
     await expect(start([bench.locks({ isGlobal: false }), Feature])).rejects.toThrow(
-      'import RedisLockModule.forRoot()',
+      'import RedisLockModule.forRoot() in the root module; with isGlobal: false, import it in this module as well',
+    );
+  });
+
+  it('not global, named: a call in a module without the import says so', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Jobs {
+      @DistributedLock({ key: 'jobs', instance: 'jobs' })
+      async nightly(): Promise<void> {}
+    }
+    @Module({ providers: [Jobs] })
+    class Feature {}
+    const app = await start([bench.locks(), bench.locks({ name: 'jobs', isGlobal: false }), Feature]);
+    const jobs = await app.resolve(Jobs, undefined, { strict: false });
+    await expect(jobs.nightly()).rejects.toThrow(
+      "@DistributedLock on Jobs.nightly: RedisLockModule 'jobs' is set up with isGlobal: false, and the module of this " +
+        "class does not import it: keep what forRoot({ name: 'jobs', isGlobal: false, … }) returns and import it in both",
     );
   });
 

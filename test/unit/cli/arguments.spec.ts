@@ -9,7 +9,7 @@ describe('a command line', () => {
   it('has defaults, and Redis from the environment', () => {
     expect(read('ls')).toEqual({
       ...{ command: 'ls', subject: undefined, prefix: undefined, timeout: 5_000, interval: 1_000 },
-      ...{ connections: ['redis://127.0.0.1:6379'], force: false, json: false, color: true },
+      ...{ connections: ['redis://127.0.0.1:6379'], force: false, hold: undefined, json: false, color: true },
     });
     expect(readCommandLine(['ls'], { REDIS_URL: 'redis://a' })).toMatchObject({ connections: ['redis://a'] });
     expect(readCommandLine(['ls', '-c', 'redis://b'], { REDIS_URL: 'redis://a' })).toMatchObject({
@@ -48,6 +48,8 @@ describe('a command line', () => {
     [['doctor', 'a'], 'takes no argument'],
     [['inspect', ''], 'is empty'],
     [['ls', '--force'], '--force is not an option of ls'],
+    [['inspect', 'a', '--hold', 'x'], '--hold is not an option of inspect'],
+    [['release', 'a', '--hold', ''], '--hold is empty: write the id of a hold'],
     [['doctor', '--interval', '1s'], '--interval is not an option of doctor'],
     [['watch', '--interval', '5'], 'without a unit'],
     [['watch', '--interval', '0s'], 'longer than 0'],

@@ -1,0 +1,74 @@
+import type { EngineContext } from '../engine/engine-context.js';
+import type { LockEngine } from '../engine/lock-engine.js';
+import { settledBy } from '../common/settle.js';
+import { isLockTimeoutError, LockTimeoutError, type LockHolderInfo } from '../errors/index.js';
+import type { AcquireTerms } from '../options/resolve-acquire-options.js';
+import { readHolder } from './read-lock-info.js';
+
+/** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
+const ANSWER_TIME = 250;
+
+/** The holders that the store has named for a key, or `undefined` if it has failed. */
+type Answer = readonly LockHolderInfo[] | undefined;
+
+/**
+ * Adds the holder to the error of a call that has waited in vain. Calls for a key that end together share one question, and
+ * a call whose caller gets no error asks none.
+ */
+export class TimeoutReports {
+  private readonly underWay = new Map<string, Promise<Answer>>();
+
+  constructor(
+    private readonly engine: LockEngine,
+    private readonly context: EngineContext,
+  ) {}
+
+  /** Returns what a call that begins now does with its error: rejects with it, and names the holder if it is a timeout. */
+  begin({ optional, waitTimeout, signal }: AcquireTerms): ((error: unknown) => Promise<never>) | undefined {
+    if (optional === true) return undefined;
+    const by = this.context.clock.now() + waitTimeout + ANSWER_TIME;
+    return async (error) => {
+      if (!isLockTimeoutError(error) || error.key === undefined) throw error;
+      throw await this.withHolder(error, error.key, by, signal);
+    };
+  }
+
+  private async withHolder(
+    error: LockTimeoutError,
+    key: string,
+    by: number,
+    signal: AbortSignal | undefined,
+  ): Promise<LockTimeoutError> {
+    const { clock, timers, store } = this.context;
+    if (store.unreachable !== undefined || by <= clock.now()) return error;
+    const answer = this.ask(key);
+    const isAnswered = await settledBy(timers, { at: by, isAnswer: true, ...(signal && { signal }) }, answer);
+    const [holder, ...others] = (isAnswered && (await answer)) || [];
+    if (holder === undefined) return error;
+    return new LockTimeoutError(`${error.message}. ${named(holder, others.length)}`, { key, holder });
+  }
+
+  private ask(key: string): Promise<Answer> {
+    const known = this.underWay.get(key);
+    if (known !== undefined) return known;
+    const answer = this.holdersOf(key).finally(() => this.underWay.delete(key));
+    this.underWay.set(key, answer);
+    return answer;
+  }
+
+  private async holdersOf(key: string): Promise<Answer> {
+    try {
+      return (await this.engine.inspect(key, 1)).holds.map(readHolder);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** The last sentence of the message. A holder without a named owner is its own owner. */
+function named({ id, owner, client, ttl, kept, since }: LockHolderInfo, others: number): string {
+  const who = owner === id ? '' : `owner '${owner}', `;
+  const rest = kept ? `released, but kept by holdAtLeast for ${ttl} ms` : `its lease ends in ${ttl} ms unless renewed`;
+  const more = others === 0 ? '' : `, and ${others} more`;
+  return `Holder: ${who}client ${client}, since ${since.toISOString()}, ${rest}${more}.`;
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockTimeoutError } from 'nestjs-redis-locks';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../../testbed/locks/locks.js';
+
+const bench = new LockBench();
+
+/** The error of a call that waits in vain. */
+const errorOf = (call: Promise<unknown>): Promise<LockTimeoutError> =>
+  call.then(
+    () => Promise.reject(new Error('the call did not fail')),
+    (error: LockTimeoutError) => error,
+  );
+
+/** The error of a call that names the holder. On a busy machine Redis may not have named it in time, so the call is repeated. */
+async function reported(call: () => Promise<unknown>): Promise<LockTimeoutError> {
+  let error!: LockTimeoutError;
+  await eventually(async () => (error = await errorOf(call())).holder !== undefined, {
+    what: 'the name of the holder',
+  });
+  return error;
+}
+
+/** How many scripts Redis has run since the statistics were reset. */
+const scripts = async (): Promise<number | undefined> => (await bench.redis.commandStats())['evalsha'];
+
+describe('the error of a call that waited in vain', () => {
+  it('names the holder as inspect does, in its fields and in its message', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('a', { owner: 'import', expire: '20s' });
+    const error = await reported(() => other!.acquire('a', { waitTimeout: 50 }));
+    const [known] = (await other!.inspect('a'))!.holders;
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'a', method: undefined });
+    expect(error.holder).toEqual({ ...known, ttl: expect.any(Number) });
+    expect(error.message).toBe(
+      "'a' was held by others for the whole of its waitTimeout of 50 ms. Holder: owner 'import', " +
+        `client ${holder!.clientId}, since ${known!.since.toISOString()}, its lease ends in ${error.holder!.ttl} ms unless renewed.`,
+    );
+  });
+
+  it('names one of several holders, and how many others there are', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    for (let i = 0; i < 3; i++) await holder!.acquire('a', { type: 'read' });
+    const error = await reported(() => other!.acquire('a', { waitTimeout: 0 }));
+    expect(error.holder).toMatchObject({ type: 'read', client: holder!.clientId });
+    expect(error.message).toContain("'a' is held by others. Holder: client ");
+    expect(error.message).toMatch(/unless renewed, and 2 more\.$/);
+  });
+
+  it('says that a holder has released the key, and holdAtLeast keeps it', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.run('a', () => undefined, { holdAtLeast: '20s' });
+    const error = await reported(() => other!.run('a', () => undefined, { waitTimeout: 0 }));
+    expect(error.holder).toMatchObject({ kept: true });
+    expect(error.message).toContain('released, but kept by holdAtLeast for ');
+    await holder!.forceRelease('a');
+  });
+
+  it('names the key of a set that was not free, and its holder', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('b', { owner: 'me' });
+    const error = await reported(() => other!.acquire(['a', 'b'], { waitTimeout: 50 }));
+    expect(error).toMatchObject({ key: 'b', holder: { owner: 'me' } });
+  });
+
+  it('comes from Lock objects, too', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('a', { owner: 'me' });
+    const lock = other!.getLock('a');
+    expect(await reported(() => lock.lock({ waitTimeout: 50 }))).toMatchObject({ holder: { owner: 'me' } });
+  });
+});
+
+describe('the question for the holder', () => {
+  it('is not sent for calls that return null', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('a');
+    await other!.tryAcquire('warm');
+    await bench.redis.resetCommandStats();
+    expect(await other!.tryAcquire('a')).toBeNull();
+    expect(await other!.getLock('a').tryLock()).toBeNull();
+    expect(await scripts()).toBe(2);
+  });
+
+  it('is sent once for all calls that end together', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('a', { owner: 'me' });
+    const proxied = await bench.proxy();
+    const waiting = await bench.service({ connection: proxied.url });
+    let questions = 0;
+    await errorOf(other!.acquire('a', { waitTimeout: 0 })); // Redis knows both scripts now
+    const calls = Array.from({ length: 50 }, () => errorOf(waiting.acquire('a', { waitTimeout: 400 })));
+    await bench.untilWaiting('a', 1);
+    proxied.onCommand(({ name }) => {
+      if (name === 'evalsha') questions += 1;
+    });
+    // The question is under way while the other calls end.
+    proxied.delay({ request: 40, reply: 40 });
+    for (const error of await Promise.all(calls)) expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    // Beside the questions: the last waiter leaves the queue.
+    expect(questions).toBeGreaterThan(0);
+    expect(questions).toBeLessThan(25);
+  });
+
+  it('does not keep the caller for longer than the answer to a lock may take', async () => {
+    const proxied = await bench.proxy();
+    const [holder, other] = [await bench.service(), await bench.service({ connection: proxied.url })];
+    await holder.acquire('a');
+    const call = errorOf(other.acquire('a', { waitTimeout: 500 }));
+    await bench.untilWaiting('a', 1);
+    proxied.dropRequests();
+    const { value, ran } = await timed(() => call);
+    expect(value).toMatchObject({ code: 'LOCK_TIMEOUT', holder: undefined });
+    expect(ran).toBeLessThan(500 + 300);
+    proxied.heal();
+  });
+
+  it('ends with the signal of the caller', async () => {
+    const proxied = await bench.proxy();
+    const [holder, other] = [await bench.service(), await bench.service({ connection: proxied.url })];
+    await holder.acquire('a');
+    const gone = new AbortController();
+    proxied.onCommand(({ name, args }) => {
+      // The question has one argument after its six keys: how many waiters to name.
+      if (name !== 'evalsha' || args.length !== 2 + 6 + 1) return;
+      proxied.dropReplies();
+      gone.abort();
+    });
+    const error = await errorOf(other.acquire('a', { waitTimeout: 300, signal: gone.signal }));
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', holder: undefined });
+    expect(gone.signal.aborted).toBe(true);
+    proxied.heal();
+  });
+});

@@ -1,0 +1,96 @@
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import * as library from 'nestjs-redis-locks';
+import { createLockClient, type LockClient } from 'nestjs-redis-locks/client';
+import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
+import { COMPILE_TIME } from './compile-time.js';
+import { RUN_TIME } from './run-time.js';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What each piece of code may use. */
+const HEAD = `import { DistributedLock, lockKey, LockService, LockTimeoutError, RedisLockModule, UseLock } from 'nestjs-redis-locks';
+import { createLockClient } from 'nestjs-redis-locks/client';
+declare const locks: LockService;
+export { createLockClient, DistributedLock, lockKey, locks, LockTimeoutError, RedisLockModule, UseLock };
+`;
+
+/** Compiles all pieces together, each as a file of its own. Returns what the compiler says about each. */
+function compile(pieces: readonly string[]): string[] {
+  const path = join(ROOT, 'tsconfig.json');
+  const { config } = ts.readConfigFile(path, ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(path));
+  const files = new Map(pieces.map((code, i) => [join(import.meta.dirname, `piece-${i}.ts`), `${HEAD}${code}\n`]));
+  const settings = { ...options, noEmit: true, noUnusedLocals: false, noUnusedParameters: false, incremental: false };
+  const host = ts.createCompilerHost(settings);
+  const { readFile, fileExists, getSourceFile } = host;
+  host.readFile = (file) => files.get(file) ?? readFile.call(host, file);
+  host.fileExists = (file) => files.has(file) || fileExists.call(host, file);
+  host.getSourceFile = (file, version, ...more) => {
+    const text = files.get(file);
+    return text === undefined
+      ? getSourceFile.call(host, file, version, ...more)
+      : ts.createSourceFile(file, text, version, true);
+  };
+  const program = ts.createProgram([...files.keys()], settings, host);
+  return [...files.keys()].map((file) =>
+    [
+      ...program.getSemanticDiagnostics(program.getSourceFile(file)),
+      ...program.getSyntacticDiagnostics(program.getSourceFile(file)),
+    ]
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+      .join('\n'),
+  );
+}
+
+describe('wrong usages', () => {
+  it('are at least 60 different ones', () => {
+    const codes = [...COMPILE_TIME, ...RUN_TIME].map(({ code }) => code);
+    expect(new Set(COMPILE_TIME.map(({ code }) => code)).size).toBe(COMPILE_TIME.length);
+    expect(new Set(RUN_TIME.map(({ code }) => code)).size).toBe(RUN_TIME.length);
+    expect(new Set(codes).size).toBeGreaterThanOrEqual(60);
+    for (const { message } of [...COMPILE_TIME, ...RUN_TIME]) expect(message).not.toBe('');
+  });
+});
+
+describe('the compiler', () => {
+  let said: string[];
+  let right: string;
+  beforeAll(() => {
+    const method = "class Stock { @DistributedLock('stock:#{#sku}') async reserve(sku: string) { return sku; } }";
+    [right = '', ...said] = compile([method, ...COMPILE_TIME.map(({ code }) => code)]);
+  });
+
+  it('accepts right usages', () => expect(right).toBe(''));
+
+  it.each(COMPILE_TIME.map(({ code, message }, i) => ({ code, message, i })))('refuses $code', ({ message, i }) => {
+    expect(said[i]).toContain(message);
+  });
+});
+
+describe('the library', () => {
+  let locks: LockClient;
+  beforeAll(async () => {
+    const logger = { debug() {}, log() {}, warn() {}, error() {} };
+    locks = await createLockClient({ store: 'memory', keyPrefix: 'wrong-usages', shutdownTimeout: 0 }, { logger });
+  });
+  afterAll(() => locks.close());
+
+  it.each(RUN_TIME)('refuses $code', async ({ code, message }) => {
+    const { outputText } = ts.transpileModule(code, {
+      compilerOptions: { target: ts.ScriptTarget.ES2022, experimentalDecorators: true, emitDecoratorMetadata: true },
+    });
+    const names: Record<string, unknown> = { ...library, createLockClient, RedisLockDashboardModule, locks };
+    // The code is text, so that the list shows what a user writes.
+    const run = new Function(...Object.keys(names), `return (async () => {\n${outputText}\n})();`) as (
+      ...values: unknown[]
+    ) => Promise<unknown>;
+    const error = await run(...Object.values(names)).then(
+      () => undefined,
+      (thrown: Error & { code?: string }) => thrown,
+    );
+    expect(error?.code).toMatch(/^LOCK_/);
+    expect(error?.message).toContain(message);
+  });
+});
