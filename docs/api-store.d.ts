@@ -115,7 +115,7 @@ export interface LockStoreListener {
     restored(): void;
 }
 
-export type OfferReply = number | 'gone' | 'shared';
+export type OfferReply = number | 'not-held' | 'shared';
 
 export interface OfferRequest {
     readonly key: string;
@@ -146,7 +146,7 @@ export interface ReleaseRequest {
     readonly next: AcquireRequest | undefined;
 }
 
-export type RenewReply = number | 'gone' | Error;
+export type RenewReply = number | 'not-held' | Error;
 
 export interface RenewRequest {
     readonly key: string;
@@ -215,7 +215,7 @@ export interface KeepUnitsRequest {
 
 export interface PermitStore {
     add(request: AddPermitsRequest): Promise<number>;
-    keepUnits(request: KeepUnitsRequest): Promise<number | 'gone'>;
+    keepUnits(request: KeepUnitsRequest): Promise<number | 'not-held'>;
 }
 
 export declare const UNCONTENDED_BATCH_SIZE = 1000;

@@ -314,8 +314,8 @@ export const MUTATIONS = [
     name: 'ignored-loss',
     what: 'a hold that the server does not know is not lost',
     file: WATCHDOG,
-    from: "if (reply === 'gone') return this.gone(hold);",
-    to: "if (reply === 'gone') return;",
+    from: "if (reply === 'not-held') return this.notHeld(hold);",
+    to: "if (reply === 'not-held') return;",
   },
   {
     name: 'elected-while-deposed',

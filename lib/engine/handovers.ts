@@ -94,7 +94,7 @@ export class Handovers implements IdTable {
       if (tombstone > 0) this.releases.leave(key, id, tombstone);
       return reply;
     }
-    if (reply === 'gone') {
+    if (reply === 'not-held') {
       hold.lose('Redis did not know it any more when it was handed over');
       throw hold.loss!;
     }

@@ -72,7 +72,7 @@ export class HoldReleases {
   private async sendUnits(hold: Hold, store: PermitStore): Promise<void> {
     const { clock, timers, logger } = this.context;
     const { key, id, units } = hold;
-    let left: number | 'gone';
+    let left: number | 'not-held';
     try {
       left = await store.keepUnits({ key, id, units, keep: this.keepOf(hold) });
     } catch (error) {
@@ -83,7 +83,7 @@ export class HoldReleases {
       });
       throw error;
     }
-    if (left === 'gone' && hold.state === 'held')
+    if (left === 'not-held' && hold.state === 'held')
       hold.lose('Redis did not know it any more when permits were released');
   }
 

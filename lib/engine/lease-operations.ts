@@ -40,7 +40,7 @@ export class LeaseOperations {
     if (left instanceof Error) throw left;
     // Without a reconnect the store received one copy.
     if (epoch === store.epoch) hold.settled(extension);
-    if (left === 'gone') this.watchdog.gone(hold);
+    if (left === 'not-held') this.watchdog.notHeld(hold);
     else this.watchdog.answered(hold, question, left);
     hold.assertHeld();
   }
@@ -76,7 +76,7 @@ export class LeaseOperations {
     const question = hold.ask(store.epoch, this.watchdog.leaseToVerify(hold));
     const [left] = await store.renew([{ key, id, lease: question.lease }]);
     if (left instanceof Error) throw left;
-    if (left === 'gone') this.watchdog.gone(hold);
+    if (left === 'not-held') this.watchdog.notHeld(hold);
     else return !this.watchdog.answered(hold, question, left ?? 0);
     return true;
   }

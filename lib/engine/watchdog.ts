@@ -92,7 +92,7 @@ export class Watchdog {
   }
 
   /** The store does not know a hold. */
-  gone(asked: Hold): void {
+  notHeld(asked: Hold): void {
     // After a release the answer says nothing.
     const hold = asked.currentHolder;
     if (hold.state !== 'held') return;
@@ -140,7 +140,7 @@ export class Watchdog {
   private renewed({ hold, question, counts }: Renewal, reply: RenewReply): void {
     const isLatest = this.asked.get(hold) === question;
     if (isLatest) this.asked.delete(hold);
-    if (reply === 'gone') return this.gone(hold);
+    if (reply === 'not-held') return this.notHeld(hold);
     if (typeof reply === 'number') {
       const again = this.answered(hold, question, reply);
       if (counts && hold.watch !== undefined && hold.isHeld) this.count(hold, question);

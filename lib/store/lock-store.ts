@@ -223,8 +223,8 @@ export interface RenewRequest {
   readonly lease: number;
 }
 
-/** The ms that are left of the lease, `'gone'` if there is no such hold, or the error if that is unknown. */
-export type RenewReply = number | 'gone' | Error;
+/** The ms that are left of the lease, `'not-held'` if there is no such hold, or the error if that is unknown. */
+export type RenewReply = number | 'not-held' | Error;
 
 export interface OfferRequest {
   readonly key: string;
@@ -235,8 +235,10 @@ export interface OfferRequest {
   readonly lease: number;
 }
 
-/** The ms that are left of the offer; `'gone'`: there is no such hold; `'shared'`: its owner has another hold of this key. */
-export type OfferReply = number | 'gone' | 'shared';
+/**
+ * The ms that are left of the offer; `'not-held'`: there is no such hold; `'shared'`: its owner has another hold of this key.
+ */
+export type OfferReply = number | 'not-held' | 'shared';
 
 /** Names one grant of a hold. An acquisition may be granted again under the same id after it was ended by force. */
 export type HoldName = Pick<StoredHold, 'id' | 'since'>;

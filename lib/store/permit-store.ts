@@ -6,10 +6,10 @@ export interface PermitStore {
   /** Adds to the number of permits, for all requests. Resolves to how many there are now; never fewer than 0. */
   add(request: AddPermitsRequest): Promise<number>;
   /**
-   * Releases some of the permits of a hold. Resolves to how many it has now, or `'gone'` if there is no such hold. A hold never
-   * gets permits back, so a duplicate or late copy has no effect.
+   * Releases some of the permits of a hold. Resolves to how many it has now, or `'not-held'` if there is no such hold. A
+   * hold never gets permits back, so a duplicate or late copy has no effect.
    */
-  keepUnits(request: KeepUnitsRequest): Promise<number | 'gone'>;
+  keepUnits(request: KeepUnitsRequest): Promise<number | 'not-held'>;
 }
 
 export interface AddPermitsRequest {

@@ -29,7 +29,7 @@ export interface FenceRequest {
 export type FenceReply =
   | { readonly outcome: 'written'; readonly lease: number }
   | { readonly outcome: 'refused'; readonly lease: number; readonly lastToken: number }
-  | { readonly outcome: 'gone' };
+  | { readonly outcome: 'not-held' };
 
 export interface ReinstateRequest extends FenceRequest {
   readonly mode: LockMode;

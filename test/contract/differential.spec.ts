@@ -264,7 +264,7 @@ class Side {
           token,
           batchSize: op.batchSize,
         });
-        if (reply.outcome === 'gone') return reply;
+        if (reply.outcome === 'not-held') return reply;
         const lease = this.time(reply.lease);
         return reply.outcome === 'written' ? { ...reply, lease } : { lease, last: this.grown(op.key, reply.lastToken) };
       }

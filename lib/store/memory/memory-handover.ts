@@ -9,7 +9,7 @@ export function offer(lock: MemoryLockState, { id, offer: name, lease }: OfferRe
   const offered = findHold(holds, name);
   if (offered !== undefined) return offered.ends - now;
   const hold = findHold(holds, id);
-  if (hold === undefined || hold.kept) return 'gone';
+  if (hold === undefined || hold.kept) return 'not-held';
   const others = holds.filter((other) => other !== hold);
   if (others.some(({ owner }) => owner === hold.owner)) return 'shared';
   replace(lock, id, { ...hold, id: name, owner: name, ends: now + lease, pushed: false }, others, ended);

@@ -106,7 +106,7 @@ export class MemoryLock implements Expiring {
   renew(id: string, lease: number): RenewReply {
     const { now } = this.server;
     const hold = this.state.holds.get(id, now);
-    if (hold === undefined || hold.ends <= now || hold.kept) return 'gone';
+    if (hold === undefined || hold.ends <= now || hold.kept) return 'not-held';
     hold.pushed = false;
     hold.ends = Math.max(hold.ends, now + lease);
     this.state.holds.keepUntil(hold.ends);
@@ -117,7 +117,7 @@ export class MemoryLock implements Expiring {
     const { now } = this.server;
     const { holds, ended } = this.state.holds.read(now);
     const hold = findHold(holds, id);
-    if (hold === undefined || hold.kept) return 'gone';
+    if (hold === undefined || hold.kept) return 'not-held';
     hold.pushed = false;
     hold.ends = now + lease;
     this.state.holds.keepAsLongAs(holds);
@@ -132,7 +132,7 @@ export class MemoryLock implements Expiring {
     const last = server.lastToken(key);
     if (hold === undefined || hold.kept) {
       if (last < lastOfAll) server.rememberToken(key, lastOfAll, 0);
-      return { outcome: 'gone' };
+      return { outcome: 'not-held' };
     }
     const lease = hold.ends - server.now;
     const isWritten = hold.token === token && last <= lastOfAll;
@@ -185,12 +185,12 @@ export class MemoryLock implements Expiring {
   }
 
   /** As `keep-units`. */
-  keepUnits(id: string, units: number, keep: number): number | 'gone' {
+  keepUnits(id: string, units: number, keep: number): number | 'not-held' {
     const { now } = this.server;
     const stored = this.state.holds;
     const { holds, ended } = stored.read(now);
     const hold = findHold(holds, id);
-    if (hold === undefined || hold.kept || hold.mode.kind !== 'permits') return 'gone';
+    if (hold === undefined || hold.kept || hold.mode.kind !== 'permits') return 'not-held';
     const left = Math.min(hold.mode.units, units);
     const released = hold.mode.units - left;
     const all = holds.filter((other) => other !== hold);

@@ -135,7 +135,7 @@ export class MemberState {
    */
   fenced(reply: FenceReply, token: number, sent: number, now: number): void {
     if (sent < this.countsFrom || this.standing !== 'held') return;
-    if (reply.outcome === 'gone') {
+    if (reply.outcome === 'not-held') {
       if (!this.isOpen) this.clear();
       return;
     }

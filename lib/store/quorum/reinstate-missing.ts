@@ -12,7 +12,7 @@ export async function reinstateMissing(
   requests.forEach(({ id }, i) => {
     const isMissing = (_: unknown, place: number): boolean => {
       const answer = answers[place]!;
-      return answer.status === 'fulfilled' && answer.value[i] === 'gone';
+      return answer.status === 'fulfilled' && answer.value[i] === 'not-held';
     };
     const acquisition = typeof decided[i] === 'number' ? acquisitions.get(id) : undefined;
     void acquisition?.reinstatement.reinstate(acquisition.states.filter(isMissing));

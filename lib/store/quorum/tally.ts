@@ -9,14 +9,14 @@ export function tallyRelease(
   answers: Answers<ReleaseReply>,
   quorum: number,
   last: boolean,
-): 'released' | 'was gone' | undefined {
+): 'released' | 'was not held' | undefined {
   refuseMinority(answers, quorum);
   const values = valuesOf(answers);
-  const gone = values.filter(({ released }) => !released).length;
-  if (gone >= quorum) return 'was gone';
+  const notHeld = values.filter(({ released }) => !released).length;
+  if (notHeld >= quorum) return 'was not held';
   if (last) return 'released';
   const open = answers.length - values.length - errorsOf(answers).length;
-  return values.length >= quorum && gone + open < quorum ? 'released' : undefined;
+  return values.length >= quorum && notHeld + open < quorum ? 'released' : undefined;
 }
 
 /** How long the lease at `place` in a batch of renewals lasts on a majority, at least. */
@@ -29,17 +29,17 @@ export function tallyRenewal(
   const most = answers.length - quorum;
   const left: number[] = [];
   const errors: Error[] = [...errorsOf(answers)];
-  let gone = 0;
+  let notHeld = 0;
   for (const replies of valuesOf(answers)) {
     const reply = replies[place]!;
-    if (reply === 'gone') gone += 1;
+    if (reply === 'not-held') notHeld += 1;
     else if (typeof reply === 'number') left.push(reply);
     else errors.push(reply);
   }
   // More replies can only raise this.
   if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];
-  if (gone > most) return 'gone';
-  const open = answers.length - left.length - gone - errors.length;
-  if (!last && (left.length + open >= quorum || gone + open > most)) return undefined;
-  return minorityError(answers.length, left.length + gone, errors, quorum);
+  if (notHeld > most) return 'not-held';
+  const open = answers.length - left.length - notHeld - errors.length;
+  if (!last && (left.length + open >= quorum || notHeld + open > most)) return undefined;
+  return minorityError(answers.length, left.length + notHeld, errors, quorum);
 }

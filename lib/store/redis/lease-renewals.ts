@@ -50,5 +50,5 @@ export class LeaseRenewals {
 /** Reads the reply of `renew` and `extend` for one lease. */
 export function leaseLeft(reply: unknown): RenewReply {
   if (reply instanceof Error) return storeFailure(reply);
-  return Number(reply) < 0 ? 'gone' : Number(reply);
+  return Number(reply) < 0 ? 'not-held' : Number(reply);
 }

@@ -45,11 +45,11 @@ export class RedisPermits implements PermitStore {
     return now!;
   }
 
-  async keepUnits({ key, id, units, keep }: KeepUnitsRequest): Promise<number | 'gone'> {
+  async keepUnits({ key, id, units, keep }: KeepUnitsRequest): Promise<number | 'not-held'> {
     const reply = (await this.#commands.run('keepUnits', key, [id, units, keep])) as number[];
     const [left, more] = reply.map(Number);
     await this.#commands.grantRemaining(key, more!);
-    return left! < 0 ? 'gone' : left!;
+    return left! < 0 ? 'not-held' : left!;
   }
 
   /** Which call has set the number of permits, and the server's clock. */

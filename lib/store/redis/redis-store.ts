@@ -199,7 +199,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
     const left = Number(await this.#commands.run('offer', key, [id, offer, lease]));
-    return left >= 0 ? left : left === -1 ? 'gone' : 'shared';
+    return left >= 0 ? left : left === -1 ? 'not-held' : 'shared';
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
@@ -221,7 +221,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   async fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
     const reply = (await this.#scripts.run('fence', this.keys.of(key), [id, token, batchSize])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
-    if (code === -1) return { outcome: 'gone' };
+    if (code === -1) return { outcome: 'not-held' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
   }
 

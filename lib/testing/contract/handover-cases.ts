@@ -165,10 +165,10 @@ export const HANDOVER_CASES: CaseList = {
     assert.ok(Number(await stage.outcome(store.port.offer(offer))) <= 1_900);
     assert.deepEqual(await stage.holders(key), ['handover:1']);
     const [left] = await stage.outcome(store.port.renew([{ key, id, lease: 60_000 }]));
-    assert.equal(left, 'gone');
-    assert.equal(await stage.outcome(store.port.extend({ key, id, lease: 60_000 })), 'gone');
+    assert.equal(left, 'not-held');
+    assert.equal(await stage.outcome(store.port.extend({ key, id, lease: 60_000 })), 'not-held');
     assert.equal(await stage.outcome(store.release(key, id)), false);
-    assert.equal(await stage.outcome(store.port.offer({ ...offer, offer: 'handover:2' })), 'gone');
+    assert.equal(await stage.outcome(store.port.offer({ ...offer, offer: 'handover:2' })), 'not-held');
     assert.ok((await stage.truth(key)).holds[0]!.left <= 1_900);
     assert.equal(await stage.outcome(store.release(key, 'handover:1')), true);
   },

@@ -168,7 +168,7 @@ export const PERMIT_CASES: CaseList = {
     assert.equal(await keep(1, 60_000), 1);
     assert.equal(await keep(1, 60_000), 1);
     assert.equal(await stage.outcome(store.release(key, hold.id)), true);
-    assert.equal(await keep(1), 'gone');
+    assert.equal(await keep(1), 'not-held');
     const { holds } = await stage.outcome(store.port.inspect(key));
     assert.deepEqual(
       holds.map(({ kept, mode }) => ({ kept, mode })),

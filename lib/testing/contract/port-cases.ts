@@ -155,8 +155,8 @@ export const PORT_CASES: CaseList = {
         { key, id: `${id}0`, lease: 0 },
       ]),
     );
-    assert.deepEqual(gone, ['gone', 'gone']);
-    assert.equal(await stage.outcome(store.port.extend({ key, id, lease: 1_000 })), 'gone');
+    assert.deepEqual(gone, ['not-held', 'not-held']);
+    assert.equal(await stage.outcome(store.port.extend({ key, id, lease: 1_000 })), 'not-held');
     assert.deepEqual(await stage.truth(key), { holds: [], waiting: [] });
   },
 
@@ -186,7 +186,7 @@ export const PORT_CASES: CaseList = {
     assert.equal(holds, 1);
     await stage.until('the message about the revocation', () => store.revoked.length > 0);
     assert.ok(store.revoked.every((id) => id === request.id));
-    assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['gone']);
+    assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['not-held']);
     assert.equal(await stage.outcome(store.release(key, request.id)), false);
   },
 

@@ -95,7 +95,7 @@ export class ProcessStore implements LockStore {
   /** Never rejects: a renewal that failed is an error in the list. */
   renew: LockStore['renew'] = async (requests) => {
     try {
-      const replies = await this.ask<Array<number | 'gone' | { failed: Failure }>>('renew', requests);
+      const replies = await this.ask<Array<number | 'not-held' | { failed: Failure }>>('renew', requests);
       return replies.map((reply) => (typeof reply === 'object' ? failure(reply.failed) : reply));
     } catch (error) {
       return requests.map(() => error as LockStoreError);

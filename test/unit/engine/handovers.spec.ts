@@ -80,7 +80,7 @@ describe('a hold that is handed over', () => {
     const { store, engine, take, offerOf, events } = setUp();
     const hold = await take();
     const offered = engine.handovers.start(offerOf(hold));
-    store.offers[0]!.answer.resolve('gone');
+    store.offers[0]!.answer.resolve('not-held');
     await expect(offered).rejects.toMatchObject({ code: 'LOCK_LOST' });
     await settled();
     expect(hold.signal.aborted).toBe(true);

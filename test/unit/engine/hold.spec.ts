@@ -59,7 +59,7 @@ describe('a hold', () => {
 
   it('returns an aborted signal after the loss', () => {
     const { hold } = setUp();
-    hold.lose('gone');
+    hold.lose('not-held');
     expect(hold.signal.aborted).toBe(true);
     expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
   });

@@ -251,7 +251,7 @@ describe('a release', () => {
     const released = engine.release(hold);
     store.releases[0]!.answer.resolve({ released: true, next: undefined });
     expect(await released).toBe(true);
-    store.renewals[0]!.answer.resolve(['gone']); // executed after the release
+    store.renewals[0]!.answer.resolve(['not-held']); // executed after the release
     await clock.pass(60_000);
     expect(hold.state).toBe('released');
     expect(store.renewals).toHaveLength(1);

@@ -176,7 +176,7 @@ describe('the watchdog', () => {
     const holds = ['a', 'b', 'c'].map((key) => watch({ key }));
     await clock.pass(1_000);
     expect(store.renewals).toHaveLength(1);
-    const answers: Record<string, RenewReply> = { a: passing(), b: 'gone', c: 3_000 };
+    const answers: Record<string, RenewReply> = { a: passing(), b: 'not-held', c: 3_000 };
     store.renewals[0]!.answer.resolve(store.renewals[0]!.request.map(({ key }) => answers[key]!));
     await settled();
     expect([told, holds.map(({ state }) => state)]).toEqual([['renewed c 1'], ['held', 'lost', 'held']]);

@@ -53,9 +53,9 @@ describe('a release over several masters', () => {
 describe('a renewal over several masters', () => {
   const cases: Array<[string, Array<RenewReply | undefined>, unknown]> = [
     ['is what a majority has at least', [900, 1_000, undefined], 900],
-    ['is not shortened by the one that has least', [1_000, 'gone', 1_000], 1_000],
+    ['is not shortened by the one that has least', [1_000, 'not-held', 1_000], 1_000],
     ['does not depend on one that fails', [800, passing(), 700], 700],
-    ['is gone when so many say so that there is no majority', ['gone', 'gone', undefined], 'gone'],
+    ['is gone when so many say so that there is no majority', ['not-held', 'not-held', undefined], 'not-held'],
   ];
   for (const [what, replies, expected] of cases) {
     it(what, async () => {
@@ -72,7 +72,7 @@ describe('a renewal over several masters', () => {
   it('is an error if the outcome is unknown', async () => {
     const quorum = await quorumOf(3);
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
-    const replies: RenewReply[] = [900, passing(), 'gone'];
+    const replies: RenewReply[] = [900, passing(), 'not-held'];
     replies.forEach((reply, i) => quorum.members[i]!.renewals[0]!.answer.resolve([reply]));
     await settled();
     expect(answer.value).toEqual([expect.objectContaining({ code: 'LOCK_STORE', transient: true })]);
@@ -82,7 +82,7 @@ describe('a renewal over several masters', () => {
     const quorum = await quorumOf(3);
     const requests = ['me:1', 'me:2'].map((id) => ({ key: 'a', id, lease: 1_000 }));
     const answer = watch(quorum.store.renew(requests));
-    quorum.members[0]!.renewals[0]!.answer.resolve([900, 'gone']);
+    quorum.members[0]!.renewals[0]!.answer.resolve([900, 'not-held']);
     quorum.members[1]!.renewals[0]!.answer.resolve([900, 900]);
     await quorum.clock.pass(11);
     expect(answer.value).toEqual([900, expect.any(Error)]);
@@ -91,7 +91,7 @@ describe('a renewal over several masters', () => {
   it('waits for a slow master if that must decide everything', async () => {
     const quorum = await quorumOf(3);
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
-    quorum.members[0]!.renewals[0]!.answer.resolve(['gone']);
+    quorum.members[0]!.renewals[0]!.answer.resolve(['not-held']);
     quorum.members[1]!.renewals[0]!.answer.resolve([900]);
     await quorum.clock.pass(400);
     expect(answer.value).toBeUndefined();

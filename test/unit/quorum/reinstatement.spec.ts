@@ -25,7 +25,7 @@ const leases = (quorum: Quorum): number[][] =>
 
 describe('a hold that some masters no longer know', () => {
   it('reinstates its vote there, with its token and no longer than its lease', async () => {
-    const quorum = await renewed('gone', 8_000, 9_000);
+    const quorum = await renewed('not-held', 8_000, 9_000);
     expect(leases(quorum)).toEqual([[0, 10_000], [], []]);
     expect(quorum.members[0]!.reinstated[1]).toMatchObject({
       id: 'me:1',
@@ -36,17 +36,17 @@ describe('a hold that some masters no longer know', () => {
   });
 
   it('reinstates none if no majority has confirmed it', async () => {
-    expect(leases(await renewed('gone', 'gone', 9_000))).toEqual([[], [], []]);
-    expect(leases(await renewed('gone', passing(), 9_000))).toEqual([[], [], []]);
+    expect(leases(await renewed('not-held', 'not-held', 9_000))).toEqual([[], [], []]);
+    expect(leases(await renewed('not-held', passing(), 9_000))).toEqual([[], [], []]);
   });
 
   it('reinstates none if a forced release is known, now or later', async () => {
     const quorum = await new Quorum(5).start();
     await quorum.hold();
     quorum.members[1]!.reinstateReply = () => given('left');
-    await renew(quorum, 'gone', 'gone', 9_000, 9_000, 9_000);
+    await renew(quorum, 'not-held', 'not-held', 9_000, 9_000, 9_000);
     expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
-    await renew(quorum, 'gone', 9_000, 9_000, 9_000, 9_000);
+    await renew(quorum, 'not-held', 9_000, 9_000, 9_000, 9_000);
     expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
   });
 
@@ -54,7 +54,7 @@ describe('a hold that some masters no longer know', () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     quorum.members[0]!.listener.revoked('me:1');
-    await renew(quorum, 'gone', 9_000, 9_000);
+    await renew(quorum, 'not-held', 9_000, 9_000);
     expect(leases(quorum)).toEqual([[], [], []]);
   });
 
@@ -62,7 +62,7 @@ describe('a hold that some masters no longer know', () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const extending = quorum.store.extend({ key: 'a', id: 'me:1', lease: 100 });
-    await renew(quorum, 'gone', 9_000, 9_000);
+    await renew(quorum, 'not-held', 9_000, 9_000);
     expect(leases(quorum)).toEqual([[], [], []]);
     for (const { extensions } of quorum.members) extensions.at(-1)!.answer.resolve(100);
     await extending;
@@ -73,7 +73,7 @@ describe('a hold that some masters no longer know', () => {
     await quorum.hold();
     const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
     void quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined });
-    const replies: RenewReply[] = ['gone', 9_000, 9_000];
+    const replies: RenewReply[] = ['not-held', 9_000, 9_000];
     replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
     await renewal;
     await settled();
@@ -86,14 +86,14 @@ describe('a hold that some masters no longer know', () => {
     await quorum.hold();
     const [under, failed] = quorum.members;
     under!.reinstateReply = ({ lease }) => (lease > 0 ? new Promise(() => undefined) : given('missing'));
-    await renew(quorum, 'gone', 9_000, 9_000);
+    await renew(quorum, 'not-held', 9_000, 9_000);
     void quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined });
     expect(quorum.members.map(({ releases }) => releases[0]!.request.tombstoneFor)).toEqual([1_000, 0, 0]);
 
     await quorum.hold({ id: 'me:2' });
     failed!.reinstateReply = ({ lease }) => (lease > 0 ? Promise.reject(passing()) : given('missing'));
     const renewal = quorum.store.renew([{ key: 'a', id: 'me:2', lease: 10_000 }]);
-    const replies: RenewReply[] = [9_000, 'gone', 9_000];
+    const replies: RenewReply[] = [9_000, 'not-held', 9_000];
     replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
     await renewal;
     await settled();
