@@ -25,8 +25,10 @@ export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
   const code = Number(raw[0]);
   const time = Number(raw[1]);
   if (code === HELD || code === HELD_PUSHED) {
-    const units = raw[HELD_PARTS] === undefined ? undefined : { units: Number(raw[HELD_PARTS]) };
-    return { reply: { ...heldReply(raw), ...units }, more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
+    const held = heldReply(raw);
+    const units = raw[HELD_PARTS];
+    const reply = units === undefined ? held : { ...held, units: Number(units) };
+    return { reply, more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
   }
   if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
     const [, , askIn, lastToken, more, ...holders] = raw;
