@@ -243,7 +243,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'endless-reinstatement',
     what: 'Redlock: a vote that is taken again late outlives the lease',
-    ...{ file: 'lua/reinstate.lua', spec: 'test/contract/redis.spec.ts' },
+    ...{ file: 'lua/reinstate.lua', spec: 'test/integration/redlock/late-reinstatement.spec.ts' },
     from: 'if latest > 0 then hold.ends',
     to: 'if latest < 0 then hold.ends',
   },

@@ -220,16 +220,18 @@ export const SHARED_CASES: CaseList = {
 
   'a request for more permits than exist is refused, and does not block the waiters behind it': counting(
     async (stage) => {
-      const [one, other] = [await stage.client(), await stage.client()];
+      const [one, other] = await stage.clientList(2, LATE_RETRIES);
       const key = stage.key();
-      const semaphores = [one, other].map((client) => client.getSemaphore(key, { permits: 3 }));
+      const semaphores = [one!, other!].map((client) => client.getSemaphore(key, { permits: 3 }));
       const held = await stage.outcome(semaphores[0]!.acquire());
       const large = stage.refusal(semaphores[1]!.acquire(3));
       await stage.untilWaiting(key, 1);
       const small = semaphores[0]!.acquire();
       await stage.untilWaiting(key, 2);
+      const since = stage.now();
       await stage.outcome(semaphores[0]!.setPermits(2));
       const second = await stage.outcome(small);
+      assert.ok(stage.now() - since < PATIENCE, 'the request that cannot fit blocked the queue');
       assert.equal(await large, 'LOCK_CONFIG');
       assert.equal((await stage.holders(key)).length, 2);
       assert.equal(await stage.refusal(semaphores[1]!.acquire(3)), 'LOCK_CONFIG');

@@ -89,6 +89,20 @@ describe('grants without a waiter', () => {
     await settled();
     expect(left()).toEqual(['me:77']); // me:1 is held, of another key; you:5 is another client's
   });
+
+  it('are not released again while their release is under way', async () => {
+    const { store, engine, acquire, take, left } = setUp();
+    const hold = await take();
+    const released = engine.release(hold);
+    void acquire();
+    store.acquires.at(-1)!.answer.resolve(queued({ holders: [hold.id] }));
+    await settled();
+    expect(left()).toEqual([hold.id]);
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    expect(await released).toBe(true);
+    await settled();
+    expect(left()).toEqual([hold.id]);
+  });
 });
 
 describe('waiters of one client for one key', () => {
