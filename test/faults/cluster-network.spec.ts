@@ -12,6 +12,8 @@ const AT_ONCE = 10;
 const NAMES = ['evalsha', 'eval', 'ssubscribe'];
 /** A Cluster's client asks again 100 ms and more after a connection is lost, and ten scenarios share this process. */
 const LEASE = 9_000;
+/** After a lost connection, ioredis asks the nodes for their slots, for 1 s each. A busy machine needs several attempts. */
+const COMMAND_TIMEOUT = 15_000;
 const BOUND = 600;
 const LATE = 1_500;
 /** By how much a timer may be late in this process. */
@@ -58,7 +60,10 @@ describe('a Cluster', () => {
       void fault.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
       const own = new FaultLocks();
       const { error } = await timed(
-        playLockScenario(own, { connection: proxies.connection, key, observer, lease: LEASE }),
+        playLockScenario(own, {
+          ...{ connection: proxies.connection, key, observer },
+          ...{ lease: LEASE, commandTimeout: COMMAND_TIMEOUT },
+        }),
       );
       fault.cancel();
       await own.closeAll();

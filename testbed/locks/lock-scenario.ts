@@ -33,6 +33,8 @@ export interface LockScenario {
   readonly observer: LockService;
   /** ms */
   readonly lease?: number;
+  /** ms */
+  readonly commandTimeout?: number;
 }
 
 /**
@@ -42,9 +44,9 @@ export interface LockScenario {
  */
 export async function playLockScenario(
   locks: FaultLocks,
-  { connection, key, observer, lease = LEASE }: LockScenario,
+  { connection, key, observer, lease = LEASE, commandTimeout = COMMAND_TIMEOUT }: LockScenario,
 ): Promise<void> {
-  const options = { lockWatchdogTimeout: lease, commandTimeout: COMMAND_TIMEOUT };
+  const options = { lockWatchdogTimeout: lease, commandTimeout };
   const [one, other] = [await locks.start(connection, options), await locks.start(connection, options)];
 
   const first = await one.acquire(key);
