@@ -13,11 +13,26 @@ const FIRST_PORT = 15_000;
 const LAST_PORT = 22_000;
 const ATTEMPTS = 200;
 
+/**
+ * A server that a test has stopped, and a proxy that refuses, need their ports again. So each worker of Jest takes ports of
+ * its own part of the range, and not the same ones again soon. Another run on this machine begins elsewhere.
+ */
+const PARTS = 8;
+const PART = Math.floor((LAST_PORT - FIRST_PORT) / PARTS);
+const { JEST_WORKER_ID = '0' } = process.env;
+const BEGINNING = process.ppid * 7_919 + Number(JEST_WORKER_ID) * PART;
+/** @type {number[]} */
+const taken = [];
+const REMEMBERED = PART / 2;
+
 /** A port on which no process listens at the moment. */
 export async function findFreePort() {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    if (await isFree(port)) return port;
+    const port = FIRST_PORT + ((BEGINNING + Math.floor(Math.random() * PART)) % (LAST_PORT - FIRST_PORT));
+    if (taken.includes(port) || !(await isFree(port))) continue;
+    taken.push(port);
+    if (taken.length > REMEMBERED) taken.shift();
+    return port;
   }
   throw new Error(`no free port between ${FIRST_PORT} and ${LAST_PORT} on ${HOST}`);
 }
