@@ -1,7 +1,9 @@
-/* eslint-disable no-console -- without Nest there is no other place for log lines */
 import type { LockLogger } from '../common/logger.js';
 
-/** Writes to the console, without the lines that only explain what the library does. */
+/**
+ * Writes warnings, errors and notices to the console: without Nest, log lines have no other place. Leaves out the lines that
+ * only explain what the library does.
+ */
 export const consoleLogger: LockLogger = {
   debug: () => undefined,
   log: (message) => console.log(line(message)),
