@@ -277,7 +277,7 @@ export const MUTATIONS = [
   },
   {
     name: 'late-timers',
-    what: 'timers are not set anew after a suspension',
+    what: 'timers are not set again after a suspension',
     file: 'lib/common/elapsed-clock.ts',
     from: 'this.wait(timer, timer.due - this.now());\n    }',
     to: '}',
