@@ -22,11 +22,13 @@ if mine then return held(mine) end
 local hold = find_hold(holds, offer)
 if not hold then return { LEFT, now } end
 
+if holds.crowd then holds.crowd.remove(hold) end
 redis.call('HDEL', STATE, offer) -- Redis accepts this write even if its memory is full, and then the others
 hold.token = next_token(lease, 1)
 hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
+if holds.crowd then holds.crowd.add(hold) end
 write_hold(hold)
-set_state_ttl(holds)
+set_state_ttl(holds, hold)
 if hold.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_RETENTION) end
 grant_waiters(holds, ended, nil, 0)
 return held(hold)

@@ -11,7 +11,7 @@ local holds, ended = read_holds()
 local hold = find_hold(holds, ARGV[2])
 if not hold or hold.kept then return -1 end
 hold.ends, hold.pushed = now + tonumber(ARGV[3]), nil
-set_state_ttl(holds)
-write_hold(hold)
+set_state_ttl(holds, hold)
+write_hold(hold, holds)
 grant_waiters(holds, ended, nil, 0)
 return hold.ends - now

@@ -18,9 +18,15 @@ local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 
 local holds, ended = read_holds()
-local kept, count, told = {}, 0, 0
-for _, hold in ipairs(holds) do
+local kept, count, told = { crowd = holds.crowd }, 0, 0
+local candidates = holds
+if holds.crowd then
+  candidates = {}
+  for id in pairs(granted_at) do candidates[#candidates + 1] = find_hold(holds, id) end
+end
+for _, hold in ipairs(candidates) do
   if granted_at[hold.id] == hold.since then
+    if holds.crowd then holds.crowd.remove(hold) end
     redis.call('HDEL', STATE, hold.id)
     count = count + 1
     if receives_revocation(hold.id) then told = told + 1 end
@@ -29,6 +35,10 @@ for _, hold in ipairs(holds) do
   else
     kept[#kept + 1] = hold
   end
+end
+if holds.crowd then
+  holds.crowd.close_if_few()
+  kept, ended = read_holds()
 end
 if count > 0 then set_state_ttl(kept) end
 return { count, told, grant_waiters(kept, ended, nil, 0) or -1 }

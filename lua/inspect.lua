@@ -1,22 +1,40 @@
--- Reads the holders and waiters of a lock. Writes nothing.
+-- Reads the holders and waiters of a lock. Writes nothing. If there are many, they take several pages.
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
--- ARGV    1 largest number of waiters in the reply, at least 1
--- Output  { last token, holds { id, owner, mode, token, ms left, since } ..., waiters { id, owner, mode } ...,
---           number of permits that was set at run time or -1 }
+-- ARGV    1 page of the holders, 2 place of the first waiter (both at first: 0, then as in the last reply; '': none),
+--         3 largest number of waiters in the reply, at least 1
+-- Output  { last token, holds { id, owner, mode, token, ms left, since } ..., waiters { id, owner, mode, since } ...,
+--           number of permits that was set at run time or -1, next page and next place ('': none) }
+--
+-- A hold or a waiter that exists while all pages are read is in one of them, or in several.
+--- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/limit"
---- @include "shared/holds"
+--- @include "shared/hold"
 --- @include "shared/read-tickets"
 
-local holders = {}
-for _, hold in ipairs((read_holds())) do
-  holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
+-- A page has about this many holds. If there are not more, it has all.
+local HOLDS_PER_PAGE = 128
+
+local page, next_page, fields = ARGV[1], '0', {}
+if page == '0' and redis.call('HLEN', STATE) <= HOLDS_PER_PAGE then
+  fields = redis.call('HGETALL', STATE)
+elseif page ~= '' then
+  next_page, fields = unpack(redis.call('HSCAN', STATE, page, 'COUNT', HOLDS_PER_PAGE))
 end
 
-local waiters = {}
-for _, ticket in ipairs(read_all_tickets(tonumber(ARGV[1]))) do
-  if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
+local holders = {}
+for i = 1, #fields, 2 do
+  local hold = read_hold(fields[i], fields[i + 1])
+  if hold.ends > now then
+    holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
+  end
 end
-return { last_token(), holders, waiters, limit_set() or -1 }
+
+local waiters, tickets, next_place = {}, {}, ''
+if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
+for _, ticket in ipairs(tickets) do
+  if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode, ticket.since } end
+end
+return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }

@@ -16,14 +16,18 @@ if not hold or hold.kept or hold.kind ~= PERMITS then return { -1, -1 } end
 local released = hold.units - units
 if released > 0 then
   local function mode_of(count) return PERMITS .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
+  local crowd = holds.crowd
+  if crowd then crowd.remove(hold) end
   hold.units, hold.mode, hold.pushed = units, mode_of(units), nil
+  if crowd then crowd.add(hold) end
+  set_state_ttl(holds, hold) -- before the other writes: Redis refuses only the first write of a script for lack of memory
+  write_hold(hold)
   if keep > 0 then
     -- Under a name of its own: neither a duplicate nor the release of the rest ends it.
-    holds[#holds + 1] = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
+    local kept = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
       since = hold.since, ends = now + keep }, KEPT .. mode_of(released))
+    add_hold(holds, kept)
+    set_state_ttl(holds, kept)
   end
-  set_state_ttl(holds) -- before the other writes: Redis refuses only the first write of a script for lack of memory
-  write_hold(hold)
-  if keep > 0 then write_hold(holds[#holds]) end
 end
 return { hold.units, grant_waiters(holds, ended, nil, 0) or -1 }

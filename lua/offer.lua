@@ -17,13 +17,16 @@ local offered = find_hold(holds, offer)
 if offered then return offered.ends - now end
 local hold = find_hold(holds, id)
 if not hold or hold.kept then return -1 end
+if holds.crowd and holds.crowd.shares_owner(hold) then return -2 end
 for _, other in ipairs(holds) do
   if other.id ~= id and other.owner == hold.owner then return -2 end
 end
 
+if holds.crowd then holds.crowd.remove(hold) end
 redis.call('HDEL', STATE, id) -- Redis accepts this write even if its memory is full, and then the others
 hold.id, hold.owner, hold.ends, hold.pushed = offer, offer, now + lease, nil
+if holds.crowd then holds.crowd.add(hold) end
 write_hold(hold)
-set_state_ttl(holds)
+set_state_ttl(holds, hold)
 grant_waiters(holds, ended, nil, 0)
 return hold.ends - now

@@ -28,7 +28,6 @@ if hold.ends <= now or not admits(holds, hold) then return 0 end
 drop_ended(ended)
 drop_ticket(id)
 remember_token(math.max(last_token(), last_of_all), left)
-holds[#holds + 1] = hold
-write_hold(hold)
-set_state_ttl(holds)
+add_hold(holds, hold)
+set_state_ttl(holds, hold)
 return 1

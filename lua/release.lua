@@ -23,16 +23,20 @@ tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(fr
 
 --- @include "shared/clock"
 --- @include "shared/modes"
+--- @include "shared/hold"
 --- @include "shared/holds"
 --- @include "shared/queue"
 --- @include "shared/grant-waiters"
 
+local gone = released == 1 and id or nil
 if kept and keep > 0 then
   -- Under a name of its own: a duplicate of the release does not end it.
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends, hold.pushed = KEPT .. hold.mode, now + keep, nil
-  write_hold(hold)
-  set_state_ttl((read_holds()))
+  hold.mode, hold.kept, hold.ends, hold.pushed = KEPT .. hold.mode, true, now + keep, nil
+  local holds = read_holds(gone)
+  add_hold(holds, hold)
+  set_state_ttl(holds, hold)
+  gone = nil
 end
 
 if released == 0 or tombstone_for > 0 then
@@ -46,8 +50,8 @@ end
 if ARGV[4] then
   --- @include "shared/request"
   --- @include "shared/try-acquire"
-  return { released, -1, unpack(try_acquire(request_at(4), true)) }
+  return { released, -1, unpack(try_acquire(request_at(4), true, gone)) }
 end
-local holds, ended = read_holds()
+local holds, ended = read_holds(gone)
 set_state_ttl(holds)
 return { released, grant_waiters(holds, ended, nil, from) or -1 }

@@ -14,6 +14,11 @@ export type RedisKeys = Readonly<Record<(typeof LOCK_KEY_ROLES)[number], string>
 export type LatchKeys = Readonly<Record<(typeof LATCH_KEY_ROLES)[number], string>>;
 
 const PREFIX = /^[\w\-:.]{1,64}$/;
+/** Scripts name the index of many holds after the state, by its role (lua/shared/crowd-keys.lua). */
+const ROLE_OF_STATE = /:state(?::|$)/;
+
+/** Whether the names of the index of many holds would be wrong behind this prefix. */
+export const containsRoleOfState = (prefix: string): boolean => ROLE_OF_STATE.test(prefix);
 
 /**
  * Names the Redis keys of a lock whose key `assertKey` has accepted. The role precedes the key, so that no key can be a part
@@ -51,6 +56,9 @@ export function keyOfState(prefix: string, name: string): string | undefined {
 /** The channel on which a client receives its grants. */
 export const clientChannel = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
 
+/** The key of what a client says of itself. No lock has it, and in a Cluster it has a slot of its own. */
+export const clientRecordKey = (prefix: string, clientId: string): string => `${prefix}:client:${clientId}`;
+
 /** The channel on which a client of a Redis Cluster receives messages from every node. */
 export const busChannel = (prefix: string, clientId: string): string => `${prefix}:client:bus:${clientId}`;
 
@@ -60,10 +68,15 @@ export const shardChannel = (prefix: string, key: string, clientId: string): str
 
 /**
  * Checks the prefix of every key and channel, and returns it. No braces: they would choose the slot.
- * @throws LockConfigError unless it is 1 to 64 letters, digits, `_`, `-`, `.` and `:`
+ * @throws LockConfigError unless it is 1 to 64 letters, digits, `_`, `-`, `.` and `:`, without `:state:`
  */
 export function assertKeyPrefix(prefix: unknown): string {
-  if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
+  if (typeof prefix === 'string' && PREFIX.test(prefix)) {
+    if (!containsRoleOfState(prefix)) return prefix;
+    throw new LockConfigError(
+      `keyPrefix ${quote(prefix)} contains ':state', which begins the name of a lock: write another word, such as ':states'.`,
+    );
+  }
   const given = typeof prefix === 'string' && prefix !== '' ? quote(prefix) : describe(prefix);
   throw new LockConfigError(
     `keyPrefix must be 1 to 64 letters, digits, '_', '-', '.' and ':', such as 'lock' or 'shop:lock'; it is ${given}.`,

@@ -14,8 +14,8 @@ local function complete(holds, hold, request)
   local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
   if ends > hold.ends or was_pushed then
     hold.ends, hold.pushed = ends, nil
-    set_state_ttl(holds) -- before the other write: Redis refuses only the first write of a script for lack of memory
-    write_hold(hold)
+    set_state_ttl(holds, hold) -- before the other write: Redis refuses only the first write of a script for lack of memory
+    write_hold(hold, holds)
   end
   return held(hold, was_pushed and HELD_PUSHED)
 end

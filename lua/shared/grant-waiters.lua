@@ -9,8 +9,9 @@
 --- @include "shared/retry-places"
 --- @include "shared/messages"
 
--- A script looks at this many tickets at most. Its reply says where to go on.
-local MAX_TICKETS = 100
+-- A script looks at this many tickets at most, and grants to this many, so that it blocks Redis for a millisecond at most.
+-- Its reply says where to go on.
+local MAX_TICKETS, MAX_GRANTS = 64, 20
 -- A script reads this many tickets at a time: mostly it grants the first, and the second becomes the head.
 local TICKETS_PER_READ = 2
 -- If no other waiter can be granted, the script looks at this many parked tickets.
@@ -49,13 +50,14 @@ local function grant_waiters(holds, ended, asker, from)
   end
   local owners_may_follow = false
   local rank, looked, more = from, 0, nil -- rank: of the next ticket, not counting dropped ones
-  local tickets = {}
+  local tickets, some_fair = {}, nil -- some_fair: at the first look; nil: not known
 
   while true do
     if #tickets == 0 then
-      local noted
-      tickets, noted = read_tickets(rank, TICKETS_PER_READ)
+      local noted, fair
+      tickets, noted, fair = read_tickets(rank, TICKETS_PER_READ)
       if looked == 0 and #tickets > 0 then
+        some_fair = fair
         if passed ~= '' then
           --- @include "shared/passed-over"
           pass_over(passed)
@@ -65,7 +67,7 @@ local function grant_waiters(holds, ended, asker, from)
     end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
-    if looked == MAX_TICKETS then
+    if looked == MAX_TICKETS or not head and #granted == MAX_GRANTS then
       -- The next script would not know the head, which blocks the queue. Owners that may follow retry by themselves.
       if not head then more = rank end
       break
@@ -94,7 +96,7 @@ local function grant_waiters(holds, ended, asker, from)
     end
   end
   -- A client is passed over in favour of other clients only. A lock that no other client wants is granted to it.
-  if #holds == 0 and not head and not more then
+  if #holds == 0 and not holds.crowd and not head and not more then
     --- @include "shared/parked"
     for _, ticket in ipairs(read_parked(PARKED_READ)) do
       if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
@@ -102,7 +104,7 @@ local function grant_waiters(holds, ended, asker, from)
   end
   if passed ~= '' then forget_passed() end
 
-  local single_grants = #granted > 0 and fair_waits()
+  local single_grants = #granted > 0 and some_fair ~= false and fair_waits()
   for _, hold in ipairs(granted) do
     if single_grants then hold.batch_size = 1 end
     if hold.id ~= asker then publish_granted(hold) end
@@ -115,5 +117,6 @@ local function grant_waiters(holds, ended, asker, from)
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
+  if holds.crowd and holds.crowd.more_ended and not more then more = from end
   return more, head
 end

@@ -1,29 +1,34 @@
 -- Holds: each has a lease of its own.
 --- @include "shared/keys"
---- @include "shared/layout"
+--- @include "shared/hold"
 --- @include "shared/clock"
 --- @include "shared/client"
 --- @include "shared/token"
 --- @include "shared/modes"
 --- @include "shared/retry-places"
+--- @include "shared/crowd-size"
 
-local function read_hold(id, text)
-  local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
-  if not mode then
-    assert_layout(redis.call('HGET', STATE, 'layout'))
-    error('WRONGTYPE the state key holds something that is no lock')
-  end
-  return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
-end
-
-local function write_hold(hold)
+-- `holds`: if the end of the hold has changed.
+local function write_hold(hold, holds)
   redis.call('HSET', STATE, hold.id,
     string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+  if holds and holds.crowd then holds.crowd.write(hold) end
 end
 
--- Returns the holds whose leases have not ended, and the expired ones.
-local function read_holds()
+-- Returns the holds whose leases have not ended, and the expired ones. If there are many, the list is empty, and `crowd`
+-- answers for it. `gone`: id of a hold that this script has removed before.
+local function read_holds(gone)
   local holds, ended = {}, {}
+  local size = redis.call('HLEN', STATE)
+  if size == 0 then return holds, ended end
+  if size > CROWD then
+    --- @include "shared/crowd"
+    local many, ended_of_many = open_crowd(size, gone)
+    if many then return many, ended_of_many end
+  elseif size == CROWD and gone then
+    --- @include "shared/crowd-keys"
+    redis.call('DEL', crowd_keys(STATE)) -- fewer than before
+  end
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
@@ -36,6 +41,7 @@ end
 -- of `asker` is left out.
 local function drop_ended(ended, asker)
   local not_taken = ''
+  if ended.crowd then ended.crowd.drop_ended() end
   for _, hold in ipairs(ended) do
     redis.call('HDEL', STATE, hold.id)
     local client = hold.pushed and client_of(hold.id)
@@ -45,6 +51,7 @@ local function drop_ended(ended, asker)
 end
 
 local function find_hold(holds, id)
+  if holds.crowd then return holds.crowd.find(id) end
   for _, hold in ipairs(holds) do
     if hold.id == id then return hold end
   end
@@ -55,15 +62,23 @@ end
 local PUSHED_GRACE = 500
 
 -- The state lives as long as the longest lease. After a pushed grant it lives until every waiter has retried: a waiter that
--- was told the end of the lease, and a waiter whose period is up to twice the lease.
-local function set_state_ttl(holds)
+-- knows the end of the lease, and a waiter whose period is up to twice the lease.
+-- `changed`: the hold that is new or has another end, if there is one.
+local function set_state_ttl(holds, changed)
   local ends = 0
-  for _, hold in ipairs(holds) do
+  for _, hold in ipairs(holds.crowd and { changed } or holds) do
     local unnoticed = hold.pushed
       and math.max(hold.ends - hold.since, RETRY_AFTER_EXPIRY + MAX_RETRY_PLACES * RETRY_PER_PLACE) + PUSHED_GRACE or 0
     ends = math.max(ends, hold.ends + unnoticed)
   end
-  if ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+  if holds.crowd then
+    if changed then holds.crowd.keep_until(ends) end
+  elseif ends > 0 then redis.call('PEXPIREAT', STATE, integer(ends)) end
+end
+
+local function add_hold(holds, hold)
+  if holds.crowd then holds.crowd.add(hold) else holds[#holds + 1] = hold end
+  write_hold(hold)
 end
 
 -- Writes a new hold with the next fencing token, and reserves one token for each waiter of its batch.
@@ -72,9 +87,8 @@ local function grant(holds, request, lease, batch_size, pushed)
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     batch_size = reserved }, request.mode)
   hold.pushed = pushed
-  holds[#holds + 1] = hold
-  write_hold(hold)
-  set_state_ttl(holds)
+  add_hold(holds, hold)
+  set_state_ttl(holds, hold)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_RETENTION) end
   return hold
 end

@@ -3,7 +3,7 @@
 -- The generator reads the roles and their order from this file: `LOCK_KEY_ROLES` in TypeScript.
 local STATE = KEYS[1]      -- hash: hold id -> 'mode ends token since owner'; its TTL is the longest lease
 local QUEUE = KEYS[2]      -- sorted set: ticket id -> place
-local WAITERS = KEYS[3]    -- hash: ticket id -> 'mode retry-at stale-at lease grant-timeout batch-size owner';
+local WAITERS = KEYS[3]    -- hash: ticket id -> 'mode since retry-at stale-at lease grant-timeout batch-size owner';
                            -- 'fair' -> number of fair tickets; 'passed' -> clients that are passed over
 local FENCE = KEYS[4]      -- string: the last fencing token
 local TOMBSTONES = KEYS[5] -- sorted set: id of an acquisition that was abandoned or revoked -> end of the tombstone

@@ -27,6 +27,7 @@ local function with_mode(record, mode)
 end
 
 local function owns(holds, request, kind)
+  if holds.crowd then return holds.crowd.owns(request.owner, kind) end
   for _, hold in ipairs(holds) do
     if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
   end
@@ -44,7 +45,7 @@ local function upgrades(holds, request)
   return request.kind == EXCLUSIVE and owns(holds, request, READ) and not owns(holds, request, EXCLUSIVE)
 end
 
--- Whether a request asks for more permits than exist: it would wait for ever, and block the queue. A limit of 0 pauses the
+-- Whether a request asks for more permits than exist: it would wait forever, and block the queue. A limit of 0 pauses the
 -- semaphore, and every request waits.
 local function exceeds_limit(request)
   if request.kind ~= PERMITS then return false end
@@ -55,9 +56,13 @@ end
 
 -- Whether a request is compatible with the present holds.
 local function admits(holds, request)
-  if request.kind ~= PERMITS and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind ~= PERMITS and (#holds == 0 and not holds.crowd or reenters(holds, request)) then return true end
   if request.kind == EXCLUSIVE then return false end
   local used = 0
+  if holds.crowd then
+    if not holds.crowd.has_only(request.kind) then return false end
+    used = holds.crowd.units()
+  end
   for _, hold in ipairs(holds) do
     if hold.kind ~= request.kind then return false end
     used = used + (hold.units or 0)
@@ -73,6 +78,7 @@ end
 
 -- Whether the lock is held exclusively, so that no other owner can be granted.
 local function is_closed(holds)
+  if holds.crowd then return holds.crowd.has(EXCLUSIVE) end
   for _, hold in ipairs(holds) do
     if hold.kind == EXCLUSIVE then return true end
   end

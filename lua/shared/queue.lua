@@ -10,8 +10,8 @@
 local PARKED = 4503599627370496 -- 2^52
 
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.retry_at,
-    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
+  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.since,
+    ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
 
 -- With the last ticket the whole queue disappears.
@@ -22,15 +22,15 @@ end
 -- A place without a ticket is stale.
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
-  local mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return with_mode({ id = id, retry_at = tonumber(retry_at), stale_at = tonumber(stale_at), lease = tonumber(lease),
-    grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+  local mode, since, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
 
 -- Whether the queue contains a fair request, which is served in the order of arrival across clients.
 local function fair_waits()
-  return redis.call('HEXISTS', WAITERS, 'fair') == 1
+  return redis.call('HGET', WAITERS, 'fair') ~= false
 end
 
 -- A fair request is served alone, so it has no batch.

@@ -6,9 +6,10 @@
 --   lease
 --   uncontended batch size  how many waiters of the client one grant serves while no other client waits, each with a token
 --                           of its own; 0: a fair request, which is served alone and ends the batches of others
---   the rest, in one text:  rank in the queue to go on from (0 at first), whether it waits (1 or 0), retry period,
---                           patience, grant timeout, batch size while other clients wait, age (ms since the request was
---                           made, for several masters; left out: the ticket goes to the end), 'backed-off' if the age was reduced
+--   the rest, in one text:  rank in the queue to go on from (0 at first), whether it waits (0: no, 1: yes, 2: yes, and its
+--                           client has just received a grant), retry period, patience, grant timeout, batch size while
+--                           other clients wait, age (ms since the request was made, for several masters; left out: the
+--                           ticket goes to the end), 'backed-off' if the age was reduced
 --- @include "shared/clock"
 --- @include "shared/reply-codes"
 --- @include "shared/modes"
@@ -19,11 +20,11 @@ local REQUEST_SIZE = 6
 local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
   local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
+    string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
-    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size),
-    age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
+    uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
+    period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
+    batch_size = tonumber(batch_size), age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 
 -- { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }

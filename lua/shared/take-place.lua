@@ -13,8 +13,8 @@ local function last_place()
   return math.max(last - PARKED, tonumber(unparked) or 0), true
 end
 
--- Gives a request a place at the end, or lets it keep the place that it has. Returns whether it had no place, and whether
--- the queue was empty.
+-- Gives a request a place at the end, or lets it keep the place that it has. Returns whether it had no place, whether the
+-- queue was empty, and since when the request waits.
 --
 -- A request with an age gets the place that a request of that age would have, so that several masters have the same order.
 -- When it retries it keeps the earlier place, since the command may have taken longer this time. A backed-off request may
@@ -51,7 +51,8 @@ local function take_place(request)
     --- @include "shared/parked"
     sweep_parked()
   end
-  return added == 1, not last
+  local since = had_ticket and tonumber((string.match(had_ticket, '^%S+ (%d+)')))
+  return added == 1, not last, since or math.floor(now - (age or 0))
 end
 
 -- Sets the TTL of both keys of the queue, a quarter longer than needed: on a hot key few requests have to set it again.

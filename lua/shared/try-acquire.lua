@@ -21,6 +21,7 @@ local MAX_HOLDERS = 4
 -- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1, ids of holds ... }
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
+  if holds.crowd then holds = holds.crowd.some(MAX_HOLDERS) end
   for i = 1, math.min(#holds, MAX_HOLDERS) do
     if not holds[i].kept then reply[#reply + 1] = holds[i].id end
   end
@@ -32,9 +33,10 @@ end
 local UNCONTENDED_BATCH_SIZE = 1000
 
 -- `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than they expect.
-local function try_acquire(request, after_release)
+-- `gone`: see read_holds.
+local function try_acquire(request, after_release, gone)
   local from = request.from
-  local holds, ended = read_holds()
+  local holds, ended = read_holds(gone)
   local mine = find_hold(holds, request.id)
   if mine then
     --- @include "shared/complete"
@@ -73,9 +75,9 @@ local function try_acquire(request, after_release)
     return not_held(BUSY, holds, retry_time(holds, 0, request) - now, more)
   end
 
-  local is_new, was_empty = take_place(request)
+  local is_new, was_empty, since = take_place(request)
   local rank = redis.call('ZRANK', QUEUE, request.id)
-  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, rank, request),
+  local ticket = { id = request.id, mode = request.mode, since = since, retry_at = retry_time(holds, rank, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
     batch_size = request.batch_size, owner = request.owner }
   write_ticket(ticket)
@@ -83,7 +85,7 @@ local function try_acquire(request, after_release)
   local more
   -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
   -- are a lock that this script has released, and a place that an age has changed.
-  local changed = after_release or request.age or #ended > 0
+  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.more_ended
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
@@ -91,7 +93,8 @@ local function try_acquire(request, after_release)
   local ends_batch = is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
   if is_fair(request.batch_size) or ends_batch then
     --- @include "shared/messages-to-clients"
-    for i = 1, math.min(#holds, MAX_HOLDERS) do publish_yield(holds[i]) end
+    local named = holds.crowd and holds.crowd.some(MAX_HOLDERS) or holds
+    for i = 1, math.min(#named, MAX_HOLDERS) do publish_yield(named[i]) end
   end
-  return not_held(is_present(request.id) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
+  return not_held((request.just_heard or is_present(request.id)) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
 end

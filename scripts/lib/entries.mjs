@@ -7,6 +7,7 @@ export const ENTRY_POINTS = {
   'metrics/index': 'observation/metrics/index',
   'health/index': 'observation/health/index',
   'dashboard/index': 'dashboard/index',
+  'redisson/index': 'redisson/index',
 };
 
 /** Of these, the modules that no other entry point loads are few: they stand in the file that all entry points load. */

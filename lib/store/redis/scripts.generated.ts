@@ -52,6 +52,7 @@ end`,
   return record
 end
 local function owns(holds, request, kind)
+  if holds.crowd then return holds.crowd.owns(request.owner, kind) end
   for _, hold in ipairs(holds) do
     if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
   end
@@ -77,9 +78,13 @@ end`,
   return limit > 0 and request.units > limit
 end
 local function admits(holds, request)
-  if request.kind ~= 'permits' and (#holds == 0 or reenters(holds, request)) then return true end
+  if request.kind ~= 'permits' and (#holds == 0 and not holds.crowd or reenters(holds, request)) then return true end
   if request.kind == 'exclusive' then return false end
   local used = 0
+  if holds.crowd then
+    if not holds.crowd.has_only(request.kind) then return false end
+    used = holds.crowd.units()
+  end
   for _, hold in ipairs(holds) do
     if hold.kind ~= request.kind then return false end
     used = used + (hold.units or 0)
@@ -92,6 +97,7 @@ local function admits(holds, request)
   return request.units > 0 and request.units <= free
 end
 local function is_closed(holds)
+  if holds.crowd then return holds.crowd.has('exclusive') end
   for _, hold in ipairs(holds) do
     if hold.kind == 'exclusive' then return true end
   end
@@ -100,23 +106,243 @@ end`,
   'shared/layout': `local function assert_layout(found)
   if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 1) end
 end`,
-  'shared/client': `local function client_of(id)
-  return string.match(id, '^[^:]+')
-end`,
-  'shared/holds': `local function read_hold(id, text)
+  'shared/hold': `local function read_hold(id, text)
   local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
   if not mode then
     assert_layout(redis.call('HGET', KEYS[1], 'layout'))
     error('WRONGTYPE the state key holds something that is no lock')
   end
   return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
-end
-local function write_hold(hold)
+end`,
+  'shared/client': `local function client_of(id)
+  return string.match(id, '^[^:]+')
+end`,
+  'shared/holds': `local function write_hold(hold, holds)
   redis.call('HSET', KEYS[1], hold.id,
     string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and 'pushed:' or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+  if holds and holds.crowd then holds.crowd.write(hold) end
 end
-local function read_holds()
+local function read_holds(gone)
   local holds, ended = {}, {}
+  local size = redis.call('HLEN', KEYS[1])
+  if size == 0 then return holds, ended end
+  if size > 8 then`,
+  'shared/crowd-keys': `local function crowd_keys(state)
+  return (string.gsub(state, ':state:', ':ends:', 1)), (string.gsub(state, ':state:', ':crowd:', 1))
+end`,
+  'shared/crowd': `local function open_crowd(size, gone)
+  local ENDS, AGGREGATES = crowd_keys(KEYS[1])
+  local crowd, ended, seen = {}, {}, {}
+  local expired = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0 }
+  local expired_of = {}
+  local sums
+  local function save()
+    local function sum(name) return sums[name] + expired[name] end
+    redis.call('HSET', AGGREGATES, 'sums', string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', last_token(),
+      sum('count'), sum('units'), sum('special'), sum('read'), sum('permits'), sum('exclusive'), sums.kept_until))
+  end
+  local function is_plain(hold)
+    return hold.owner == hold.id and not hold.kept and (hold.kind == 'read' or hold.kind == 'permits' and hold.units == 1)
+  end
+  local function count(of, hold, change)
+    of.count, of.units, of[hold.kind] = of.count + change, of.units + change * (hold.units or 0), of[hold.kind] + change
+    if not is_plain(hold) then of.special = of.special + change end
+  end
+  local function count_owner(hold, change, change_count)
+    if hold.owner == hold.id then return end
+    change_count('all:' .. hold.owner, change)
+    if not hold.kept then change_count(hold.kind .. ':' .. hold.owner, change) end
+  end
+  local function change_stored(field, change)
+    local number = (tonumber(redis.call('HGET', AGGREGATES, field)) or 0) + change
+    if number > 0 then redis.call('HSET', AGGREGATES, field, number) else redis.call('HDEL', AGGREGATES, field) end
+  end
+  local function keep_index_until(ends)
+    if ends <= sums.kept_until then return end
+    sums.kept_until = math.ceil(ends + (ends - now) / 4)
+    save()
+    redis.call('PEXPIREAT', ENDS, integer(sums.kept_until))
+    redis.call('PEXPIREAT', AGGREGATES, integer(sums.kept_until))
+  end
+  local function state_ends()
+    return now + math.max(0, redis.call('PTTL', KEYS[1]))
+  end
+  local function build()
+    local fields, holds = redis.call('HGETALL', KEYS[1]), {}
+    for i = 1, #fields, 2 do holds[#holds + 1] = read_hold(fields[i], fields[i + 1]) end
+    redis.call('DEL', ENDS, AGGREGATES)
+    sums = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0, kept_until = 0 }
+    local entries, numbers = {}, {}
+    local function note(field, change) numbers[field] = (numbers[field] or 0) + change end
+    for i, hold in ipairs(holds) do
+      count(sums, hold, 1)
+      count_owner(hold, 1, note)
+      if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
+      entries[#entries + 1], entries[#entries + 2] = integer(hold.ends), hold.id
+      if #entries >= 2 * 500 or i == #holds then
+        redis.call('ZADD', ENDS, unpack(entries))
+        entries = {}
+      end
+    end
+    for field, number in pairs(numbers) do redis.call('HSET', AGGREGATES, field, number) end
+    keep_index_until(state_ends())
+  end
+  local function leave_out(hold, from)
+    count(from, hold, -1)
+    seen[hold.id] = false
+    redis.call('ZREM', ENDS, hold.id)
+    if not is_plain(hold) then redis.call('HDEL', AGGREGATES, 'hold:' .. hold.id) end
+    count_owner(hold, -1, change_stored)
+  end
+  local function static_of(id)
+    local text = sums.special > 0 and redis.call('HGET', AGGREGATES, 'hold:' .. id)
+    if not text then
+      return { id = id, owner = id, kept = false, kind = sums.permits > 0 and 'permits' or 'read', units = sums.permits > 0 and 1 or nil }
+    end
+    local mode, owner = string.match(text, '^(%S+) (.+)$')
+    return with_mode({ id = id, owner = owner }, mode)
+  end
+  local function load()
+    local text = redis.call('HGET', AGGREGATES, 'sums')
+    local found = text and { string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$') } or {}
+    for i = 1, #found do found[i] = tonumber(found[i]) end
+    local token, number = last_token(), size + (gone and 1 or 0)
+    if token ~= 0 and token ~= found[1] or found[2] ~= number or redis.call('ZCARD', ENDS) ~= number then return build() end
+    sums = { count = found[2], units = found[3], special = found[4], read = found[5], permits = found[6],
+      exclusive = found[7], kept_until = found[8] }
+    if gone then
+      leave_out(static_of(gone), sums)
+      save()
+    end
+  end
+  local function find_stored(id)
+    local text = redis.call('HGET', KEYS[1], id)
+    return text and read_hold(id, text)
+  end
+  function crowd.find(id)
+    if seen[id] == nil then
+      local hold = find_stored(id)
+      seen[id] = hold and hold.ends > now and hold or false
+    end
+    return seen[id] or nil
+  end
+  local function number_of(kind, owner)
+    if sums.special == 0 then return 0 end
+    local field = kind .. ':' .. owner
+    return (tonumber(redis.call('HGET', AGGREGATES, field)) or 0) - (expired_of[field] or 0)
+  end
+  local function self_owned(owner)
+    local hold = crowd.find(owner)
+    return hold and hold.owner == owner and hold
+  end
+  function crowd.owns(owner, kind)
+    if sums[kind] == 0 then return false end
+    if number_of(kind, owner) > 0 then return not crowd.more_ended end
+    local hold = self_owned(owner)
+    return hold and hold.kind == kind and not hold.kept
+  end
+  function crowd.shares_owner(hold)
+    if hold.owner == hold.id then return number_of('all', hold.owner) > 0 end
+    return number_of('all', hold.owner) > 1 or self_owned(hold.owner) and true or false
+  end
+  function crowd.has_only(kind)
+    return sums[kind] == sums.count
+  end
+  function crowd.has(kind)
+    return sums[kind] > 0
+  end
+  function crowd.units()
+    return sums.units
+  end
+  function crowd.end_of_lease(last)
+    local found = last and redis.call('ZREVRANGE', ENDS, 0, 0, 'WITHSCORES')
+      or redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    return math.max(now, tonumber(found[2] or now))
+  end
+  function crowd.some(number)
+    local holds = {}
+    for _, id in ipairs(redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number)) do
+      holds[#holds + 1] = crowd.find(id)
+    end
+    return holds
+  end
+  function crowd.keep_until(ends)
+    ends = math.max(ends, state_ends())
+    redis.call('PEXPIREAT', KEYS[1], integer(ends))
+    keep_index_until(ends)
+  end
+  function crowd.write(hold)
+    redis.call('ZADD', ENDS, integer(hold.ends), hold.id)
+  end
+  function crowd.add(hold)
+    for i, over in ipairs(ended) do
+      if over.id == hold.id and not over.is_dropped then
+        leave_out(table.remove(ended, i), expired)
+        break
+      end
+    end
+    seen[hold.id] = hold
+    count(sums, hold, 1)
+    crowd.write(hold)
+    if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
+    count_owner(hold, 1, change_stored)
+    save()
+  end
+  function crowd.remove(hold)
+    leave_out(hold, sums)
+    save()
+  end
+  function crowd.close_if_few()
+    if sums.count + expired.count <= 8 then redis.call('DEL', ENDS, AGGREGATES) end
+  end
+  function crowd.drop_ended()
+    if #ended == 0 then return end
+    for _, hold in ipairs(ended) do
+      leave_out(hold, expired)
+      hold.is_dropped = true
+    end
+    expired_of = {}
+    save()
+  end
+  crowd.save = save
+  local function read_over()
+    local over = {}
+    for _, id in ipairs(redis.call('ZRANGE', ENDS, '-inf', integer(now), 'BYSCORE', 'LIMIT', 0, 50)) do
+      local hold = find_stored(id)
+      if not hold then return end
+      over[#over + 1] = hold
+    end
+    return over
+  end
+  load()
+  local over = read_over()
+  if not over then
+    build()
+    over = read_over()
+  end
+  crowd.more_ended = #over == 50
+  for _, hold in ipairs(over) do
+    if hold.ends > now then
+      redis.pcall('ZADD', ENDS, integer(hold.ends), hold.id)
+    else
+      ended[#ended + 1] = hold
+      count(sums, hold, -1)
+      count(expired, hold, 1)
+      count_owner(hold, 1, function(field) expired_of[field] = (expired_of[field] or 0) + 1 end)
+    end
+  end
+  if sums.count <= 8 then
+    redis.call('DEL', ENDS, AGGREGATES)
+    return
+  end
+  ended.crowd = crowd
+  return { crowd = crowd }, ended
+end`,
+  'shared/holds 2': `    local many, ended_of_many = open_crowd(size, gone)
+    if many then return many, ended_of_many end
+  elseif size == 8 and gone then`,
+  'shared/holds 3': `    redis.call('DEL', crowd_keys(KEYS[1]))
+  end
   local fields = redis.call('HGETALL', KEYS[1])
   for i = 1, #fields, 2 do
     local hold = read_hold(fields[i], fields[i + 1])
@@ -126,6 +352,7 @@ local function read_holds()
 end
 local function drop_ended(ended, asker)
   local not_taken = ''
+  if ended.crowd then ended.crowd.drop_ended() end
   for _, hold in ipairs(ended) do
     redis.call('HDEL', KEYS[1], hold.id)
     local client = hold.pushed and client_of(hold.id)
@@ -134,38 +361,44 @@ local function drop_ended(ended, asker)
   return not_taken
 end
 local function find_hold(holds, id)
+  if holds.crowd then return holds.crowd.find(id) end
   for _, hold in ipairs(holds) do
     if hold.id == id then return hold end
   end
 end
-local function set_state_ttl(holds)
+local function set_state_ttl(holds, changed)
   local ends = 0
-  for _, hold in ipairs(holds) do
+  for _, hold in ipairs(holds.crowd and { changed } or holds) do
     local unnoticed = hold.pushed
       and math.max(hold.ends - hold.since, 2 + 100 * 10) + 500 or 0
     ends = math.max(ends, hold.ends + unnoticed)
   end
-  if ends > 0 then redis.call('PEXPIREAT', KEYS[1], integer(ends)) end
+  if holds.crowd then
+    if changed then holds.crowd.keep_until(ends) end
+  elseif ends > 0 then redis.call('PEXPIREAT', KEYS[1], integer(ends)) end
+end
+local function add_hold(holds, hold)
+  if holds.crowd then holds.crowd.add(hold) else holds[#holds + 1] = hold end
+  write_hold(hold)
 end
 local function grant(holds, request, lease, batch_size, pushed)
   local token, reserved = next_token(lease, math.max(1, batch_size))
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
     batch_size = reserved }, request.mode)
   hold.pushed = pushed
-  holds[#holds + 1] = hold
-  write_hold(hold)
-  set_state_ttl(holds)
+  add_hold(holds, hold)
+  set_state_ttl(holds, hold)
   if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
   return hold
 end`,
   'shared/request': `local function request_at(at)
   local id, owner = ARGV[at], ARGV[at + 2]
   local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
-    string.match(ARGV[at + 5], '^(%d+) ([01]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
+    string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-    uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits == '1', period = tonumber(period),
-    patience = tonumber(patience), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size),
-    age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
+    uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
+    period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
+    batch_size = tonumber(batch_size), age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 local function held(hold, code)
   return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1 }
@@ -233,21 +466,21 @@ local function is_present(id)
   return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
 end`,
   'shared/queue': `local function write_ticket(ticket)
-  redis.call('HSET', KEYS[3], ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.retry_at,
-    ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
+  redis.call('HSET', KEYS[3], ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.since,
+    ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
 local function forget_passed()
   if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
 end
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
-  local mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-  return with_mode({ id = id, retry_at = tonumber(retry_at), stale_at = tonumber(stale_at), lease = tonumber(lease),
-    grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+  local mode, since, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+    lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
 local function fair_waits()
-  return redis.call('HEXISTS', KEYS[3], 'fair') == 1
+  return redis.call('HGET', KEYS[3], 'fair') ~= false
 end
 local function is_fair(batch_size)
   return batch_size == 0
@@ -324,13 +557,14 @@ end`,
   'shared/read-tickets': `local function tickets_of(ids)
   if #ids == 0 then return ids, '' end
   local fields = { unpack(ids) }
+  fields[#fields + 1] = 'fair'
   fields[#fields + 1] = 'passed'
   fields[#fields + 1] = 'layout'
   local texts = redis.call('HMGET', KEYS[3], unpack(fields))
   assert_layout(texts[#fields])
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets, texts[#fields - 1] or ''
+  return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
 end
 local function read_tickets(rank, count)
   local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
@@ -340,8 +574,14 @@ local function read_tickets(rank, count)
   end
   return tickets_of(ids)
 end
-local function read_all_tickets(count)
-  return (tickets_of(redis.call('ZRANGE', KEYS[2], 0, count - 1)))
+local function read_places(from, count)
+  local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
+  local ids = {}
+  for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
+  local last = places[#places]
+  local next_place = #ids < count and '' or integer(tonumber(last))
+  if next_place == from then next_place = '(' .. next_place end
+  return tickets_of(ids), next_place
 end`,
   'shared/parked': `local function read_parked(count)
   return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
@@ -353,7 +593,8 @@ local function sweep_parked()
 end`,
   'shared/take-place 4': `    sweep_parked()
   end
-  return added == 1, not last
+  local since = had_ticket and tonumber((string.match(had_ticket, '^%S+ (%d+)')))
+  return added == 1, not last, since or math.floor(now - (age or 0))
 end
 local function keep_queue_for(patience, was_empty)
   local left = redis.call('PTTL', KEYS[3])
@@ -363,13 +604,15 @@ local function keep_queue_for(patience, was_empty)
   redis.call('PEXPIRE', KEYS[3], left)
 end`,
   'shared/retry-time': `local function free_at(holds, request)
+  if holds.crowd then return holds.crowd.end_of_lease(request.kind == 'exclusive') end
   local pick = request.kind == 'exclusive' and math.max or math.min
   local ends
   for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
   return ends
 end
 local function retry_time(holds, rank, request)
-  local free = free_at(holds, request)
+  local follows = request.period >= request.grant_timeout * 10
+  local free = not follows and free_at(holds, request)
   if not free then return now + request.period end
   return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
@@ -402,12 +645,13 @@ end`,
   end
   local owners_may_follow = false
   local rank, looked, more = from, 0, nil
-  local tickets = {}
+  local tickets, some_fair = {}, nil
   while true do
     if #tickets == 0 then
-      local noted
-      tickets, noted = read_tickets(rank, 2)
+      local noted, fair
+      tickets, noted, fair = read_tickets(rank, 2)
       if looked == 0 and #tickets > 0 then
+        some_fair = fair
         if passed ~= '' then`,
   'shared/grant-waiters 3': `          pass_over(passed)
         end
@@ -416,7 +660,7 @@ end`,
     end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
-    if looked == 100 then
+    if looked == 64 or not head and #granted == 20 then
       if not head then more = rank end
       break
     end
@@ -440,13 +684,13 @@ end`,
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  if #holds == 0 and not head and not more then`,
+  if #holds == 0 and not holds.crowd and not head and not more then`,
   'shared/grant-waiters 5': `    for _, ticket in ipairs(read_parked(3)) do
       if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end
   end
   if passed ~= '' then forget_passed() end
-  local single_grants = #granted > 0 and fair_waits()
+  local single_grants = #granted > 0 and some_fair ~= false and fair_waits()
   for _, hold in ipairs(granted) do
     if single_grants then hold.batch_size = 1 end
     if hold.id ~= asker then publish_granted(hold) end
@@ -458,18 +702,20 @@ end`,
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
+  if holds.crowd and holds.crowd.more_ended and not more then more = from end
   return more, head
 end`,
   'shared/try-acquire': `local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
+  if holds.crowd then holds = holds.crowd.some(4) end
   for i = 1, math.min(#holds, 4) do
     if not holds[i].kept then reply[#reply + 1] = holds[i].id end
   end
   return reply
 end
-local function try_acquire(request, after_release)
+local function try_acquire(request, after_release, gone)
   local from = request.from
-  local holds, ended = read_holds()
+  local holds, ended = read_holds(gone)
   local mine = find_hold(holds, request.id)
   if mine then`,
   'shared/complete': `local function complete(holds, hold, request)
@@ -478,8 +724,8 @@ local function try_acquire(request, after_release)
   local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
   if ends > hold.ends or was_pushed then
     hold.ends, hold.pushed = ends, nil
-    set_state_ttl(holds)
-    write_hold(hold)
+    set_state_ttl(holds, hold)
+    write_hold(hold, holds)
   end
   return held(hold, was_pushed and 6)
 end`,
@@ -513,15 +759,15 @@ end`,
     end
     return not_held(2, holds, retry_time(holds, 0, request) - now, more)
   end
-  local is_new, was_empty = take_place(request)
+  local is_new, was_empty, since = take_place(request)
   local rank = redis.call('ZRANK', KEYS[2], request.id)
-  local ticket = { id = request.id, mode = request.mode, retry_at = retry_time(holds, rank, request),
+  local ticket = { id = request.id, mode = request.mode, since = since, retry_at = retry_time(holds, rank, request),
     stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
     batch_size = request.batch_size, owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
-  local changed = after_release or request.age or #ended > 0
+  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.more_ended
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
@@ -542,9 +788,10 @@ end
 local function publish_opened(client, latch)
   publish_to_client(client, 'opened', latch, KEY)
 end`,
-  'shared/try-acquire 4': `    for i = 1, math.min(#holds, 4) do publish_yield(holds[i]) end
+  'shared/try-acquire 4': `    local named = holds.crowd and holds.crowd.some(4) or holds
+    for i = 1, math.min(#named, 4) do publish_yield(named[i]) end
   end
-  return not_held(is_present(request.id) and 0 or 5, holds, ticket.retry_at - now, more)
+  return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 2': `local request = request_at(2)
 request.drains = request.units == 0 and not request.waits
@@ -568,11 +815,13 @@ local mine = find_hold(holds, id)
 if mine then return held(mine) end
 local hold = find_hold(holds, offer)
 if not hold then return { 3, now } end
+if holds.crowd then holds.crowd.remove(hold) end
 redis.call('HDEL', KEYS[1], offer)
 hold.token = next_token(lease, 1)
 hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
+if holds.crowd then holds.crowd.add(hold) end
 write_hold(hold)
-set_state_ttl(holds)
+set_state_ttl(holds, hold)
 if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 grant_waiters(holds, ended, nil, 0)
 return held(hold)`,
@@ -584,21 +833,24 @@ return 1`,
 local hold = find_hold(holds, ARGV[2])
 if not hold or hold.kept then return -1 end
 hold.ends, hold.pushed = now + tonumber(ARGV[3]), nil
-set_state_ttl(holds)
-write_hold(hold)
+set_state_ttl(holds, hold)
+write_hold(hold, holds)
 grant_waiters(holds, ended, nil, 0)
 return hold.ends - now`,
   'fence': `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1
-local hold = find_hold(read_holds(), ARGV[1])
+local holds = read_holds()
+local hold = find_hold(holds, ARGV[1])
 local last = last_token()
 if not hold or hold.kept then
   if last < last_of_all then remember_token(last_of_all, 0) end
+  if holds.crowd then holds.crowd.save() end
   return { -1 }
 end
 local left = hold.ends - now
 if last >= token and not (hold.token == token and last <= last_of_all) then return { 0, left, last } end
 remember_token(last_of_all, left)
+if holds.crowd then holds.crowd.save() end
 if hold.token ~= token then
   hold.token = token
   write_hold(hold)
@@ -607,9 +859,15 @@ return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local holds, ended = read_holds()
-local kept, count, told = {}, 0, 0
-for _, hold in ipairs(holds) do
+local kept, count, told = { crowd = holds.crowd }, 0, 0
+local candidates = holds
+if holds.crowd then
+  candidates = {}
+  for id in pairs(granted_at) do candidates[#candidates + 1] = find_hold(holds, id) end
+end
+for _, hold in ipairs(candidates) do
   if granted_at[hold.id] == hold.since then
+    if holds.crowd then holds.crowd.remove(hold) end
     redis.call('HDEL', KEYS[1], hold.id)
     count = count + 1
     if receives_revocation(hold.id) then told = told + 1 end
@@ -619,17 +877,31 @@ for _, hold in ipairs(holds) do
     kept[#kept + 1] = hold
   end
 end
+if holds.crowd then
+  holds.crowd.close_if_few()
+  kept, ended = read_holds()
+end
 if count > 0 then set_state_ttl(kept) end
 return { count, told, grant_waiters(kept, ended, nil, 0) or -1 }`,
-  'inspect': `local holders = {}
-for _, hold in ipairs((read_holds())) do
-  holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
+  'inspect': `local page, next_page, fields = ARGV[1], '0', {}
+if page == '0' and redis.call('HLEN', KEYS[1]) <= 128 then
+  fields = redis.call('HGETALL', KEYS[1])
+elseif page ~= '' then
+  next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 128))
 end
-local waiters = {}
-for _, ticket in ipairs(read_all_tickets(tonumber(ARGV[1]))) do
-  if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode } end
+local holders = {}
+for i = 1, #fields, 2 do
+  local hold = read_hold(fields[i], fields[i + 1])
+  if hold.ends > now then
+    holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
+  end
 end
-return { last_token(), holders, waiters, limit_set() or -1 }`,
+local waiters, tickets, next_place = {}, {}, ''
+if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
+for _, ticket in ipairs(tickets) do
+  if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode, ticket.since } end
+end
+return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }`,
   'keep-units': `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local holds, ended = read_holds()
 local hold = find_hold(holds, id)
@@ -637,14 +909,18 @@ if not hold or hold.kept or hold.kind ~= 'permits' then return { -1, -1 } end
 local released = hold.units - units
 if released > 0 then
   local function mode_of(count) return 'permits' .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
+  local crowd = holds.crowd
+  if crowd then crowd.remove(hold) end
   hold.units, hold.mode, hold.pushed = units, mode_of(units), nil
-  if keep > 0 then
-    holds[#holds + 1] = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
-      since = hold.since, ends = now + keep }, 'kept:' .. mode_of(released))
-  end
-  set_state_ttl(holds)
+  if crowd then crowd.add(hold) end
+  set_state_ttl(holds, hold)
   write_hold(hold)
-  if keep > 0 then write_hold(holds[#holds]) end
+  if keep > 0 then
+    local kept = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
+      since = hold.since, ends = now + keep }, 'kept:' .. mode_of(released))
+    add_hold(holds, kept)
+    set_state_ttl(holds, kept)
+  end
 end
 return { hold.units, grant_waiters(holds, ended, nil, 0) or -1 }`,
   'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
@@ -725,13 +1001,16 @@ local offered = find_hold(holds, offer)
 if offered then return offered.ends - now end
 local hold = find_hold(holds, id)
 if not hold or hold.kept then return -1 end
+if holds.crowd and holds.crowd.shares_owner(hold) then return -2 end
 for _, other in ipairs(holds) do
   if other.id ~= id and other.owner == hold.owner then return -2 end
 end
+if holds.crowd then holds.crowd.remove(hold) end
 redis.call('HDEL', KEYS[1], id)
 hold.id, hold.owner, hold.ends, hold.pushed = offer, offer, now + lease, nil
+if holds.crowd then holds.crowd.add(hold) end
 write_hold(hold)
-set_state_ttl(holds)
+set_state_ttl(holds, hold)
 grant_waiters(holds, ended, nil, 0)
 return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
@@ -745,9 +1024,8 @@ if hold.ends <= now or not admits(holds, hold) then return 0 end
 drop_ended(ended)
 drop_ticket(id)
 remember_token(math.max(last_token(), last_of_all), left)
-holds[#holds + 1] = hold
-write_hold(hold)
-set_state_ttl(holds)
+add_hold(holds, hold)
+set_state_ttl(holds, hold)
 return 1`,
   'release': `local id, plainly = ARGV[2], ARGV[3] == '0 0 0'
 local kept = not plainly and redis.call('HGET', KEYS[1], id)
@@ -755,11 +1033,14 @@ local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'release 2': `if kept and keep > 0 then
+  'release 2': `local gone = released == 1 and id or nil
+if kept and keep > 0 then
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.ends, hold.pushed = 'kept:' .. hold.mode, now + keep, nil
-  write_hold(hold)
-  set_state_ttl((read_holds()))
+  hold.mode, hold.kept, hold.ends, hold.pushed = 'kept:' .. hold.mode, true, now + keep, nil
+  local holds = read_holds(gone)
+  add_hold(holds, hold)
+  set_state_ttl(holds, hold)
+  gone = nil
 end
 if released == 0 or tombstone_for > 0 then
   drop_ticket(id)
@@ -768,9 +1049,9 @@ if tombstone_for > 0 then`,
   'release 3': `  write_tombstone(id, tombstone_for)
 end
 if ARGV[4] then`,
-  'release 4': `  return { released, -1, unpack(try_acquire(request_at(4), true)) }
+  'release 4': `  return { released, -1, unpack(try_acquire(request_at(4), true, gone)) }
 end
-local holds, ended = read_holds()
+local holds, ended = read_holds(gone)
 set_state_ttl(holds)
 return { released, grant_waiters(holds, ended, nil, from) or -1 }`,
   'renew': `local function renew(state, id, lease)
@@ -778,11 +1059,23 @@ return { released, grant_waiters(holds, ended, nil, from) or -1 }`,
   if not text then return -1 end
   local written, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
   ends = tonumber(ends)
-  if not ends or ends <= now or string.find(written, '^kept:') then return -1 end
-  local mode = string.gsub(written, '^pushed:', '')
+  if not ends or ends <= now then return -1 end
+  local shared = written ~= 'exclusive'
+  if shared and string.find(written, '^kept:') then return -1 end
+  local mode = shared and string.gsub(written, '^pushed:', '') or written
   local renewed = math.max(ends, now + lease)
   redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
   if renewed > ends or mode ~= written then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
+  if shared and redis.call('HLEN', state) > 8 then`,
+  'shared/renew-in-crowd': `local function renew_in_crowd(state, id, ends)
+  local ends_key, aggregates = crowd_keys(state)
+  redis.call('ZADD', ends_key, 'XX', integer(ends), id)
+  local until_at_least = integer(math.max(ends, now + redis.call('PTTL', ends_key)))
+  redis.call('PEXPIREAT', ends_key, until_at_least)
+  redis.call('PEXPIREAT', aggregates, until_at_least)
+end`,
+  'renew 2': `    pcall(renew_in_crowd, state, id, renewed)
+  end
   return renewed - now
 end
 local replies = {}
@@ -811,7 +1104,7 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', 'a5d32c2d54009d2b8e001bdb98aaff341beaac36', [
+  acquireAll: script('acquire-all', '4c0e520404626da8253c2c52f45834f1fcbe88b8', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -820,24 +1113,36 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/modes 3',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/request',
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '39c1a507a82e950802c58fba7c260d48bcd6b041', [
+  acquire: script('acquire', '774e37aaca7c794b3c7103fd46ff726e6f131d2d', [
     'acquire',
     'shared/layout',
-    'shared/clock',
-    'shared/client',
-    'shared/token',
     'shared/modes',
     'shared/limit',
     'shared/modes 2',
     'shared/limit',
     'shared/modes 3',
+    'shared/hold',
+    'shared/clock',
+    'shared/client',
+    'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/request',
     'shared/messages',
     'shared/queue',
@@ -870,7 +1175,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'acquire 2',
   ]),
-  addLimit: script('add-limit', 'd90edb445be5616106549949e1cdc213dce75028', [
+  addLimit: script('add-limit', 'cbd15574073a75da5923e4fac129f2cbc5a7c681', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -879,9 +1184,15 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/modes 3',
     'shared/limit',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -898,7 +1209,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'add-limit',
   ]),
-  adopt: script('adopt', '1be1e165cfb6067a311d36ddc04fb1790967ba46', [
+  adopt: script('adopt', '4738da36fcaed6b777eda5fad41f5c6eb1e9fad6', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -907,8 +1218,14 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/modes 3',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/request',
     'shared/queue',
     'shared/messages',
@@ -928,17 +1245,23 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', '2d791ceb4afbd849125a4d1bb081e7e5edbcd8e9', [
+  extend: script('extend', '3b2fa86cd3137a57429041a5aedcda7c3a9da0d3', [
     'shared/clock',
     'shared/layout',
-    'shared/client',
-    'shared/token',
     'shared/modes',
     'shared/limit',
     'shared/modes 2',
     'shared/limit',
     'shared/modes 3',
+    'shared/hold',
+    'shared/client',
+    'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -954,30 +1277,42 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'extend',
   ]),
-  fence: script('fence', 'd80ddf142f6d301640c1fbdbb77ba13571b3fc6f', [
+  fence: script('fence', '04e438db1590c5a10beca25c8a4eff0b84d74398', [
     'shared/clock',
     'shared/token',
     'shared/layout',
-    'shared/client',
     'shared/modes',
     'shared/limit',
     'shared/modes 2',
     'shared/limit',
     'shared/modes 3',
+    'shared/hold',
+    'shared/client',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'fence',
   ]),
-  forceRelease: script('force-release', '22119df3bbbcba3577be31e610d638c606a72441', [
+  forceRelease: script('force-release', 'f1a468c0a13cff342164b8c8715e2c61b3e7e9af', [
     'shared/clock',
     'shared/layout',
-    'shared/client',
-    'shared/token',
     'shared/modes',
     'shared/limit',
     'shared/modes 2',
     'shared/limit',
     'shared/modes 3',
+    'shared/hold',
+    'shared/client',
+    'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/messages',
     'shared/messages-to-clients',
     'shared/queue',
@@ -995,21 +1330,20 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', 'be4ec76bd33a6a4d44b83bca8a9c17e01bae06eb', [
+  inspect: script('inspect', 'fae3898f45dd286915caadce4646445d28ab350c', [
     'shared/clock',
     'shared/token',
     'shared/limit',
     'shared/layout',
-    'shared/client',
     'shared/modes',
     'shared/modes 2',
     'shared/modes 3',
-    'shared/holds',
+    'shared/hold',
     'shared/queue',
     'shared/read-tickets',
     'inspect',
   ]),
-  keepUnits: script('keep-units', '87fd9b9171f1e0c2be7b4fe5db2d157483047d63', [
+  keepUnits: script('keep-units', '64454ea95402baf3ad1541fe0ae76063d22b80e5', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1017,9 +1351,15 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/modes 3',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -1071,17 +1411,23 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'limit',
   ]),
-  offer: script('offer', 'ad26f9268f90629725f7791d0a447fecb3db09a2', [
+  offer: script('offer', 'd83805189e7497838fd53d42c6ce07f6ebfcc22d', [
     'shared/clock',
     'shared/layout',
-    'shared/client',
-    'shared/token',
     'shared/modes',
     'shared/limit',
     'shared/modes 2',
     'shared/limit',
     'shared/modes 3',
+    'shared/hold',
+    'shared/client',
+    'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -1097,7 +1443,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'offer',
   ]),
-  reinstate: script('reinstate', '94f6f48f3ad29eb6e43c85a0f88f95546b2cc88f', [
+  reinstate: script('reinstate', '98d274e1153f8b8ffdd916a95c306a5e422a6dd1', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1106,13 +1452,19 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/modes 3',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '9026edd4a89e61e1b596d377822be9ef2b839f68', [
+  release: script('release', '0ee876fed3f9d5fec668119149707182e68b9640', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -1121,9 +1473,15 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/modes 3',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -1160,11 +1518,14 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'release 4',
   ]),
-  renew: script('renew', '815f4189643291604f55650ba2bf87bad2576ec1', [
+  renew: script('renew', 'c78efaa4c6de812dddbbdad241fde68f81be2803', [
     'shared/clock',
     'renew',
+    'shared/crowd-keys',
+    'shared/renew-in-crowd',
+    'renew 2',
   ]),
-  setLimit: script('set-limit', '8bfac96d4a91be44935ae22c512134a5eb82ca2e', [
+  setLimit: script('set-limit', '1432c0b27c3d9f9e49b6b292a7bfa6c5098a489e', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1173,9 +1534,15 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/modes 3',
     'shared/limit',
     'shared/layout',
+    'shared/hold',
     'shared/client',
     'shared/token',
     'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',

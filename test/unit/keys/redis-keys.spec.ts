@@ -112,7 +112,7 @@ describe('names in Redis', () => {
 });
 
 describe('keyPrefix', () => {
-  it.each(['lock', 'shop:lock', 'a-b_c.d:1', 'x'.repeat(64)])('%s', (prefix) => {
+  it.each(['lock', 'shop:lock', 'a-b_c.d:1', 'state', 'state:lock', 'shop:states', 'x'.repeat(64)])('%s', (prefix) => {
     expect(assertKeyPrefix(prefix)).toBe(prefix);
   });
 
@@ -129,5 +129,12 @@ describe('keyPrefix', () => {
     expect(() => assertKeyPrefix(prefix)).toThrow(LockConfigError);
     expect(() => assertKeyPrefix(prefix)).toThrow(`such as 'lock' or 'shop:lock'; it is`);
     expect(() => assertKeyPrefix(prefix)).toThrow(given);
+  });
+
+  it.each(['shop:state', 'shop:state:lock', ':state:'])('refuses %s, the name of a role', (prefix) => {
+    expect(() => assertKeyPrefix(prefix)).toThrow(LockConfigError);
+    expect(() => assertKeyPrefix(prefix)).toThrow(
+      `keyPrefix "${prefix}" contains ':state', which begins the name of a lock: write another word, such as ':states'.`,
+    );
   });
 });
