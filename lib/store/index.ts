@@ -22,11 +22,14 @@ export type {
   ReplicateRequest,
   StoredHold,
   StoredLock,
+  StoredWaiter,
+  StoreFeature,
   TooManyReply,
 } from './lock-store.js';
 export type { ListReply, ListRequest } from './key-list.js';
 export type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from './permit-store.js';
 export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
+export type { CallSite, ClientRecord, ClientRecords } from './client-records.js';
 export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './latch-store.js';
 
 export { createMemoryStore } from './memory/create-memory-store.js';

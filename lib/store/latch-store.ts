@@ -11,7 +11,7 @@ export interface LatchStore {
   /** Counts down by one. */
   countDown(key: string, id: string): Promise<CountDownReply>;
   /**
-   * Reads a latch. The client receives `opened` if the count comes to 0 within `patience` ms (0: no message). `seen`:
+   * Reads a latch. The client receives `opened` if the count reaches 0 within `patience` ms (0: no message). `seen`:
    * the latches that the client has seen closed; the reply says which of them have opened.
    */
   count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount>;
@@ -50,7 +50,7 @@ export interface LatchCount {
   /** The name of the latch: the id of the call that made it; `''` if there is none. */
   readonly latch: string;
   /**
-   * The latches of `seen` that have come to 0. A store remembers that as long as the latch would have lived, and at
+   * The latches of `seen` that have reached 0. A store remembers that as long as the latch would have lived, and at
    * least ten minutes: clients remember for nine which latch they have seen closed. If a latch is missing and not
    * remembered, it has expired or the store has lost it.
    */

@@ -1,11 +1,17 @@
 import type { LockStoreError } from '../errors/index.js';
+import type { ClientRecords } from './client-records.js';
 import type { ListReply, ListRequest } from './key-list.js';
+import type { HoldChoice } from './hold-choice.js';
 import type { LatchStore } from './latch-store.js';
 import type { PermitStore } from './permit-store.js';
 import type { ReplicateRequest } from './replicate-request.js';
+import type { StoreFeature } from './store-feature.js';
 
-export type { ReplicateRequest };
-export { UNCONTENDED_BATCH_SIZE } from './protocol.generated.js';
+export type { HoldChoice, ReplicateRequest, StoreFeature };
+export { FOLLOWER_PERIOD, UNCONTENDED_BATCH_SIZE } from './protocol.generated.js';
+
+/** The token of a hold if the store keeps no fencing tokens. */
+export const NO_TOKEN = 0;
 
 /**
  * The port between the engine and a store: Redis, or any other place that keeps the locks. Every acquisition has its
@@ -19,7 +25,7 @@ export interface LockStore {
   readonly listening: boolean;
   /** Whether the client receives all its messages, including grants of every key. If left out, `listening` applies. */
   readonly fullySubscribed?: boolean;
-  /** Grows whenever the connection was lost and made again. Earlier replies may be out of date then. */
+  /** Increases each time a lost connection is restored. Earlier replies may be out of date then. */
   readonly epoch: number;
 
   /** How many ms a reply takes normally, if that is known. Several distant masters take several round trips. */
@@ -30,15 +36,18 @@ export interface LockStore {
   /** Why a reply may be late, if that is known: a connection is lost. Requests go out when it is back. */
   readonly outage?: LockStoreError | undefined;
 
-  /**
-   * Whether the store can count permits. Several masters cannot: a majority for each hold does not limit the number of
-   * holds.
-   */
+  /** Whether the store can count permits. A majority for each hold (Redlock) does not limit the number of holds. */
   readonly keepsPermits: boolean;
   /** Changes permits that are in use. If left out, `addPermits` and the release of some permits are refused. */
   readonly permits?: PermitStore;
   /** The count-down latches; `undefined`: this store does not support them. */
   readonly latches: LatchStore | undefined;
+  /** The names that clients publish about themselves. If left out, `inspect` shows the ids of clients only. */
+  readonly clients?: ClientRecords | undefined;
+  /** Whether a release may miss a place in the queue, which then stays until it is stale. So every waiter retries often. */
+  readonly mayKeepPlaces?: boolean;
+  /** What this store cannot do: for each such feature the message of the error, which says what to do instead. */
+  readonly lacks?: Readonly<Partial<Record<StoreFeature, string>>>;
 
   /** Connects. Resolves when the client receives grants. */
   start(): Promise<void>;
@@ -76,12 +85,12 @@ export interface LockStore {
    */
   setLimit(key: string, permits: number): Promise<void>;
   /**
-   * Ends the holds that a key has now, or only the one with the id `hold`. The command names them, so a duplicate or late
+   * Ends the holds that a key has now, or only those with the ids in `hold`. The command names them, so a duplicate or late
    * copy ends no newer hold.
    */
-  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-  /** Returns the state of a key, with at least `maxWaiters` of its waiters if that is given, and otherwise with the first 1,000. */
-  inspect(key: string, maxWaiters?: number): Promise<StoredLock>;
+  forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;
+  /** Returns the state of a key, with at least `maxWaiters` of its waiters. May stop once it has `maxHolds` of its holds. */
+  inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
 }
@@ -96,7 +105,7 @@ export interface LockStoreListener {
   yield(id: string): void;
   /** A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. */
   revoked(id: string, token?: number): void;
-  /** The latch of that name (see `LatchCount`) has come to 0. */
+  /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
   /** The client receives messages again after an interruption. */
   restored(): void;
@@ -107,7 +116,11 @@ export interface LockStoreListener {
  * wait, 0 units ask for all permits that are free. The request gets none while other requests wait for permits.
  */
 export type LockMode =
-  | { readonly kind: 'exclusive' }
+  | {
+      readonly kind: 'exclusive';
+      /** Whether it was requested as the write lock of a read-write lock. Most stores keep one exclusive lock for both. */
+      readonly isWrite?: true;
+    }
   | { readonly kind: 'read' }
   | { readonly kind: 'permits'; readonly units: number; readonly limit: number };
 
@@ -235,9 +248,7 @@ export interface OfferRequest {
   readonly lease: number;
 }
 
-/**
- * The ms that are left of the offer; `'not-held'`: there is no such hold; `'shared'`: its owner has another hold of this key.
- */
+/** The ms that are left of the offer; `'not-held'`: no such hold; `'shared'`: its owner has another hold of this key. */
 export type OfferReply = number | 'not-held' | 'shared';
 
 /** Names one grant of a hold. An acquisition may be granted again under the same id after it was ended by force. */
@@ -253,10 +264,15 @@ export interface ForceReleaseReply {
 export interface StoredLock {
   readonly lastToken: number;
   readonly holds: readonly StoredHold[];
-  readonly waiters: readonly { readonly id: string; readonly owner: string; readonly mode: LockMode }[];
+  /** The store stopped at `maxHolds`: there may be more holds. */
+  readonly hasMore?: boolean;
+  readonly waiters: readonly StoredWaiter[];
   /** The number of permits, if it was set at run time. */
   readonly limit: number | undefined;
 }
+
+/** `since`: when its ticket joined the queue, by the store's clock. A retry does not change it. */
+export type StoredWaiter = Pick<StoredHold, 'id' | 'owner' | 'mode' | 'since'>;
 
 export interface StoredHold {
   readonly id: string;

@@ -1,3 +1,4 @@
+import { chooser, type HoldChoice } from '../hold-choice.js';
 import type { ForceReleaseReply } from '../lock-store.js';
 import { gather, refuseMinority, valuesOf, type Answers } from './gather.js';
 import type { QuorumContext } from './quorum-context.js';
@@ -10,19 +11,19 @@ import { askEach, Round } from './round.js';
 const REVOKED_MEMORY = 60_000;
 
 /**
- * Ends on each master the holds that exist now, or only the one with the id `hold`. A master that lists its holds after the others have decided ends only
- * holds that the others have named. Its other holds may be newer.
+ * Ends on each master the holds that exist now, or only those with the ids in `hold`. A master that lists its holds after
+ * the others have decided ends only holds that the others have named. Its other holds may be newer.
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export async function forceReleaseEverywhere(
   { members, quorum, clock }: QuorumContext,
   key: string,
-  hold?: string,
+  hold?: HoldChoice,
 ): Promise<ForceReleaseReply> {
   const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
   const inTime = await gather(looks, { quorum, clock }, all(quorum));
-  const found = valuesOf(inTime).flatMap((holds) => holds.map(({ id }) => id));
-  const named = new Set(hold === undefined ? found : found.filter((id) => id === hold));
+  const found = valuesOf(inTime).flatMap((holds) => holds.filter(chooser(hold)));
+  const named = new Set(found.map(({ id }) => id));
   const ending = new Round();
   const endings = members.map(async (member, i) => {
     const holds = (await looks[i]!).filter(({ id }) => named.has(id));

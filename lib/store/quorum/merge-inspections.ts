@@ -1,4 +1,4 @@
-import type { StoredHold, StoredLock } from '../lock-store.js';
+import type { StoredHold, StoredLock, StoredWaiter } from '../lock-store.js';
 import { nthLargest } from './gather.js';
 
 /**
@@ -49,6 +49,11 @@ function mostFrequent(numbers: readonly number[]): number {
 /** In the order of the longest queue. Waiters that it lacks follow. */
 function mergeWaiters(replies: readonly StoredLock[]): StoredLock['waiters'] {
   const byLength = replies.map(({ waiters }) => waiters).sort((a, b) => b.length - a.length);
-  const merged = new Map(byLength.flat().map((waiter) => [waiter.id, waiter]));
+  const merged = new Map<string, StoredWaiter>();
+  for (const waiter of byLength.flat()) {
+    const { since = waiter.since } = merged.get(waiter.id) ?? {};
+    // A master that has lost its data counts from a later moment.
+    merged.set(waiter.id, { ...waiter, since: Math.min(since, waiter.since) });
+  }
   return [...merged.values()];
 }

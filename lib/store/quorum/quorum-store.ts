@@ -6,6 +6,7 @@ import type {
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
+  HoldChoice,
   LockStore,
   LockStoreListener,
   OfferReply,
@@ -27,6 +28,7 @@ import { listKeys } from './list-keys.js';
 import { offerByMajority } from './offer.js';
 import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
+import { QuorumClientRecords } from './quorum-client-records.js';
 import type { QuorumContext } from './quorum-context.js';
 import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
 import { reinstateMissing } from './reinstate-missing.js';
@@ -52,7 +54,9 @@ export interface QuorumStoreOptions {
 export class QuorumStore implements LockStore {
   readonly clientId: string;
   readonly keepsPermits = false;
+  readonly mayKeepPlaces = true;
   readonly latches = undefined;
+  readonly clients = new QuorumClientRecords(() => this.context.members);
   protected readonly context: QuorumContext;
   private readonly membership: Membership;
   private readonly acquisitions = new AcquisitionRegistry();
@@ -66,7 +70,6 @@ export class QuorumStore implements LockStore {
     for (const member of this.context.members) this.listenTo(member);
   }
 
-  /** Whether the client receives pushed grants from a majority. */
   get listening(): boolean {
     return this.context.members.filter(({ store }) => store.listening).length >= this.context.quorum;
   }
@@ -189,9 +192,7 @@ export class QuorumStore implements LockStore {
   }
 
   /** Several keys over several masters cannot be taken in one step. The engine takes them one by one. */
-  async acquireAll(): Promise<undefined> {
-    return undefined;
-  }
+  readonly acquireAll = async (): Promise<undefined> => undefined;
 
   async replicate(): Promise<number> {
     throw new LockConfigError(
@@ -204,9 +205,8 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
-    return forceReleaseEverywhere(this.context, key, hold);
-  }
+  readonly forceRelease = (key: string, hold?: HoldChoice): Promise<ForceReleaseReply> =>
+    forceReleaseEverywhere(this.context, key, hold);
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     const replies = await this.askMajority((store) => store.inspect(key, maxWaiters));

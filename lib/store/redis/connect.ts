@@ -2,18 +2,14 @@ import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { isCluster } from './cluster-client.js';
 import { ClusterConnection, type ClusterAddress } from './cluster-connection.js';
-import type { Connection, ConnectionObserver } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
 import { RedisConnection } from './redis-connection.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
 export type ConnectionTarget = string | RedisOptions | Redis | Cluster | ClusterAddress;
 
-export interface ConnectOptions {
+export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;
-  readonly keyPrefix: string;
-  readonly clientId: string;
-  /** ms */
-  readonly commandTimeout: number;
 }
 
 /** Creates the connections of a client. Nothing is sent before they are opened. */
@@ -22,12 +18,12 @@ export function connect(
   logger: LockLogger,
   observer: ConnectionObserver,
 ): Connection {
-  return isClusterGiven(connection)
+  return isClusterTarget(connection)
     ? new ClusterConnection({ ...options, connection }, logger, observer)
     : new RedisConnection({ ...options, connection }, logger, observer);
 }
 
 /** A client of one server also has a `cluster` property: the command. */
-const isClusterGiven = (connection: ConnectionTarget): connection is Cluster | ClusterAddress =>
+export const isClusterTarget = (connection: ConnectionTarget): connection is Cluster | ClusterAddress =>
   typeof connection === 'object' &&
   (isCluster(connection) || ('cluster' in connection && !('duplicate' in connection)));

@@ -34,6 +34,12 @@ export const KEEP_ALIVE = 10_000;
 export const keepAliveLike = ({ options }: Redis): number | undefined =>
   options.keepAlive === 0 ? KEEP_ALIVE : options.keepAlive;
 
+/** Options for a duplicate of a client: its `keepAlive`, and the label unless the client has a name of its own. */
+export const optionsLike = (client: Redis, label: string | undefined): RedisOptions => ({
+  keepAlive: keepAliveLike(client),
+  ...(client.options.connectionName || label === undefined ? {} : { connectionName: label }),
+});
+
 /** Options of connections that the library owns. The user's options override them. */
 export const OWN_OPTIONS: RedisOptions = {
   // A command waits for the connection. commandTimeout limits that time.

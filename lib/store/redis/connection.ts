@@ -1,6 +1,23 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Subscription } from './subscription.js';
 
+/** How a client uses its connections. */
+export interface ConnectionOptions {
+  readonly keyPrefix: string;
+  readonly clientId: string;
+  /** The name in `CLIENT LIST`, unless the user has named the connection. */
+  readonly label?: string | undefined;
+  /** ms */
+  readonly commandTimeout: number;
+  /**
+   * The channel of a key, if messages about a key do not name a client: they arrive as `keyMessage`. If left out, all
+   * messages arrive on the channel of the client.
+   */
+  readonly keyChannel?: ((key: string) => string) | undefined;
+  /** Whether channels of keys are sharded in a Cluster. If left out, they are if the server supports that. */
+  readonly isSharded?: (() => boolean) | undefined;
+}
+
 /** Receives events of the connections. */
 export interface ConnectionObserver {
   /**
@@ -12,6 +29,10 @@ export interface ConnectionObserver {
   message(message: string): void;
   /** A message that may be older than the last reply of the server. The receiver must check it and not rely on it. */
   unorderedMessage(message: string): void;
+  /** A message on the channel of a key. */
+  keyMessage?(channel: string, message: string): void;
+  /** The server has confirmed the channel of a key later than `subscribeTo` allowed. */
+  keySubscribed?(channel: string): void;
 }
 
 /** A client's connections to Redis: one server (with or without Sentinels), or a Cluster. */
@@ -54,8 +75,8 @@ export interface Connection {
    * If a failure delays it further, the observer's `subscribed` is called in the end.
    */
   subscribeTo(key: string, patience: number, limit: number): Promise<boolean>;
-  /** Splits a list into parts that one command each may process. */
-  group<T extends { readonly key: string }>(items: readonly T[]): T[][];
+  /** Splits a list into parts that one command each may process. `nameOf`: names the Redis key of a key. */
+  group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][];
 }
 
 /** A script that writes an entry again unchanged, by its id, in one key. It replies 0 if there is no such entry. */

@@ -32,7 +32,7 @@ export class KeyScan {
   async list({ cursor, budget }: ListRequest): Promise<ListReply> {
     const nodes = this.nodes();
     const [address = '', place = '0'] = cursor.split(' ');
-    // If the master has left the Cluster, the scan goes on with the next one.
+    // If the master has left the Cluster, the scan continues with the next one.
     const at = nodes.findIndex((node) => node.address >= address);
     const node = nodes[at];
     if (node === undefined) return { keys: [], cursor: undefined, time: Date.now() };

@@ -1,12 +1,12 @@
-import { redisKeys } from '../../keys/index.js';
 import type { RenewReply, RenewRequest } from '../lock-store.js';
 import type { Connection } from './connection.js';
 import { namedKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
+import type { LuaScript } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
 
 /** How many leases one command renews: large enough for few commands, small enough not to block the server. */
-const RENEWALS_PER_COMMAND = 128;
+const RENEWALS_PER_COMMAND = 48;
 /** The replies of a Cluster to a command with several keys whose slot is moving to another master. */
 const MOVING = /\b(TRYAGAIN|ASK)\b/;
 
@@ -15,14 +15,18 @@ export class LeaseRenewals {
   constructor(
     private readonly scripts: ScriptRunner,
     private readonly connection: Connection,
-    private readonly keyPrefix: string,
+    /** Names the Redis key that holds a lease. */
+    private readonly nameOf: (key: string) => string,
+    private readonly script: 'renew' | LuaScript = 'renew',
+    /** Arguments that follow those of the leases. */
+    private readonly args: ReadonlyArray<string | number> = [],
   ) {}
 
   /** Resolves to the replies in the order of the requests. Never rejects. */
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     const replies = new Map<RenewRequest, RenewReply>();
     const commands: Array<Promise<void>> = [];
-    for (const group of this.connection.group(requests)) {
+    for (const group of this.connection.group(requests, this.nameOf)) {
       for (let i = 0; i < group.length; i += RENEWALS_PER_COMMAND) {
         commands.push(this.renewSome(group.slice(i, i + RENEWALS_PER_COMMAND), replies));
       }
@@ -32,10 +36,10 @@ export class LeaseRenewals {
   }
 
   private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
-    const states = namedKeys(requests.map(({ key }) => redisKeys(this.keyPrefix, key).state));
-    const args = requests.flatMap(({ id, lease }) => [id, lease]);
+    const states = namedKeys(requests.map(({ key }) => this.nameOf(key)));
+    const args = [...requests.flatMap(({ id, lease }) => [id, lease]), ...this.args];
     try {
-      const leases = (await this.scripts.run('renew', states, args)) as unknown[];
+      const leases = (await this.scripts.run(this.script, states, args)) as unknown[];
       requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
     } catch (error) {
       const { message } = error as Error;

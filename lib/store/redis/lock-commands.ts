@@ -1,12 +1,28 @@
-import type { AcquireReply, AcquireRequest, HoldName, ReleaseReply, ReleaseRequest } from '../lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  HoldName,
+  ReleaseReply,
+  ReleaseRequest,
+  StoredLock,
+} from '../lock-store.js';
 import type { Connection } from './connection.js';
-import { address, readAcquireReply, readReleaseReply, writeMode, type AcquireAnswer } from './replies.js';
+import {
+  address,
+  readAcquireReply,
+  readInspectReply,
+  readReleaseReply,
+  writeMode,
+  type AcquireAnswer,
+} from './replies.js';
 import type { LockKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { SubscriptionEvidence } from './subscription-evidence.js';
 
 /** How many holds one command ends at most, so that it does not block the server. */
-const HOLDS_PER_COMMAND = 500;
+const HOLDS_PER_COMMAND = 20;
+/** How many waiters one command reads at most. */
+const WAITERS_PER_COMMAND = 128;
 
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress =
@@ -32,7 +48,7 @@ export class LockCommands {
    */
   acquire(request: AcquireRequest, place = 0): Promise<AcquireReply> {
     const weigh = this.weighing(request);
-    return this.run('acquire', request.key, requestArgs(request, place)).then((raw) => {
+    return this.run('acquire', request.key, this.requestArgs(request, place)).then((raw) => {
       const answer = readAcquireReply(raw as readonly unknown[]);
       weigh?.(answer);
       const { reply, more } = answer;
@@ -48,7 +64,7 @@ export class LockCommands {
   /** Releases a hold or gives up a place, and sends the next request in the same step. */
   release({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
     const what = [id, `${tombstoneFor} ${keep} 0`];
-    const args = next === undefined ? what : [...what, ...requestArgs(next)];
+    const args = next === undefined ? what : [...what, ...this.requestArgs(next)];
     const weigh = next && this.weighing(next);
     return this.run('release', key, args).then((raw) => {
       const { reply, more, asked } = readReleaseReply(raw);
@@ -86,8 +102,46 @@ export class LockCommands {
     return { ended, told };
   }
 
+  /** Reads a lock, in several commands if it has many holds or waiters. Stops with the holds once it has `maxHolds`. */
+  async inspect(key: string, maxWaiters: number, maxHolds: number): Promise<StoredLock> {
+    const read = async (page: string, place: string, count: number) =>
+      readInspectReply(await this.scripts.run('inspect', this.keys.of(key), [page, place, count]));
+    let part = await read('0', '0', Math.min(maxWaiters, WAITERS_PER_COMMAND));
+    // A hold or a waiter may be on two pages.
+    const holds = new Map(part.holds.map((hold) => [hold.id, hold]));
+    const waiters = new Map(part.waiters.map((waiter) => [waiter.id, waiter]));
+    const { lastToken, limit } = part;
+    let hasMore = false;
+    for (let left = maxWaiters - WAITERS_PER_COMMAND; ; left -= WAITERS_PER_COMMAND - 1) {
+      const place = left > 0 ? part.nextPlace : '';
+      const page = holds.size < maxHolds ? part.nextPage : '';
+      hasMore ||= page !== part.nextPage;
+      if (page === '' && place === '') break;
+      // The next page begins with the last waiter of this one.
+      part = await read(page, place, Math.min(left + 1, WAITERS_PER_COMMAND));
+      for (const hold of part.holds) holds.set(hold.id, hold);
+      for (const waiter of part.waiters) waiters.set(waiter.id, waiter);
+    }
+    return {
+      lastToken,
+      limit,
+      holds: [...holds.values()],
+      waiters: [...waiters.values()],
+      ...(hasMore && { hasMore }),
+    };
+  }
+
   run(script: ScriptWithAddress, key: string, args: ReadonlyArray<string | number>): Promise<unknown> {
     return this.scripts.run(script, this.keys.of(key), [address(this.connection.channels(key), key), ...args]);
+  }
+
+  private requestArgs(request: AcquireRequest, place = 0): Array<string | number> {
+    const subscription = request.waits ? this.connection.subscription(request.key) : undefined;
+    return requestArgs(
+      request,
+      place,
+      subscription !== undefined && this.evidence.hasJustHeard(request.key, subscription),
+    );
   }
 
   /** Records what is known when a request is sent, to check its reply: whether the client receives its messages. */
@@ -103,11 +157,11 @@ export class LockCommands {
   }
 }
 
-/** The arguments, in the order of lua/shared/request.lua. */
-export function requestArgs(request: AcquireRequest, from = 0): Array<string | number> {
+/** The arguments, in the order of lua/shared/request.lua. `isPresent`: the client is known to be subscribed. */
+export function requestArgs(request: AcquireRequest, from = 0, isPresent = false): Array<string | number> {
   const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age } = request;
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';
-  const rest = `${from} ${waits ? 1 : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age ?? ''}${backedOff}`;
+  const rest = `${from} ${waits ? (isPresent ? 2 : 1) : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age ?? ''}${backedOff}`;
   return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : request.uncontendedBatchSize, rest];
 }

@@ -11,14 +11,22 @@ export const isClient = (connection: string | RedisOptions | Redis): connection 
 /** The address to which a client is connected. */
 export const peerOf = ({ stream }: Redis): string => `${stream.remoteAddress}:${stream.remotePort}`;
 
+/** What the library adds to the options of a client. */
+export interface OwnClientOptions {
+  readonly commandTimeout: number;
+  /** Its name in `CLIENT LIST`. */
+  readonly label?: string | undefined;
+}
+
 /** Creates a client that the library owns. It is not connected yet. */
 export function createClient(
   connection: string | RedisOptions,
-  commandTimeout: number,
+  { commandTimeout, label }: OwnClientOptions,
   sentinels: Sentinels | undefined,
 ): Redis {
   const options: RedisOptions = {
     ...OWN_OPTIONS,
+    ...(label !== undefined && { connectionName: label }),
     socketTimeout: silenceLimit(commandTimeout),
     ...(sentinels && { Connector: connectorTo(sentinels) }),
   };

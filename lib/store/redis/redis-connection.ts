@@ -3,16 +3,12 @@ import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
-import {
-  DOUBT_AGAIN,
-  keepAliveLike,
-  REPLICATION_OPTIONS,
-  retryDelay,
-  SUBSCRIBER_OPTIONS,
-} from './connection-options.js';
-import type { Connection, ConnectionObserver, ReplicaConfirmation } from './connection.js';
+import { DOUBT_AGAIN, optionsLike, REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, ReplicaConfirmation } from './connection.js';
+import { doubtUntilListening } from './doubt-until-listening.js';
 import { hushSentinels } from './failover-detector.js';
 import { Heartbeat } from './heartbeat.js';
+import { KeyChannels } from './key-channels.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import { createClient, isClient, peerOf, reconnectAfterEnd, sentinelsOf } from './redis-client.js';
@@ -25,12 +21,8 @@ import { Doubts, type Subscription } from './subscription.js';
 /** How many ms after a refused subscription the client tries again. */
 const SUBSCRIBE_AGAIN = 1_000;
 
-export interface RedisConnectionOptions {
+export interface RedisConnectionOptions extends ConnectionOptions {
   readonly connection: string | RedisOptions | Redis;
-  readonly keyPrefix: string;
-  readonly clientId: string;
-  /** ms */
-  readonly commandTimeout: number;
 }
 
 /**
@@ -49,6 +41,7 @@ export class RedisConnection implements Connection {
   /** The confirmed subscription. Cleared when its connection ends. */
   private confirmed: Subscription | undefined;
   private readonly doubts = new Doubts();
+  private readonly keyChannels: KeyChannels;
   private readonly heartbeat: Heartbeat;
   /** How many times in a row the server has refused the subscription. */
   private refusals = 0;
@@ -71,21 +64,24 @@ export class RedisConnection implements Connection {
     logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
-    const { connection, commandTimeout } = options;
+    const { connection, commandTimeout, label } = options;
     this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
     this.sentinels = isClient(connection) ? undefined : sentinelsOf(connection, () => this.leaveOldMaster());
     if (this.sentinels?.options.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels);
-    this.commands = isClient(connection) ? connection : createClient(connection, commandTimeout, this.sentinels);
-    const keepAlive = keepAliveLike(this.commands);
-    this.subscriber = this.commands.duplicate({ ...SUBSCRIBER_OPTIONS, keepAlive });
+    this.commands = isClient(connection) ? connection : createClient(connection, options, this.sentinels);
+    const own = optionsLike(this.commands, label);
+    this.subscriber = this.commands.duplicate({ ...SUBSCRIBER_OPTIONS, ...own });
+    this.keyChannels = new KeyChannels(this.subscriber, options.keyChannel, observer, (error) =>
+      this.log.failed(error),
+    );
     this.heartbeat = new Heartbeat(
       this.subscriber,
       () => this.commands.ping(),
       () => this.resubscribe(new Error('the subscriber connection has gone silent, while commands are answered')),
     );
     this.acknowledgement = new ReplicaAcknowledgement(
-      () => this.commands.duplicate({ ...REPLICATION_OPTIONS, keepAlive }),
+      () => this.commands.duplicate({ ...REPLICATION_OPTIONS, ...own }),
       commandTimeout,
       () => this.doubt(),
     );
@@ -100,7 +96,7 @@ export class RedisConnection implements Connection {
   }
 
   get fullySubscribed(): boolean {
-    return this.listening && !this.doubts.isPending;
+    return this.listening && !this.doubts.isPending && this.keyChannels.isWhole;
   }
 
   get commandError(): Error | undefined {
@@ -120,7 +116,8 @@ export class RedisConnection implements Connection {
       if (client.status === 'wait') client.connect().catch(() => undefined);
     }
     this.sentinelWatch?.follow();
-    if (this.sentinels !== undefined) this.doubtUntilListening();
+    // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
+    if (this.sentinels !== undefined) doubtUntilListening(this, () => this.closed);
   }
 
   close(): void {
@@ -131,6 +128,7 @@ export class RedisConnection implements Connection {
     this.events.stop();
     this.sentinelWatch?.close();
     this.sentinels?.close();
+    this.keyChannels.close();
     this.subscriber.disconnect();
     this.acknowledgement.close();
     if (this.ownsCommands) this.commands.disconnect();
@@ -154,17 +152,17 @@ export class RedisConnection implements Connection {
     return clientChannel(this.options.keyPrefix, '');
   }
 
-  isSubscribed(): boolean {
-    return this.listening;
+  isSubscribed(key: string, patience: number): boolean {
+    return this.listening && this.keyChannels.isSubscribed(key, patience);
   }
 
   subscription(): Subscription | undefined {
     return this.confirmed;
   }
 
-  /** There is only one subscription, and it is already being made. */
-  async subscribeTo(): Promise<boolean> {
-    return this.listening;
+  /** The client's own channel is already being subscribed to. */
+  async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
+    return this.listening && this.keyChannels.subscribeTo(key, patience, limit);
   }
 
   group<T>(items: readonly T[]): T[][] {
@@ -201,7 +199,10 @@ export class RedisConnection implements Connection {
       this.epoch += 1;
     });
     this.events.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
-    this.events.on(this.subscriber, 'message', (_channel: string, message: string) => this.observer.message(message));
+    this.events.on(this.subscriber, 'message', (channel: string, message: string) => {
+      if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
+      else this.observer.message(message);
+    });
   }
 
   /**
@@ -231,15 +232,6 @@ export class RedisConnection implements Connection {
     this.acknowledgement.leave(({ stream }) => leadsElsewhere(stream, sentinels));
   }
 
-  /** A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs. */
-  private doubtUntilListening(): void {
-    setTimeout(() => {
-      if (this.closed || this.listening) return;
-      this.doubt();
-      this.doubtUntilListening();
-    }, DOUBT_AGAIN).unref();
-  }
-
   private async subscribe(): Promise<void> {
     const { subscriber } = this;
     const { stream } = subscriber;
@@ -258,6 +250,7 @@ export class RedisConnection implements Connection {
       // Otherwise the SUBSCRIBE would go out on the next connection, which subscribes by itself.
       if (isOver()) return;
       await subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
+      if (!isOver()) await this.keyChannels.resume();
     } catch (error) {
       if (isOver()) return;
       this.log.failed(error as Error);
@@ -283,6 +276,7 @@ export class RedisConnection implements Connection {
 
   private unconfirm(): void {
     this.confirmed = undefined;
+    this.keyChannels.interrupted();
     this.doubts.drop();
   }
 

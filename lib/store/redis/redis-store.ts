@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { LockLogger } from '../../common/logger.js';
-import { LockStoreError } from '../../errors/index.js';
+import type { LockStoreError } from '../../errors/index.js';
 import { redisKeys } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
@@ -27,18 +27,19 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../quorum-member.js';
-import { connect, type ConnectionTarget } from './connect.js';
-import type { Connection, ConnectionObserver } from './connection.js';
-import { guardCredentials } from './credentials.js';
+import type { ConnectionTarget } from './connect.js';
+import type { ConnectionObserver } from './connection.js';
 import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
+import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import { RedisPermits } from './redis-permits.js';
-import { readAcquireAllReply, readInspectReply, readMessage, writeMode } from './replies.js';
+import { readAcquireAllReply, readMessage, writeMode } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
-import { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
+import { StoreLink } from './store-link.js';
+import { chooser, type HoldChoice } from '../hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
@@ -50,6 +51,8 @@ export interface RedisStoreOptions {
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
+  /** The name of its connections in `CLIENT LIST`, unless the options of ioredis name them. */
+  readonly label?: string | undefined;
   /** If left out, the store makes a new id. The stores of several masters share one id. */
   readonly clientId?: string;
 }
@@ -60,96 +63,68 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
   readonly permits: RedisPermits;
+  readonly clients: RedisClientRecords;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
-  readonly #options: RedisStoreOptions;
-  readonly #connection: Connection;
-  readonly #scripts: ScriptRunner;
+  readonly #link: StoreLink;
   readonly #commands: LockCommands;
   readonly #renewals: LeaseRenewals;
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
+  private readonly keyPrefix: string;
+  private readonly commandTimeout: number;
   private listener: LockStoreListener | undefined;
-  /** Ends a pending start, with or without an error. */
-  private started: ((error?: LockStoreError) => void) | undefined;
 
   constructor(options: RedisStoreOptions, logger: LockLogger) {
-    this.#options = options;
-    guardCredentials(this, options.connection);
-    this.clientId = options.clientId ?? newClientId();
-    this.#connection = connect({ ...options, clientId: this.clientId }, logger, this);
-    this.#scripts = new ScriptRunner(
-      this.#connection.commands,
-      options.commandTimeout,
-      () => this.#connection.commandError,
-      () => this.#connection.doubt(),
-    );
-    this.keys = new LockKeys(options.keyPrefix);
-    this.#commands = new LockCommands(this.clientId, this.#scripts, this.#connection, this.keys);
-    this.permits = new RedisPermits(this.#scripts, this.#commands, this.keys, options.commandTimeout);
-    this.#renewals = new LeaseRenewals(this.#scripts, this.#connection, options.keyPrefix);
-    this.#names = new KeyScan(this.#connection.commands, options);
     const { keyPrefix, commandTimeout } = options;
-    const channels = (key: string): string => this.#connection.channels(key);
-    const { replicas } = this.#connection;
-    this.latches = new RedisLatches(this.#scripts, replicas, channels, this.clientId, { keyPrefix, commandTimeout });
-  }
-
-  get listening(): boolean {
-    return this.#connection.listening;
-  }
-
-  get fullySubscribed(): boolean {
-    return this.#connection.fullySubscribed;
-  }
-
-  get epoch(): number {
-    return this.#connection.epoch;
-  }
-
-  get unreachable(): LockStoreError | undefined {
-    const { downFor, commandError: cause } = this.#connection;
-    if (downFor < this.#options.commandTimeout) return undefined;
-    const why = cause === undefined ? '' : `: ${cause.message}`;
-    return new LockStoreError(`Redis has been unreachable for ${Math.round(downFor)} ms${why}`, {
-      cause,
-      transient: true,
+    this.keyPrefix = keyPrefix;
+    this.commandTimeout = commandTimeout;
+    this.clientId = options.clientId ?? newClientId();
+    this.#link = new StoreLink({ ...options, clientId: this.clientId }, logger, this);
+    const { connection, scripts } = this.#link;
+    this.keys = new LockKeys(keyPrefix);
+    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys);
+    this.permits = new RedisPermits(scripts, this.#commands, this.keys, commandTimeout);
+    this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
+    this.#names = new KeyScan(connection.commands, options);
+    this.clients = new RedisClientRecords(connection.commands, keyPrefix, this.clientId);
+    const channels = (key: string): string => connection.channels(key);
+    this.latches = new RedisLatches(scripts, connection.replicas, channels, this.clientId, {
+      keyPrefix,
+      commandTimeout,
     });
   }
 
+  get listening(): boolean {
+    return this.#link.connection.listening;
+  }
+
+  get fullySubscribed(): boolean {
+    return this.#link.connection.fullySubscribed;
+  }
+
+  get epoch(): number {
+    return this.#link.connection.epoch;
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    return this.#link.unreachable;
+  }
+
   get outage(): LockStoreError | undefined {
-    const cause = this.#connection.commandError;
-    return cause && new LockStoreError(`Redis cannot be reached: ${cause.message}`, { cause, transient: true });
+    return this.#link.outage;
   }
 
   listen(listener: LockStoreListener): void {
     this.listener = listener;
   }
 
-  /** @throws LockStoreError if the store is closed or `commandTimeout` is over; it goes on connecting */
+  /** @throws LockStoreError if the store is closed or `commandTimeout` is over; it continues to connect */
   start(): Promise<void> {
-    const { commandTimeout } = this.#options;
-    if (this.listening) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const tooLate = (): void => {
-        const cause = this.#connection.subscriptionError;
-        const why = cause === undefined ? '' : `: ${cause.message}`;
-        this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
-      };
-      // Replies that arrived while the event loop was blocked are read first.
-      const timer = setTimeout(() => setImmediate(tooLate), commandTimeout);
-      this.started = (error) => {
-        clearTimeout(timer);
-        this.started = undefined;
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-      this.#connection.open();
-    });
+    return this.#link.start();
   }
 
   async close(): Promise<void> {
-    this.started?.(new LockStoreError('the locks were closed before they reached Redis'));
-    this.#connection.close();
+    this.#link.close();
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -174,10 +149,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
     // A script may use the keys of one slot only.
-    if (this.#connection.group(requests).length > 1) return undefined;
+    if (this.#link.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1)
+      return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     return readAcquireAllReply(
-      (await this.#scripts.run(
+      (await this.#link.scripts.run(
         'acquireAll',
         keys,
         requests.flatMap((request) => requestArgs(request)),
@@ -190,7 +166,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.#connection.replicas.confirm(redisKeys(this.#options.keyPrefix, key).state, id, min, timeout);
+    return this.#link.connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout);
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -206,9 +182,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return leaseLeft(await this.#commands.run('extend', key, [id, lease]));
   }
 
-  async forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
-    const { holds } = await this.inspect(key);
-    return this.endHolds(key, hold === undefined ? holds : holds.filter(({ id }) => id === hold));
+  async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
+    const { holds } = await this.inspect(key, 1);
+    return this.endHolds(key, holds.filter(chooser(hold)));
   }
 
   async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {
@@ -219,7 +195,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.#scripts.run('fence', this.keys.of(key), [id, token, batchSize])) as number[];
+    const reply = (await this.#link.scripts.run('fence', this.keys.of(key), [id, token, batchSize])) as number[];
     const [code, lease = 0, lastToken = 0] = reply.map(Number);
     if (code === -1) return { outcome: 'not-held' };
     return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
@@ -228,17 +204,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
-    const code = Number(await this.#scripts.run('reinstate', this.keys.of(key), args));
+    const code = Number(await this.#link.scripts.run('reinstate', this.keys.of(key), args));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    return readServerIdentity(this.#connection.commands, this.#options.commandTimeout);
+    return readServerIdentity(this.#link.connection.commands, this.commandTimeout);
   }
 
-  async inspect(key: string, maxWaiters = MAX_WAITERS): Promise<StoredLock> {
-    return readInspectReply(await this.#scripts.run('inspect', this.keys.of(key), [maxWaiters]));
+  inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
+    return this.#commands.inspect(key, maxWaiters, maxHolds);
   }
 
   list(request: ListRequest): Promise<ListReply> {
@@ -246,7 +222,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   subscribed(): void {
-    this.started?.();
+    this.#link.subscribed();
     this.listener?.restored();
   }
 
@@ -262,7 +238,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   message(text: string, token?: number): void {
     const message = readMessage(text);
     if (message?.word === 'granted') {
-      this.#commands.evidence.heard(message.grant.id);
+      this.#commands.evidence.heard(message.grant.id, message.grant.key);
       this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
     } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
@@ -272,7 +248,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** A request may join the queue only if the client would receive its grant. */
   private waitingIfSubscribed(request: AcquireRequest): AcquireRequest {
-    const waits = request.waits && this.#connection.isSubscribed(request.key, request.patience);
+    const waits = request.waits && this.#link.connection.isSubscribed(request.key, request.patience);
     return waits === request.waits ? request : { ...request, waits };
   }
 
@@ -281,7 +257,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * lease counts from the request, so this may take only a part of it.
    */
   private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.#connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+    return this.#link.connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 }
 

@@ -127,10 +127,17 @@ export function readMessage(message: string): ClientMessage | undefined {
   return undefined;
 }
 
-/** Reads the reply of `lua/inspect.lua`. */
-export function readInspectReply(reply: unknown): StoredLock {
-  const [lastToken, holds, waiters, limit] = reply as [number, string[][], string[][], number];
+/** Reads the reply of `lua/inspect.lua`. `nextPage`, `nextPlace`: where to go on with holds and waiters; '': all were read. */
+export function readInspectReply(
+  reply: unknown,
+): StoredLock & { readonly nextPage: string; readonly nextPlace: string } {
+  const [lastToken, holds, waiters, limit, nextPage, nextPlace] = reply as [
+    ...[number, string[][], string[][], number],
+    ...[string, string],
+  ];
   return {
+    nextPage,
+    nextPlace,
     lastToken: Number(lastToken),
     limit: Number(limit) < 0 ? undefined : Number(limit),
     holds: holds.map(([id, owner, mode, token, ttl, since]) => ({
@@ -141,10 +148,11 @@ export function readInspectReply(reply: unknown): StoredLock {
       ttl: Number(ttl),
       since: Number(since),
     })),
-    waiters: waiters.map(([id, owner, mode]) => ({
+    waiters: waiters.map(([id, owner, mode, since]) => ({
       id: id as string,
       owner: owner as string,
       mode: readMode(mode as string).mode,
+      since: Number(since),
     })),
   };
 }

@@ -5,7 +5,7 @@ import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
-import { SCRIPTS, type ScriptName } from './scripts.generated.js';
+import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
 import { TimeLimit } from './time-limit.js';
 
@@ -14,7 +14,7 @@ import { TimeLimit } from './time-limit.js';
  * after commands that were sent later. For `extend` this matters: a shorter lease that is set after a longer one would
  * end while the holder relies on it.
  */
-const BY_TEXT: ReadonlySet<ScriptName> = new Set(['extend']);
+const BY_TEXT: ReadonlySet<string> = new Set(['extend']);
 
 /**
  * Large enough to make a write cheap for each command. The first few go out sooner, so that Redis starts while the
@@ -46,8 +46,8 @@ export class ScriptRunner {
    * @throws LockStoreError if the server refuses, or has not answered within `commandTimeout`. Even then the script may
    * have been executed, or may still be.
    */
-  run(script: ScriptName, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
-    const { sha1, source } = SCRIPTS[script];
+  run(script: ScriptName | LuaScript, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
+    const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     this.gather();
     return new Promise((resolve, reject) => {
       const limited = this.limit.begin(() => reject(this.timedOut()));
@@ -63,7 +63,7 @@ export class ScriptRunner {
       };
       const sendText = (): void =>
         void this.send({ command: 'eval', script: source, keys, args }).then(answered, failed);
-      if (BY_TEXT.has(script)) return sendText();
+      if (BY_TEXT.has(name)) return sendText();
       this.send({ command: 'evalsha', script: sha1, keys, args }).then(answered, (error: Error) => {
         // After a restart or a failover, the server does not know the script and has not executed it. If a Cluster
         // redirected the command, ioredis puts other text before the last error.

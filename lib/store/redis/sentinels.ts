@@ -130,11 +130,11 @@ export class Sentinels {
     if (remembered !== undefined && answers.some(({ address }) => isSame(address, remembered.address))) {
       remembered.confirmed = now;
     }
-    if (remembered !== undefined && !this.isBelieved(best, votesFor(best), isNews, remembered)) return;
+    if (remembered !== undefined && !this.isTrusted(best, votesFor(best), isNews, remembered)) return;
     this.remembered = { address: best.address, epoch: best.epoch, confirmed: now };
   }
 
-  private isBelieved(best: SentinelAnswer, votes: number, isNews: boolean, remembered: Remembered): boolean {
+  private isTrusted(best: SentinelAnswer, votes: number, isNews: boolean, remembered: Remembered): boolean {
     if (isSame(best.address, remembered.address)) return best.epoch >= remembered.epoch;
     if (best.epoch > remembered.epoch) return true;
     if (isNews && best.epoch === -1 && remembered.epoch === -1) return true;

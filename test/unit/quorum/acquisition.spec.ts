@@ -6,6 +6,17 @@ import { Quorum } from './support.js';
 
 const quorumOf = (count: number, random?: () => number): Promise<Quorum> => new Quorum(count, random).start();
 
+/** An acquisition over three masters, of which the first grants it and each other one has granted another request. */
+async function splitVote() {
+  const quorum = await quorumOf(3);
+  const answer = await quorum.ask();
+  const [a, b, c] = quorum.members;
+  a!.holds();
+  b!.contends({ holders: ['other:1'] });
+  c!.contends({ holders: ['third:1'] });
+  return { quorum, answer };
+}
+
 describe('an acquisition over several masters', () => {
   it('is held as soon as a majority grants it', async () => {
     const quorum = await quorumOf(5);
@@ -155,12 +166,8 @@ describe('an acquisition over several masters', () => {
   });
 
   it('does not count a master whose connection was lost during a release', async () => {
-    const quorum = await quorumOf(3);
-    const answer = await quorum.ask();
+    const { quorum, answer } = await splitVote();
     const [a, b, c] = quorum.members;
-    a!.holds(1);
-    b!.contends({ holders: ['other:1'] });
-    c!.contends({ holders: ['third:1'] });
     await quorum.clock.pass(20);
     const [yielding] = a!.releases;
     // It is sent again on the next connection, and the first copy may come behind all that is asked from now on.
@@ -209,12 +216,8 @@ describe('an acquisition over several masters', () => {
   });
 
   it('reports a split vote that was not resolved as split, and a rival with a majority as held', async () => {
-    const quorum = await quorumOf(3);
-    const answer = await quorum.ask();
+    const { quorum, answer } = await splitVote();
     const [a, b, c] = quorum.members;
-    a!.holds();
-    b!.contends({ holders: ['other:1'] });
-    c!.contends({ holders: ['third:1'] });
     for (let i = 0; i < 6 && answer.value === undefined; i += 1) {
       await quorum.clock.pass(70);
       a!.releases.at(-1)!.answer.resolve({
@@ -252,12 +255,8 @@ describe('an acquisition over several masters', () => {
   });
 
   it('ends a split vote by a pushed grant in the pause', async () => {
-    const quorum = await quorumOf(3);
-    const answer = await quorum.ask();
-    const [a, b, c] = quorum.members;
-    a!.holds();
-    b!.contends({ holders: ['other:1'] });
-    c!.contends({ holders: ['third:1'] });
+    const { quorum, answer } = await splitVote();
+    const [a, b] = quorum.members;
     await settled();
     b!.listener.granted({ key: 'a', id: 'me:1', token: 5, lease: 3_000, time: 0, batchSize: 1 });
     expect(b!.acquires).toHaveLength(2);
@@ -356,7 +355,7 @@ describe('an acquisition over several masters', () => {
     quorum.members[1]!.contends({ holders: ['other:1'] });
     await settled();
     expect(answer.value).toMatchObject({ outcome: 'queued' });
-    // It may have granted it all the same: the grant is asked about, or released.
+    // It may still have granted it: the grant is asked about, or released.
     quorum.members[2]!.holds();
     await settled();
     expect(quorum.told.words).toEqual(['ask me:1 in 0']);

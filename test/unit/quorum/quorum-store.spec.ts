@@ -53,8 +53,8 @@ describe('a release over several masters', () => {
 describe('a renewal over several masters', () => {
   const cases: Array<[string, Array<RenewReply | undefined>, unknown]> = [
     ['is what a majority has at least', [900, 1_000, undefined], 900],
-    ['is not shortened by the one that has least', [1_000, 'not-held', 1_000], 1_000],
-    ['does not depend on one that fails', [800, passing(), 700], 700],
+    ['is not shortened by the master that has least', [1_000, 'not-held', 1_000], 1_000],
+    ['does not depend on a master that fails', [800, passing(), 700], 700],
     ['is gone when so many say so that there is no majority', ['not-held', 'not-held', undefined], 'not-held'],
   ];
   for (const [what, replies, expected] of cases) {
@@ -78,7 +78,7 @@ describe('a renewal over several masters', () => {
     expect(answer.value).toEqual([expect.objectContaining({ code: 'LOCK_STORE', transient: true })]);
   });
 
-  it('does not delay decided leases for one that a hanging master must decide', async () => {
+  it('does not delay decided leases for a lease that a hanging master must decide', async () => {
     const quorum = await quorumOf(3);
     const requests = ['me:1', 'me:2'].map((id) => ({ key: 'a', id, lease: 1_000 }));
     const answer = watch(quorum.store.renew(requests));

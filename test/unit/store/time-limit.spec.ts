@@ -6,7 +6,7 @@ import { TimeLimit } from '../../../lib/store/redis/time-limit.js';
 
 const caller = new AsyncLocalStorage<string>();
 
-/** The context in which a caller is told that its limit is over. */
+/** The context in which a caller learns that its limit is over. */
 const expiry = (limit: TimeLimit, name: string): Promise<string | undefined> =>
   caller.run(name, () => new Promise((resolve) => limit.begin(() => resolve(caller.getStore()))));
 

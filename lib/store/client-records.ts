@@ -1,0 +1,20 @@
+/** A place in the code that acquires locks: the pattern of its keys, and the decorated method. */
+export interface CallSite {
+  readonly pattern: string | undefined;
+  readonly method?: string | undefined;
+}
+
+/** What a client says of itself, for people. */
+export interface ClientRecord {
+  readonly label: string;
+  /** The call sites by their numbers. The id of an acquisition ends with the number of its call site. */
+  readonly sites: readonly CallSite[];
+}
+
+/** Keeps one record for each client. A store that cannot keep them leaves acquisitions without labels. */
+export interface ClientRecords {
+  /** Keeps the record of this client for `lifetime` ms, instead of the one before. */
+  write(record: ClientRecord, lifetime: number): Promise<void>;
+  /** The record of any client; `undefined`: it has none. */
+  read(clientId: string): Promise<ClientRecord | undefined>;
+}

@@ -1,0 +1,55 @@
+import type { Cluster, Redis } from 'ioredis';
+import { clientRecordKey } from '../../keys/index.js';
+import type { CallSite, ClientRecord, ClientRecords } from '../client-records.js';
+
+/** The form in Redis: one key for each client, which is set together with its TTL. */
+interface StoredRecord {
+  readonly label: string;
+  readonly sites: ReadonlyArray<readonly [pattern: string | null, method: string | null]>;
+}
+
+/** Keeps the records of clients on a Redis server or a Cluster. */
+export class RedisClientRecords implements ClientRecords {
+  // Private, because it knows the password: printing a lock must not reveal it.
+  readonly #client: Redis | Cluster;
+
+  constructor(
+    client: Redis | Cluster,
+    private readonly keyPrefix: string,
+    private readonly clientId: string,
+  ) {
+    this.#client = client;
+  }
+
+  async write({ label, sites }: ClientRecord, lifetime: number): Promise<void> {
+    const stored: StoredRecord = {
+      label,
+      sites: sites.map(({ pattern, method }) => [pattern ?? null, method ?? null]),
+    };
+    const key = clientRecordKey(this.keyPrefix, this.clientId);
+    await this.#client.set(key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
+  }
+
+  async read(clientId: string): Promise<ClientRecord | undefined> {
+    const text = await this.#client.get(clientRecordKey(this.keyPrefix, clientId));
+    return text === null ? undefined : readRecord(text);
+  }
+}
+
+/** Another program may have written the key, so every part is checked. */
+function readRecord(text: string): ClientRecord | undefined {
+  try {
+    const { label, sites } = JSON.parse(text) as Partial<StoredRecord>;
+    if (typeof label !== 'string' || !Array.isArray(sites)) return undefined;
+    return { label, sites: sites.map(readSite) };
+  } catch {
+    return undefined;
+  }
+}
+
+function readSite(site: unknown): CallSite {
+  const [pattern, method] = Array.isArray(site) ? (site as unknown[]) : [];
+  return { pattern: textOf(pattern), method: textOf(method) };
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

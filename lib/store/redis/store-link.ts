@@ -1,0 +1,75 @@
+import type { LockLogger } from '../../common/logger.js';
+import { LockStoreError } from '../../errors/index.js';
+import { connect, type ConnectOptions } from './connect.js';
+import type { Connection, ConnectionObserver } from './connection.js';
+import { guardCredentials } from './credentials.js';
+import { ScriptRunner } from './script-runner.js';
+
+/** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
+export class StoreLink {
+  readonly connection: Connection;
+  readonly scripts: ScriptRunner;
+  private readonly commandTimeout: number;
+  /** Ends a pending start, with or without an error. */
+  private started: ((error?: LockStoreError) => void) | undefined;
+
+  /** @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription */
+  constructor(options: ConnectOptions, logger: LockLogger, observer: ConnectionObserver) {
+    this.commandTimeout = options.commandTimeout;
+    guardCredentials(this, options.connection);
+    this.connection = connect(options, logger, observer);
+    this.scripts = new ScriptRunner(
+      this.connection.commands,
+      options.commandTimeout,
+      () => this.connection.commandError,
+      () => this.connection.doubt(),
+    );
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    const { downFor, commandError: cause } = this.connection;
+    if (downFor < this.commandTimeout) return undefined;
+    const why = cause === undefined ? '' : `: ${cause.message}`;
+    return new LockStoreError(`Redis has been unreachable for ${Math.round(downFor)} ms${why}`, {
+      cause,
+      transient: true,
+    });
+  }
+
+  get outage(): LockStoreError | undefined {
+    const cause = this.connection.commandError;
+    return cause && new LockStoreError(`Redis cannot be reached: ${cause.message}`, { cause, transient: true });
+  }
+
+  /** @throws LockStoreError if the link is closed or `commandTimeout` is over; it continues to connect */
+  start(): Promise<void> {
+    const { commandTimeout } = this;
+    if (this.connection.listening) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const tooLate = (): void => {
+        const cause = this.connection.subscriptionError;
+        const why = cause === undefined ? '' : `: ${cause.message}`;
+        this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
+      };
+      // Replies that arrived while the event loop was blocked are read first.
+      const timer = setTimeout(() => setImmediate(tooLate), commandTimeout);
+      this.started = (error) => {
+        clearTimeout(timer);
+        this.started = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      this.connection.open();
+    });
+  }
+
+  /** The server has confirmed a subscription: a pending start has succeeded. */
+  subscribed(): void {
+    this.started?.();
+  }
+
+  close(): void {
+    this.started?.(new LockStoreError('the lock service was closed before it reached Redis'));
+    this.connection.close();
+  }
+}
