@@ -23,7 +23,12 @@ export const isCluster = (connection: object): connection is Cluster =>
  * Creates a client that this library owns. `startup`: the nodes that it asks each time it connects. ioredis reads the
  * list each time.
  */
-export function connectCluster(startup: ClusterNode[], options: ClusterOptions = {}, commandTimeout: number): Cluster {
+export function connectCluster(
+  startup: ClusterNode[],
+  options: ClusterOptions = {},
+  commandTimeout: number,
+  label?: string,
+): Cluster {
   return new Cluster(startup, {
     clusterRetryStrategy: retryDelay,
     // ioredis counts a retry every 100 ms while a master is away as a redirection. commandTimeout limits the time.
@@ -33,6 +38,7 @@ export function connectCluster(startup: ClusterNode[], options: ClusterOptions =
     enableReadyCheck: false,
     ...options,
     redisOptions: {
+      ...(label !== undefined && { connectionName: label }),
       maxRetriesPerRequest: null,
       disconnectTimeout: LINGER,
       keepAlive: KEEP_ALIVE,

@@ -7,8 +7,8 @@ import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ConnectionLog } from './connection-log.js';
-import { DOUBT_AGAIN } from './connection-options.js';
-import type { Connection, ConnectionObserver } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
+import { doubtUntilListening } from './doubt-until-listening.js';
 import type { Subscription } from './subscription.js';
 
 /** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
@@ -17,12 +17,8 @@ export interface ClusterAddress {
   readonly options?: ClusterOptions;
 }
 
-export interface ClusterConnectionOptions {
+export interface ClusterConnectionOptions extends ConnectionOptions {
   readonly connection: ClusterAddress | Cluster;
-  readonly keyPrefix: string;
-  readonly clientId: string;
-  /** ms */
-  readonly commandTimeout: number;
 }
 
 /** What can fail besides a single node: the subscriptions, or all nodes together. */
@@ -61,17 +57,23 @@ export class ClusterConnection implements Connection {
     logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
-    const { connection, keyPrefix, clientId, commandTimeout } = options;
+    const { connection, keyPrefix, clientId, commandTimeout, label } = options;
     this.log = new ConnectionLog(logger);
     this.owned = !isCluster(connection);
     if (!isCluster(connection)) this.startup.push(...connection.cluster);
     this.commands = isCluster(connection)
       ? connection
-      : connectCluster(this.startup, connection.options, commandTimeout);
+      : connectCluster(this.startup, connection.options, commandTimeout, label);
     this.nodes = new ClusterNodes(this.commands);
     this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
-    this.listener = new ClusterListener(this.nodes, busChannel(keyPrefix, clientId), {
-      message: (message, how) => (how === 'sharded' ? observer.message(message) : observer.unorderedMessage(message)),
+    const bus = busChannel(keyPrefix, clientId);
+    this.listener = new ClusterListener(this.nodes, bus, options.isSharded, {
+      message: (message, how, channel) => {
+        if (options.keyChannel !== undefined && channel !== bus) observer.keyMessage?.(channel, message);
+        else if (how === 'sharded') observer.message(message);
+        else observer.unorderedMessage(message);
+      },
+      placedLate: (channel) => observer.keySubscribed?.(channel),
       lost: () => (this.epoch += 1),
       restored: () => {
         if (this.listener.isWhole) this.recovered(LINES);
@@ -106,7 +108,8 @@ export class ClusterConnection implements Connection {
     if (this.commands.status === 'wait') this.commands.connect().catch(() => undefined);
     // The listener needs the list of nodes, which the client has to fetch first.
     if (this.commands.status === 'ready') this.listener.open();
-    this.doubtUntilListening();
+    // The first node that is asked, or the node to subscribe to, may be frozen.
+    doubtUntilListening(this, () => this.closed);
   }
 
   close(): void {
@@ -141,10 +144,10 @@ export class ClusterConnection implements Connection {
   }
 
   /** Groups by slot, because a command may use the keys of one slot only. */
-  group<T extends { readonly key: string }>(items: readonly T[]): T[][] {
+  group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][] {
     const groups = new Map<number, T[]>();
     for (const item of items) {
-      const slot = hashSlot(this.channels(item.key));
+      const slot = hashSlot(nameOf(item.key));
       const group = groups.get(slot);
       if (group === undefined) groups.set(slot, [item]);
       else group.push(item);
@@ -152,17 +155,9 @@ export class ClusterConnection implements Connection {
     return [...groups.values()];
   }
 
-  /** The first node that is asked, or the node to subscribe to, may be frozen. */
-  private doubtUntilListening(): void {
-    setTimeout(() => {
-      if (this.closed || this.listening) return;
-      this.doubt();
-      this.doubtUntilListening();
-    }, DOUBT_AGAIN).unref();
-  }
-
   private channelOf(key: string): string {
-    return shardChannel(this.options.keyPrefix, key, this.options.clientId);
+    const { keyPrefix, clientId, keyChannel } = this.options;
+    return keyChannel?.(key) ?? shardChannel(keyPrefix, key, clientId);
   }
 
   private watchCommands(): void {

@@ -12,7 +12,9 @@ const MOVED = /^MOVED /;
 
 /** Receives the messages, and changes of the subscriptions. */
 export interface ListenerObserver {
-  message(message: string, how: Listening): void;
+  message(message: string, how: Listening, channel: string): void;
+  /** A channel in a slot is subscribed to, later than `subscribeTo` allowed. */
+  placedLate(channel: string): void;
   /** Messages may be missed from now on. */
   lost(): void;
   /** A channel that was lost is subscribed to again, or the client's own channel for the first time. */
@@ -36,6 +38,8 @@ interface Channel {
   subscription: Subscription | undefined;
   wasHeard: boolean;
   attempts: number;
+  /** A caller has waited for the subscription without success. */
+  isLate: boolean;
   /** Callers that wait for the subscription. */
   readonly waiting: Set<(isHeard: boolean) => void>;
 }
@@ -59,6 +63,8 @@ export class ClusterListener implements ShardSubscriberObserver {
   constructor(
     private readonly nodes: ClusterNodes,
     busChannel: string,
+    /** Whether channels in slots are sharded. If left out, they are if the server supports that. */
+    private readonly isSharded: (() => boolean) | undefined,
     private readonly observer: ListenerObserver,
   ) {
     this.bus = newChannel(busChannel, false, Infinity);
@@ -127,7 +133,9 @@ export class ClusterListener implements ShardSubscriberObserver {
       this.sweeper ??= setInterval(() => this.sweep(), SWEEP).unref();
       void this.place(channel);
     }
-    return within(channel.waiting, limit);
+    const isHeard = await within(channel.waiting, limit);
+    if (!isHeard) channel.isLate = true;
+    return isHeard;
   }
 
   /** Slots may have moved. A node that is frozen or cut off does not report that it has lost some. */
@@ -141,8 +149,8 @@ export class ClusterListener implements ShardSubscriberObserver {
 
   // Callbacks of the shard subscribers.
 
-  message(message: string, how: Listening): void {
-    this.observer.message(message, how);
+  message(message: string, how: Listening, channel: string): void {
+    this.observer.message(message, how, channel);
   }
 
   ended(line: ShardSubscriber, error: Error | undefined): void {
@@ -182,7 +190,8 @@ export class ClusterListener implements ShardSubscriberObserver {
     }
     channel.line = line;
     try {
-      const how = channel.inSlot ? await line.subscribeInSlot(channel.name) : await line.subscribe(channel.name);
+      const isSharded = channel.inSlot && this.isSharded?.() !== false;
+      const how = isSharded ? await line.subscribeInSlot(channel.name) : await line.subscribe(channel.name);
       if (line.isOver) return await this.placeLater(channel);
       channel.listening = how ?? 'unsharded';
       channel.subscription = how === 'sharded' ? this.subscribed(channel.name, line) : undefined;
@@ -225,6 +234,8 @@ export class ClusterListener implements ShardSubscriberObserver {
     channel.wasHeard = true;
     channel.attempts = 0;
     for (const tell of [...channel.waiting]) tell(this.isHeard(channel));
+    if (channel.isLate) this.observer.placedLate(channel.name);
+    channel.isLate = false;
   }
 
   /** Reports once for all channels that are subscribed to again at the same time. */
@@ -248,7 +259,8 @@ export class ClusterListener implements ShardSubscriberObserver {
   private leave(line: ShardSubscriber, name: string): void {
     // A caller may need the channel again by now, on the same connection.
     if (line.isOver || this.channels.has(name)) return;
-    if ([...this.channels.values()].some((channel) => channel.line === line)) line.unsubscribeInSlot(name);
+    if ([...this.channels.values()].some((channel) => channel.line === line))
+      line.unsubscribe(name, this.isSharded?.() !== false);
     else line.end();
   }
 }
@@ -275,5 +287,6 @@ const newChannel = (name: string, inSlot: boolean, until: number): Channel => ({
   subscription: undefined,
   wasHeard: false,
   attempts: 0,
+  isLate: false,
   waiting: new Set(),
 });

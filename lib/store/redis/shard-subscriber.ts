@@ -14,7 +14,7 @@ export type Listening = 'sharded' | 'unsharded';
 
 /** Receives events of a connection. */
 export interface ShardSubscriberObserver {
-  message(message: string, how: Listening): void;
+  message(message: string, how: Listening, channel: string): void;
   /** The connection has ended. It delivers no more messages. */
   ended(line: ShardSubscriber, error: Error | undefined): void;
 }
@@ -47,8 +47,8 @@ export class ShardSubscriber {
       readOnly: false,
       retryStrategy: null,
     });
-    this.client.on('message', (_channel: string, message: string) => observer.message(message, 'unsharded'));
-    this.client.on('smessage', (_channel: string, message: string) => observer.message(message, 'sharded'));
+    this.client.on('message', (channel: string, message: string) => observer.message(message, 'unsharded', channel));
+    this.client.on('smessage', (channel: string, message: string) => observer.message(message, 'sharded', channel));
     // A slot has moved, and one of the channels with it. Older versions of ioredis do not expect this message.
     this.client.on('moved', () => this.end());
     this.client.on('error', (error: Error) => this.end(MOVED.test(error.message) ? undefined : error));
@@ -82,8 +82,9 @@ export class ShardSubscriber {
     }
   }
 
-  unsubscribeInSlot(channel: string): void {
-    this.client.sunsubscribe(channel).catch(() => undefined);
+  unsubscribe(channel: string, isSharded: boolean): void {
+    const done = isSharded ? this.client.sunsubscribe(channel) : this.client.unsubscribe(channel);
+    done.catch(() => undefined);
   }
 
   /** Ends the connection. */

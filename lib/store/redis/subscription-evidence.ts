@@ -3,8 +3,12 @@ import type { Subscription } from './subscription.js';
 
 /** For how many ms after a reply an earlier message may still arrive. They come on different connections. */
 const ON_ITS_WAY = 500;
-/** How many messages are remembered, to compare them with later replies. */
-const MOST_REMEMBERED = 1_000;
+/** For how many ms after a message its subscription needs no look. */
+const RECENTLY = 500;
+/** At least so many messages are remembered, to compare them with later replies. */
+const REMEMBERED = 500;
+/** For at least so many ms they are remembered. A busy client receives thousands in a second. */
+const REMEMBERED_FOR = 2 * ON_ITS_WAY;
 
 /**
  * What a reply shows about the client's subscription. `unheard`: the request is queued, but the server sees no
@@ -29,17 +33,31 @@ export interface Question {
  * even if heartbeats are answered.
  */
 export class SubscriptionEvidence {
-  /** Acquisitions whose grants a message has announced. The latest is last. */
-  private readonly told = new Set<string>();
+  /** The latest acquisitions whose grants a message has announced. */
+  private told = new Set<string>();
+  /** The acquisitions before those. */
+  private toldBefore = new Set<string>();
+  /** Since when `told` is filled, by `performance.now()`. */
+  private toldSince = 0;
+  /** The key of the last grant that a message has announced. */
+  private lastKey: string | undefined;
+  /** When that message arrived, by `performance.now()`. */
+  private lastAt = -Infinity;
 
   /** A message has announced the grant of an acquisition. */
-  heard(id: string): void {
+  heard(id: string, key: string): void {
+    this.lastKey = key;
+    this.lastAt = performance.now();
     this.told.add(id);
-    if (this.told.size <= MOST_REMEMBERED) return;
-    for (const oldest of this.told) {
-      this.told.delete(oldest);
-      break;
-    }
+    if (this.told.size < REMEMBERED || this.lastAt - this.toldSince < REMEMBERED_FOR) return;
+    this.toldBefore = this.told;
+    this.told = new Set();
+    this.toldSince = this.lastAt;
+  }
+
+  /** Whether a grant of this key has just arrived on this subscription, so that the server need not look for it. */
+  hasJustHeard(key: string, { since }: Subscription): boolean {
+    return key === this.lastKey && this.lastAt >= since && performance.now() - this.lastAt < RECENTLY;
   }
 
   /** `leaseLeft`: what is left of the lease of a `found` hold, in ms. */
@@ -50,11 +68,15 @@ export class SubscriptionEvidence {
     }
     // A grant that is older than this subscription may have been sent to the one before.
     const grantedAt = sent - (lease - leaseLeft);
-    if (subscription.since > grantedAt || this.told.has(id)) return;
+    if (subscription.since > grantedAt || this.hasHeard(id)) return;
     const judge = (): void => {
-      if (!this.told.has(id)) subscription.doubt('the message about a granted lock did not arrive');
+      if (!this.hasHeard(id)) subscription.doubt('the message about a granted lock did not arrive');
     };
     // Messages that have arrived by then are read first.
     setReadingTimer(ON_ITS_WAY, judge);
+  }
+
+  private hasHeard(id: string): boolean {
+    return this.told.has(id) || this.toldBefore.has(id);
   }
 }
