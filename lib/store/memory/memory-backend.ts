@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import { outside } from '../../common/outside.js';
 import { LockConfigError } from '../../errors/index.js';
+import type { ClientRecord } from '../client-records.js';
 import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '../lock-store.js';
 import { FENCE_RETENTION, MAX_RETENTION_AHEAD, MAX_TOKENS_AHEAD } from '../protocol.generated.js';
 import { ExpiringMap, type Expiring } from './expiring-map.js';
@@ -27,6 +28,18 @@ class Fence implements Expiring {
   }
 }
 
+/** What a client says of itself. */
+class Registered implements Expiring {
+  constructor(
+    readonly record: ClientRecord,
+    private readonly until: number,
+  ) {}
+
+  isExpired(now: number): boolean {
+    return this.until <= now;
+  }
+}
+
 /**
  * The state that the clients of one process share, like one Redis: the locks, the clock for leases, and the channels of
  * the clients. It executes one script after the other.
@@ -37,6 +50,7 @@ export class MemoryBackend implements MemoryServer {
   private readonly locks = new ExpiringMap<MemoryLock>();
   private readonly fences = new ExpiringMap<Fence>();
   private readonly latches = new ExpiringMap<MemoryLatch>();
+  private readonly records = new ExpiringMap<Registered>();
   private readonly clients = new Map<string, Subscriber>();
   private messages: Array<() => void> = [];
 
@@ -100,6 +114,16 @@ export class MemoryBackend implements MemoryServer {
     return [...this.locks.values()].flatMap((lock) => (lock.isHeld ? [lock.key] : []));
   }
 
+  /** Keeps what a client says of itself for `lifetime` ms. */
+  writeClient(id: string, record: ClientRecord, lifetime: number): void {
+    this.records.set(id, new Registered(record, this.now + lifetime), this.now);
+  }
+
+  /** What a client has said of itself. */
+  readClient(id: string): ClientRecord | undefined {
+    return this.records.get(id, this.now)?.record;
+  }
+
   /** How many locks, fences and latches are stored. */
   get size(): { readonly locks: number; readonly fences: number; readonly latches: number } {
     return { locks: this.locks.size, fences: this.fences.size, latches: this.latches.size };
@@ -154,7 +178,7 @@ export class MemoryBackend implements MemoryServer {
 const SHARED = Symbol.for('nestjs-redis-locks:memory-backends');
 
 /** Grows with each change of the methods of `MemoryBackend` that another copy of the package calls. */
-const VERSION = 1;
+const VERSION = 2;
 
 /** The backends of a process by their prefixes, and the version of the copy that made them. */
 interface SharedBackends {

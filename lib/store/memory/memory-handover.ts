@@ -34,7 +34,7 @@ export function adopt(lock: MemoryLockState, { id, lease }: AcquireRequest, name
 
 type Read = ReturnType<MemoryLockState['holds']['read']>;
 
-/** Replaces the hold `id` by one with another id. A lease may end earlier now than the head of the queue was told. */
+/** Replaces the hold `id` by one with another id. A lease may end earlier now than the last reply to the head of the queue said. */
 function replace(
   lock: MemoryLockState,
   id: string,

@@ -49,7 +49,7 @@ export class MemoryHolds {
 
   /**
    * Keeps the holds until the longest of their leases ends. A pushed grant is kept until every waiter has retried: a
-   * waiter that was told the end of the lease, and a waiter whose period is up to twice the lease.
+   * waiter that knows the end of the lease, and a waiter whose period is up to twice the lease.
    */
   keepAsLongAs(holds: readonly MemoryHold[]): void {
     if (holds.length === 0) return;

@@ -21,7 +21,7 @@ export class MemoryLatch implements Expiring {
   private latch: Latch | undefined;
   /** Calls that have taken effect → until when they are remembered. They outlive the latch. */
   private readonly calls = new Map<string, number>();
-  /** Names of latches that have come to 0 → until when they are remembered. */
+  /** Names of latches that have reached 0 → until when they are remembered. */
   private readonly opened = new Map<string, number>();
   private memoryUntil = 0;
 

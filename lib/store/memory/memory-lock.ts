@@ -21,6 +21,7 @@ import { admits, reenters } from './memory-modes.js';
 import type { MemoryServer } from './memory-server.js';
 import { revocationOf } from './memory-tombstones.js';
 import { tryAcquire } from './memory-try-acquire.js';
+import { chooser, type HoldChoice } from '../hold-choice.js';
 
 /** For how many ms a call that has added permits is remembered. */
 const ADD_MEMORY = 60_000;
@@ -206,8 +207,8 @@ export class MemoryLock implements Expiring {
   }
 
   /** The hold with this id, as `endHolds` takes it. */
-  named(id: string): HoldName[] {
-    return this.state.holds.read(this.server.now).holds.filter((hold) => hold.id === id);
+  named(choice: HoldChoice): HoldName[] {
+    return this.state.holds.read(this.server.now).holds.filter(chooser(choice));
   }
 
   /** As `force-release`: ends the named holds; if `names` is left out, the holds that exist now. */
@@ -240,7 +241,7 @@ export class MemoryLock implements Expiring {
       lastToken,
       limit: this.state.limit.value,
       holds: this.state.holds.read(now).holds.map(({ ends, pushed: _, ...hold }) => ({ ...hold, ttl: ends - now })),
-      waiters: waiters.map(({ id, owner, mode }) => ({ id, owner, mode })),
+      waiters: waiters.map(({ id, owner, mode, since }) => ({ id, owner, mode, since })),
     };
   }
 }

@@ -8,6 +8,6 @@ export function warnOfMemoryOnly(logger: LockLogger): void {
   if (warned || NODE_ENV === 'test' || JEST_WORKER_ID !== undefined || VITEST !== undefined) return;
   warned = true;
   logger.warn(
-    "store: 'memory': locks hold in this process only; where several run, leave the option out and use Redis",
+    "store: 'memory': locks exclude only callers in this process. If several processes run, leave the option out to use Redis",
   );
 }

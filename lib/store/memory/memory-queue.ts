@@ -1,5 +1,6 @@
 import type { AcquireRequest } from '../lock-store.js';
 import {
+  FOLLOWER_PERIOD,
   MAX_RETRY_PLACES,
   PARKED_SEARCHED,
   PARKED_SWEPT,
@@ -13,6 +14,8 @@ import { clientOf } from './memory-server.js';
 /** A place in the queue. */
 export interface MemoryTicket extends Claim {
   readonly place: number;
+  /** Since when its request waits. */
+  readonly since: number;
   readonly staleAt: number;
   readonly lease: number;
   readonly grantTimeout: number;
@@ -57,6 +60,11 @@ export class MemoryQueue {
     const place = this.get(id)?.place;
     if (micros !== undefined) return backedOff === true ? micros : Math.min(micros, place ?? Infinity);
     return place ?? (empty ? 1 : this.last + 1);
+  }
+
+  /** Since when an acquisition waits; `undefined`: it has no ticket. */
+  sinceOf(id: string): number | undefined {
+    return this.get(id)?.since;
   }
 
   /** A client that sends a request is no longer passed over. */
@@ -174,9 +182,10 @@ export function retryTime(
   holds: readonly MemoryHold[],
   /** The number of tickets before it. */
   place: number,
-  request: Claim & Pick<AcquireRequest, 'period'>,
+  request: Claim & Pick<AcquireRequest, 'period' | 'grantTimeout'>,
   now: number,
 ): number {
-  const free = freeAt(holds, request) ?? Infinity;
+  const follows = request.period >= request.grantTimeout * FOLLOWER_PERIOD;
+  const free = (follows ? undefined : freeAt(holds, request)) ?? Infinity;
   return Math.min(now + request.period, free + RETRY_AFTER_EXPIRY + place * RETRY_PER_PLACE);
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { LockStoreError } from '../../errors/index.js';
 import type { ListReply } from '../key-list.js';
+import type { ClientRecord, ClientRecords } from '../client-records.js';
 import type { LatchStore } from '../latch-store.js';
 import type {
   AcquireReply,
@@ -24,6 +25,7 @@ import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from 
 import type { MemoryBackend } from './memory-backend.js';
 import type { MemoryLatch } from './memory-latch.js';
 import type { MemoryLock } from './memory-lock.js';
+import type { HoldChoice } from '../hold-choice.js';
 
 /** One client's store for locks in the memory of this process. The locks behave as in Redis. */
 export class MemoryStore implements LockStore {
@@ -42,6 +44,10 @@ export class MemoryStore implements LockStore {
   readonly permits: PermitStore = {
     add: ({ key, id, change, permits }) => this.withLock(key, (lock) => lock.addToLimit(id, change, permits)),
     keepUnits: ({ key, id, units, keep }) => this.withLock(key, (lock) => lock.keepUnits(id, units, keep)),
+  };
+  readonly clients: ClientRecords = {
+    write: (record, lifetime) => this.execute(() => this.backend.writeClient(this.clientId, record, lifetime)),
+    read: (clientId): Promise<ClientRecord | undefined> => this.execute(() => this.backend.readClient(clientId)),
   };
   private hears = false;
   private closed = false;
@@ -113,7 +119,7 @@ export class MemoryStore implements LockStore {
     return this.withLock(key, (lock) => lock.setLimit(permits));
   }
 
-  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+  forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
     return this.withLock(key, (lock) => lock.endHolds(hold === undefined ? undefined : lock.named(hold)));
   }
 

@@ -90,11 +90,12 @@ function enqueue(
   const { id, owner, mode, lease, grantTimeout, batchSize, fair } = request;
   const arrival = request.age === undefined ? undefined : server.micros - request.age * 1_000;
   const isNew = !queue.has(id, now);
+  const since = (isNew ? undefined : queue.sinceOf(id)) ?? Math.floor(now - (request.age ?? 0));
   const place = queue.placeFor(id, arrival, request.backedOff, now);
   const ahead = queue.before(place);
   const retryAt = retryTime(holds, ahead, request, now);
   const staleAt = now + request.patience;
-  queue.write({ id, owner, mode, lease, grantTimeout, batchSize, fair, place, retryAt, staleAt }, now);
+  queue.write({ id, owner, mode, lease, grantTimeout, batchSize, fair, place, since, retryAt, staleAt }, now);
   queue.keepFor(request.patience, now);
   // Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
   // are a lock that this step has released, and a place that an age has changed.

@@ -273,10 +273,10 @@ describe('the backends that all copies of the package share', () => {
 
   it('are refused by name if another version has made them', () => {
     const before = process[shared];
-    process[shared] = { version: 2, byPrefix: new Map() };
+    process[shared] = { version: 3, byPrefix: new Map() };
     try {
       expect(() => sharedBackend('lock')).toThrow(
-        /found locks of version 2 .*writes version 1.*npm ls nestjs-redis-locks/,
+        /found locks of version 3 .*writes version 2.*npm ls nestjs-redis-locks/,
       );
     } finally {
       process[shared] = before;
