@@ -2,6 +2,7 @@ import { messageOf } from '../common/describe.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
+import type { ClientNames } from './client-names.js';
 import type { HoldTerms } from './hold-terms.js';
 import type { LockEvent } from './lock-event.js';
 
@@ -35,44 +36,59 @@ export class EventPublisher {
     private readonly sink: EventSink,
     private readonly clock: Clock,
     private readonly logger: LockLogger,
+    private readonly label: string,
+    /** The labels of holders, as far as they are known. */
+    private readonly names: Pick<ClientNames, 'nameOf' | 'learn'>,
   ) {}
 
-  contended({ terms }: PublishedRequest): void {
+  /** `holders`: the ids of the acquisitions that hold the key, as far as the client knows. */
+  contended({ terms }: PublishedRequest, holders: readonly string[] = []): void {
     this.publish(() => {
       this.contending.add(terms);
-      return { type: 'contended', ...requestFields(terms) };
+      // For the events that follow. Each client is asked for once.
+      void this.names.learn(holders);
+      return { type: 'contended', ...this.requestFields(terms), holder: this.holder(holders), holderId: holders[0] };
     });
   }
 
-  /** A wait was in vain. A caller that does without the lock gets no error, so this is no timeout. */
-  timeout({ terms, since }: PublishedRequest): void {
+  /** A wait ended without the lock. A caller that does without the lock gets no error, so this is no timeout. */
+  timeout({ terms, since }: PublishedRequest, holders: readonly string[] = []): void {
     this.publish(() => {
       const type = terms.optional ? 'skipped' : 'timeout';
-      return { type, ...requestFields(terms), waited: this.clock.now() - since };
+      const waited = this.clock.now() - since;
+      return { type, ...this.requestFields(terms), holder: this.holder(holders), holderId: holders[0], waited };
     });
   }
 
-  acquired(hold: PublishedHold, since: number): void {
+  /** `previous`: the ids of the acquisitions that held the key before. */
+  acquired(hold: PublishedHold, since: number, previous: readonly string[] = []): void {
     this.publish(() => {
       const contended = this.contending.has(hold.terms);
-      return { type: 'acquired', ...holdFields(hold), waited: hold.acquiredAt - since, contended };
+      const previousHolder = contended ? this.holder(previous) : undefined;
+      const waited = hold.acquiredAt - since;
+      return { type: 'acquired', ...this.holdFields(hold), waited, contended, previousHolder };
     });
   }
 
-  renewed(hold: PublishedHold): void {
-    this.publish(() => ({ type: 'renewed', ...holdFields(hold), renewals: hold.renewals }));
+  renewed(hold: PublishedHold, late: number): void {
+    this.publish(() => ({ type: 'renewed', ...this.holdFields(hold), renewals: hold.renewals, late }));
   }
 
   released(hold: PublishedHold): void {
-    this.publish(() => ({ type: 'released', ...holdFields(hold), held: this.clock.now() - hold.acquiredAt }));
+    this.publish(() => ({ type: 'released', ...this.holdFields(hold), held: this.clock.now() - hold.acquiredAt }));
   }
 
   unreleased(hold: PublishedHold, reason: string): void {
-    this.publish(() => ({ type: 'unreleased', ...holdFields(hold), held: this.clock.now() - hold.acquiredAt, reason }));
+    this.publish(() => ({
+      type: 'unreleased',
+      ...this.holdFields(hold),
+      held: this.clock.now() - hold.acquiredAt,
+      reason,
+    }));
   }
 
   lost(hold: PublishedHold, reason: string): void {
-    this.publish(() => ({ type: 'lost', ...holdFields(hold), held: this.clock.now() - hold.acquiredAt, reason }));
+    this.publish(() => ({ type: 'lost', ...this.holdFields(hold), held: this.clock.now() - hold.acquiredAt, reason }));
   }
 
   /** An observer that throws does not disturb the engine. */
@@ -84,12 +100,20 @@ export class EventPublisher {
       this.logger.error(`an observer of locks has thrown: ${messageOf(error)}`);
     }
   }
-}
 
-/** While a caller waits, the owner is known only if the caller named one. */
-const requestFields = ({ key, owner, mode, pattern }: HoldTerms) => ({ key, owner, lockType: mode.kind, pattern });
-const holdFields = ({ owner, token, terms }: PublishedHold) => ({
-  ...requestFields(terms),
-  owner,
-  fencingToken: token,
-});
+  /** The label of the first holder, or the id of its client. */
+  private holder([first]: readonly string[]): string | undefined {
+    if (first === undefined) return undefined;
+    const { label, client } = this.names.nameOf(first);
+    return label ?? client;
+  }
+
+  /** While a caller waits, the owner is known only if the caller named one. */
+  private requestFields({ key, owner, mode, pattern, method }: HoldTerms) {
+    return { key, owner, lockType: mode.kind, pattern, method, label: this.label };
+  }
+
+  private holdFields({ owner, token, terms }: PublishedHold) {
+    return { ...this.requestFields(terms), owner, fencingToken: token };
+  }
+}

@@ -17,6 +17,10 @@ interface EventOfKey {
   readonly lockType: 'exclusive' | 'read' | 'permits';
   /** The key template, or the `pattern` of the call; `undefined`: the call named a plain key and no pattern. */
   readonly pattern: string | undefined;
+  /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
+  readonly method: string | undefined;
+  /** The `label` of this client: the process that the event is about. */
+  readonly label: string;
 }
 
 /** A lock was acquired `waited` ms after the call. Re-entry emits no event. */
@@ -26,25 +30,40 @@ export interface LockAcquiredEvent extends EventOfKey {
   readonly waited: number;
   /** Whether the caller waited for another holder. Known only if the event `contended` was observed. */
   readonly contended: boolean;
+  /**
+   * After a wait, the holder that the caller waited for last: the label of its client, or the id of the client as long as the
+   * label is not known. Known only if the event `contended` was observed.
+   */
+  readonly previousHolder: string | undefined;
 }
 
 /** Another holder has the key: the caller waits, or gives up if it may not wait. */
 export interface LockContendedEvent extends EventOfKey {
   readonly type: 'contended';
+  /** A holder of the key: the label of its client, or the id of the client as long as the label is not known. */
+  readonly holder: string | undefined;
+  /** The id of its hold, as `inspect` returns it. If the holder named no owner, this is the `owner` in the events of its process. */
+  readonly holderId: string | undefined;
 }
 
-/** A caller got a `LockTimeoutError` after `waited` ms, since other holders had the key all the time. */
+/** A caller got a `LockTimeoutError` after `waited` ms, because other holders had the key all the time. */
 export interface LockTimeoutEvent extends EventOfKey {
   readonly type: 'timeout';
+  /** As in `contended`: the holder that the caller waited for last. */
+  readonly holder: string | undefined;
+  readonly holderId: string | undefined;
   readonly waited: number;
 }
 
 /**
- * A caller went on without the lock after `waited` ms, since other holders had the key all the time: a method with
+ * A caller continued without the lock after `waited` ms, because other holders had the key all the time: a method with
  * `onContended: 'skip'` or a function, `tryAcquire`, or `tryLock`. No error is thrown.
  */
 export interface LockSkippedEvent extends EventOfKey {
   readonly type: 'skipped';
+  /** As in `contended`. */
+  readonly holder: string | undefined;
+  readonly holderId: string | undefined;
   readonly waited: number;
 }
 
@@ -53,6 +72,8 @@ export interface LockRenewedEvent extends EventOfKey {
   readonly type: 'renewed';
   readonly fencingToken: number;
   readonly renewals: number;
+  /** How many ms after it was due the renewal was confirmed, if that is more than a tenth of the lease; otherwise 0. */
+  readonly late: number;
 }
 
 /** A lock was released after `held` ms. */
@@ -62,7 +83,10 @@ export interface LockReleasedEvent extends EventOfKey {
   readonly held: number;
 }
 
-/** The holder has released the lock after `held` ms, but Redis did not confirm: the lock ends with its lease at the latest. */
+/**
+ * The holder released the lock after `held` ms, but Redis did not confirm it: the lock ends with its lease at the
+ * latest.
+ */
 export interface LockUnreleasedEvent extends EventOfKey {
   readonly type: 'unreleased';
   readonly fencingToken: number;
@@ -70,7 +94,7 @@ export interface LockUnreleasedEvent extends EventOfKey {
   readonly reason: string;
 }
 
-/** A lock ended under its holder, after `held` ms. */
+/** A lock was lost after `held` ms, while its holder still relied on it. */
 export interface LockLostEvent extends EventOfKey {
   readonly type: 'lost';
   readonly fencingToken: number;

@@ -1,0 +1,123 @@
+import type { Clock } from '../common/clock.js';
+import { messageOf } from '../common/describe.js';
+import type { LockLogger } from '../common/logger.js';
+import type { TimerQueue } from '../common/timer-queue.js';
+import { siteSuffix } from '../store/acquisition-id.js';
+import type { CallSite, ClientRecord } from '../store/client-records.js';
+import type { LockStore } from '../store/lock-store.js';
+
+/** At most so many call sites get a number. Patterns that a caller makes anew for each call would fill the memory. */
+const MAX_SITES = 500;
+/** Longer patterns are cut off in the record. */
+const LONGEST_TEXT = 200;
+/** The record outlives the last hold of the client by so many ms. */
+const SPARE = 300_000;
+/** A record is written anew so many ms before it would be too short: servers' clocks run at other speeds. */
+const MARGIN = 60_000;
+/** A record that could not be written is written again after so many ms. */
+const RETRY = 5_000;
+
+/**
+ * The ids of a client and its acquisitions, and the record by which people recognize them: the label and the call sites.
+ * The record is written in the background and never delays an acquisition. It is written anew when a hold would outlive it,
+ * so an idle client writes nothing.
+ */
+export class ClientIdentity {
+  private lastId = 0;
+  private readonly sites: CallSite[] = [];
+  private readonly suffixes = new Map<string | undefined, Map<string | undefined, string>>();
+  /** The call site of the last acquisition. Mostly the next one has the same. */
+  private last: CallSite & { readonly suffix: string } = { pattern: undefined, method: undefined, suffix: '' };
+  /** Until when the store keeps the record that it has. */
+  private keptUntil = -Infinity;
+  /** Until when the last hold of this client may exist. */
+  private neededUntil = -Infinity;
+  private isWriting = false;
+  private retryAt = -Infinity;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly clock: Clock,
+    private readonly timers: TimerQueue,
+    private readonly logger: LockLogger,
+    readonly label: string,
+  ) {}
+
+  /** The id of the client. */
+  get id(): string {
+    return this.store.clientId;
+  }
+
+  /** Makes an id that no other acquisition has. */
+  nextId(site?: CallSite): string {
+    const id = `${this.store.clientId}:${(this.lastId += 1)}`;
+    return site === undefined ? id : id + this.suffixOf(site);
+  }
+
+  /** What this client has registered under a number. */
+  site(number: number): CallSite | undefined {
+    return this.sites[number];
+  }
+
+  /** Makes sure that the record exists for `lease` ms from `now` on. Cheap, since every hold calls it. */
+  cover(now: number, lease: number): void {
+    if (now + lease > this.keptUntil) this.keep(now, now + lease);
+  }
+
+  /** The store may have lost the record. */
+  restored(): void {
+    this.keptUntil = -Infinity;
+    this.retryAt = -Infinity;
+    const now = this.clock.now();
+    if (this.neededUntil > now) this.keep(now, this.neededUntil);
+  }
+
+  private suffixOf({ pattern, method }: CallSite): string {
+    const { last } = this;
+    if (last.pattern === pattern && last.method === method) return last.suffix;
+    const suffix = this.suffixes.get(pattern)?.get(method) ?? this.register({ pattern, method });
+    this.last = { pattern, method, suffix };
+    return suffix;
+  }
+
+  private register({ pattern, method }: CallSite): string {
+    if ((pattern === undefined && method === undefined) || this.sites.length >= MAX_SITES) return '';
+    const [shortPattern, shortMethod] = [pattern, method].map((text) => text?.slice(0, LONGEST_TEXT));
+    const suffix = siteSuffix(this.sites.push({ pattern: shortPattern, method: shortMethod }) - 1);
+    const ofPattern = this.suffixes.get(pattern) ?? new Map<string | undefined, string>();
+    this.suffixes.set(pattern, ofPattern.set(method, suffix));
+    this.keptUntil = -Infinity;
+    return suffix;
+  }
+
+  private keep(now: number, until: number): void {
+    this.neededUntil = Math.max(this.neededUntil, until);
+    if (this.isWriting || now < this.retryAt) return;
+    const { clients } = this.store;
+    if (clients === undefined) {
+      this.keptUntil = Infinity;
+      return;
+    }
+    this.isWriting = true;
+    // Behind the callers of this turn of the event loop.
+    this.timers.add(now, () => void this.write(clients));
+  }
+
+  private async write(clients: NonNullable<LockStore['clients']>): Promise<void> {
+    const sent = this.clock.now();
+    const record: ClientRecord = { label: this.label, sites: [...this.sites] };
+    const lifetime = 2 * Math.max(0, this.neededUntil - sent) + SPARE;
+    try {
+      await clients.write(record, lifetime);
+      if (record.sites.length === this.sites.length) this.keptUntil = sent + lifetime * 0.99 - MARGIN;
+      this.retryAt = -Infinity;
+    } catch (error) {
+      this.retryAt = this.clock.now() + RETRY;
+      this.logger.debug(`could not write the label of this client, will try again: ${messageOf(error)}`);
+    }
+    this.isWriting = false;
+    const now = this.clock.now();
+    // A longer lease or another call site has come meanwhile.
+    if (this.neededUntil > Math.max(now, this.keptUntil)) this.keep(now, this.neededUntil);
+  }
+}

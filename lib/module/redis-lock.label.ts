@@ -1,0 +1,36 @@
+import { hostname } from 'node:os';
+import { describe, quote } from '../common/describe.js';
+import { isAddress } from '../common/credentials.js';
+import { LockConfigError } from '../errors/index.js';
+
+/** `CLIENT SETNAME` takes no spaces and no control characters. */
+const LABEL = /^[!-~]+$/;
+const LONGEST = 64;
+
+/**
+ * The label of a client, by which people find its process. Without one it is the host and the process id.
+ * @throws LockConfigError
+ */
+export function readLabel(label: string, written: unknown): string {
+  if (written === undefined) return defaultLabel();
+  if (typeof written === 'string' && isAddress(written)) {
+    throw new LockConfigError(
+      `${label} is a URL or a login, which may contain a password. Labels appear in logs, errors, Redis and the dashboard: ` +
+        "write a name such as 'orders:7f9c', and the URL in connection.",
+    );
+  }
+  if (typeof written === 'string' && LABEL.test(written) && written.length <= LONGEST) return written;
+  const given = typeof written === 'string' && written !== '' ? quote(written) : describe(written);
+  throw new LockConfigError(
+    `${label} must be 1 to ${LONGEST} printable ASCII characters without spaces, such as 'orders:7f9c'; it is ${given}.`,
+  );
+}
+
+/** In Kubernetes the host name is that of the pod. A pod in the network of its host can say its name in `POD_NAME`. */
+function defaultLabel(): string {
+  const { pid, env } = process;
+  const end = `:${pid}`;
+  const host = (env['POD_NAME'] || hostname()).replace(/[^\w.-]/g, '-');
+  // The end of a pod's name tells it from its siblings.
+  return (host || 'host').slice(-(LONGEST - end.length)) + end;
+}

@@ -1,0 +1,53 @@
+import { hostname } from 'node:os';
+import { afterEach, expect, it } from '@jest/globals';
+import { readLabel } from '../../../lib/module/redis-lock.label.js';
+
+const podName = process.env['POD_NAME'];
+afterEach(() => {
+  if (podName === undefined) delete process.env['POD_NAME'];
+  else process.env['POD_NAME'] = podName;
+});
+
+it.each(['orders', 'orders-7f9c:17', 'a'.repeat(64), 'a/b@c'])('%s is a label', (label) => {
+  expect(readLabel('label', label)).toBe(label);
+});
+
+it.each(['', 'two words', 'line\nbreak', 'bell\u0007', 'größe', 'a'.repeat(65), 17, null, {}])(
+  'refuses %p, and says what a label is',
+  (label) => {
+    expect(() => readLabel('label', label)).toThrow(/label must be 1 to 64 printable ASCII characters without spaces/);
+  },
+);
+
+it.each(['redis://user:secret@host:6379', 'rediss://host', 'user:secret@host:6379'])(
+  'refuses the URL %s, and does not repeat it',
+  (label) => {
+    expect(() => readLabel('label', label)).toThrow(
+      /^label is a URL or a login, .* write a name such as 'orders:7f9c', and the URL in connection/,
+    );
+    expect(() => readLabel('label', label)).not.toThrow(/secret/);
+  },
+);
+
+it('is the host and the process id by default', () => {
+  delete process.env['POD_NAME'];
+  const host = hostname()
+    .replace(/[^\w.-]/g, '-')
+    .slice(-(63 - String(process.pid).length));
+  expect(readLabel('label', undefined)).toBe(`${host}:${process.pid}`);
+});
+
+it.each([
+  ['orders-7f9c', `orders-7f9c:${process.pid}`],
+  ['two words\n', `two-words-:${process.pid}`],
+])('is the name of the pod %p by default', (pod, label) => {
+  process.env['POD_NAME'] = pod;
+  expect(readLabel('label', undefined)).toBe(label);
+});
+
+it('keeps the end of a long name, which tells pods apart', () => {
+  process.env['POD_NAME'] = `${'service-'.repeat(12)}7f9c`;
+  const label = readLabel('label', undefined);
+  expect(label).toHaveLength(64);
+  expect(label).toMatch(new RegExp(`-7f9c:${process.pid}$`));
+});
