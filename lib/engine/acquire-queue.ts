@@ -3,6 +3,7 @@ import { LinkedList } from '../common/linked-list.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
+import { answeredTooLate } from './answered-too-late.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
 import { LocalBatch, mayShareGrant } from './local-batch.js';
@@ -31,6 +32,8 @@ export type QueueKind = 'shared' | 'separate' | 'one-try';
 export class AcquireQueue implements TicketListener {
   private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
+  /** Ids of the last holders that are known. For observers. */
+  private lastHolders: readonly string[] | undefined;
   private holder: Hold | undefined;
   /** The waiter that found an empty queue and may get the key at once. All others were contended when they joined. */
   private newcomer: Waiter | undefined;
@@ -108,9 +111,7 @@ export class AcquireQueue implements TicketListener {
 
   /** A hold goes to the store. Returns the ticket of the next waiter, which the release asks for in the same step. */
   releasing(hold: Hold): Ticket | undefined {
-    if (this.holder !== hold) return undefined;
-    this.holder = undefined;
-    return this.openTicket();
+    return this.holder === hold ? this.openTicket() : undefined;
   }
 
   granted(grant: Grant): void {
@@ -122,13 +123,13 @@ export class AcquireQueue implements TicketListener {
       // No waiter is left, or the answer came so late that the lease may be over.
       releases.leave(this.key, grant.id, releases.tombstoneFor(grant.epoch));
       if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
-      else this.dismissAll(this.tooLate(lease));
+      else this.dismissAll(answeredTooLate(this.key, lease, true));
       return;
     }
     this.batch.begin(grant.batchSize);
     const hold = holds.add(first.terms, grant, this);
     this.serve(first, hold);
-    context.events.acquired(hold, first.since);
+    context.events.acquired(hold, first.since, this.lastHolders);
   }
 
   contended(isSplit = false): void {
@@ -160,7 +161,7 @@ export class AcquireQueue implements TicketListener {
   private publishHandoff(from: Hold, to: Hold, since: number): void {
     const { events } = this.parts.context;
     events.released(from);
-    events.acquired(to, since);
+    events.acquired(to, since, [from.id]);
   }
 
   private serve(waiter: Waiter, hold: Hold): void {
@@ -181,7 +182,7 @@ export class AcquireQueue implements TicketListener {
   private reportContended(waiter: Waiter): void {
     // Before observers are called: they may have the waiter served at once.
     if (this.waits) waiter.keepAlive();
-    this.parts.context.events.contended(waiter);
+    this.parts.context.events.contended(waiter, this.holders());
     if (!this.waits) this.timedOut(waiter);
   }
 
@@ -195,7 +196,7 @@ export class AcquireQueue implements TicketListener {
       return;
     }
     const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
-    if (trouble === undefined) events.timeout(waiter);
+    if (trouble === undefined) events.timeout(waiter, this.holders());
     this.giveUp(waiter, trouble ?? this.timeoutError(waiter));
   }
 
@@ -231,21 +232,28 @@ export class AcquireQueue implements TicketListener {
     for (const waiter of this.overdue.splice(0)) waiter.moveDeadline(now);
   }
 
+  /** Makes a request for the next waiter. The hold of this queue has ended, if there was one. */
   private openTicket(): Ticket | undefined {
     this.forgetTicket();
+    this.holder = undefined;
     const { first } = this.waiters;
     if (first === undefined) {
       this.closeTicket();
       return undefined;
     }
     this.ticket = new Ticket(this.parts, this.termsOf(first), this);
-    this.parts.pending.tickets.set(this.ticket.id, this.ticket);
+    this.parts.pending.add(this.ticket, this.kind === 'separate' ? this.key : undefined);
     return this.ticket;
   }
 
   private forgetTicket(): void {
-    if (this.ticket !== undefined) this.parts.pending.tickets.delete(this.ticket.id);
+    this.lastHolders = this.holders();
+    if (this.ticket !== undefined) this.parts.pending.remove(this.ticket, this.key);
     this.ticket = undefined;
+  }
+
+  private holders(): readonly string[] | undefined {
+    return this.holder === undefined ? (this.ticket?.holders ?? this.lastHolders) : [this.holder.id];
   }
 
   /** No waiter is left. */
@@ -263,21 +271,21 @@ export class AcquireQueue implements TicketListener {
     const { mode, owner, lease, fair } = terms;
     const batchSize = this.kind === 'shared' && mayShareGrant(terms) ? this.parts.context.limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
-    return { key: this.key, mode, owner, lease, waits: this.waits, batchSize, uncontendedBatchSize, fair };
+    return { key: this.key, mode, owner, lease, waits: this.waits, batchSize, uncontendedBatchSize, fair, site: terms };
   }
 
   private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
     const { key } = this;
     if (this.isSplit) {
-      const within = this.waits ? ` within its waitTimeout of ${waitTimeout} ms` : '';
-      const message = `no caller got '${key}'${within}: their requests came at the same moment and split the masters; retry`;
+      const within = this.waits ? ` within its waitTimeout of ${Math.round(waitTimeout)} ms` : '';
+      const message = `no request for '${key}' got a majority${within}: requests of the same moment have split the masters. Retry`;
       return new LockTimeoutError(message, { key });
     }
     const message = this.waits
-      ? `'${key}' was held by others for the whole of its waitTimeout of ${Math.round(waitTimeout)} ms`
-      : `'${key}' is held by others`;
-    // A caller that waits for its own process would look for another one in vain.
-    const holder = this.parts.holds.hasKey(key) ? ' (held by this process itself)' : '';
+      ? `'${key}' was held by other callers for the whole waitTimeout of ${Math.round(waitTimeout)} ms`
+      : `'${key}' is held by another caller`;
+    // A caller that waits for its own process would not find another one.
+    const holder = this.parts.holds.hasKey(key) ? ' (in this process)' : '';
     return new LockTimeoutError(`${message}${holder}`, { key });
   }
 
@@ -288,10 +296,5 @@ export class AcquireQueue implements TicketListener {
     const { outage: cause } = store;
     const message = cause?.message ?? `Redis has not answered for ${waited} ms whether '${key}' is free`;
     return new LockStoreError(message, { key, cause, transient: true });
-  }
-
-  private tooLate(lease: number): LockStoreError {
-    const message = `Redis answered so late that the lease of '${this.key}' (${lease} ms) was over by then`;
-    return new LockStoreError(message, { key: this.key, transient: true });
   }
 }

@@ -1,5 +1,6 @@
 import { TransientMap, TransientSet } from '../common/transient.js';
 import type { IdTable } from './orphans.js';
+import { TicketLine } from './ticket-line.js';
 import type { Ticket } from './ticket.js';
 
 /** The tables of what this client is acquiring: tickets by id, and the queues in which callers wait. */
@@ -11,6 +12,27 @@ export class PendingAcquisitions<Queue> implements IdTable {
   readonly separateQueues = new TransientSet<Queue>();
   /** Ids of acquisitions that were sent together, for several keys in one step. */
   readonly setIds = new Set<string>();
+  /** Tickets with places of their own, by key. */
+  private readonly lines = new TransientMap<string, TicketLine>();
+
+  constructor(private readonly front?: number) {}
+
+  /** `key`: of a ticket that may be one of several of this client for a key. */
+  add(ticket: Ticket, key: string | undefined): void {
+    this.tickets.set(ticket.id, ticket);
+    if (key === undefined || !ticket.keepsOrder) return;
+    let line = this.lines.get(key);
+    if (line === undefined) this.lines.set(key, (line = new TicketLine(this.front)));
+    line.join(ticket);
+  }
+
+  remove(ticket: Ticket, key: string): void {
+    this.tickets.delete(ticket.id);
+    const { line } = ticket;
+    if (line === undefined) return;
+    line.leave(ticket);
+    if (line.isEmpty) this.lines.delete(key);
+  }
 
   has(id: string): boolean {
     return this.tickets.has(id) || this.setIds.has(id);

@@ -12,6 +12,8 @@ export interface PolledQuestion<Reply> {
   send(): Promise<Reply>;
   /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
   answered(reply: Reply, sent: number, epoch: number): void;
+  /** The store has failed. The question may be sent again. */
+  faltered?(): void;
   /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
   failed(error: LockStoreError): void;
 }
@@ -113,6 +115,7 @@ export class StorePoll<Reply> {
   private failed(error: LockStoreError, sent: number): void {
     this.failingSince ??= sent;
     this.lastError = error;
+    this.question.faltered?.();
     const now = this.context.clock.now();
     // Only if the next question comes within the time: on a dead connection each of them takes all of it.
     if (error.transient && now + RETRY - this.failingSince < this.retriesFor) {

@@ -1,11 +1,12 @@
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
-import { acquireRequest, type TicketTerms } from './acquire-request.js';
+import { acquireRequest, retryPeriod, type TicketTerms } from './acquire-request.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grant } from './hold.js';
 import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
+import type { TicketInLine, TicketLine } from './ticket-line.js';
 import { tooManyPermits } from './too-many-permits.js';
 import { upgradeRefused } from './upgrade.js';
 import { elapsedSince, validUntil } from './validity.js';
@@ -43,8 +44,15 @@ interface Reference {
  * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
  * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket implements PolledQuestion<AcquireReply> {
+export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   readonly id: string;
+  /** The line of the tickets for its key, and the neighbours in it. */
+  line: TicketLine | undefined;
+  list: object | undefined;
+  before: TicketInLine | undefined;
+  behind: TicketInLine | undefined;
+  follows = false;
+  private askedAsFollower = false;
   private readonly context: EngineContext;
   private readonly poll: StorePoll<AcquireReply>;
   private over = false;
@@ -52,6 +60,8 @@ export class Ticket implements PolledQuestion<AcquireReply> {
   /** A push that arrived before the answer by which it can be measured. */
   private early: PushedGrant | undefined;
   private isContended = false;
+  /** Ids of holders in the latest reply. */
+  holders: readonly string[] | undefined;
   private yields = false;
 
   constructor(
@@ -61,7 +71,7 @@ export class Ticket implements PolledQuestion<AcquireReply> {
   ) {
     const { context } = parts;
     this.context = context;
-    this.id = context.nextId();
+    this.id = context.nextId(terms.site);
     this.poll = new StorePoll(context, this, terms.waits ? context.limits.commandTimeout : 0);
   }
 
@@ -77,7 +87,18 @@ export class Ticket implements PolledQuestion<AcquireReply> {
 
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
-    return acquireRequest(this.context, this.id, this.terms);
+    this.askedAsFollower = this.follows;
+    return acquireRequest(this.context, this.id, this.terms, this.follows);
+  }
+
+  /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
+  get keepsOrder(): boolean {
+    return this.terms.owner === undefined && this.terms.waits;
+  }
+
+  askSoon(): void {
+    // A reply that is under way sets the time of the next question.
+    if (!this.poll.isAsking && this.poll.firstEpoch !== undefined) this.retryAfter(this.period);
   }
 
   /** Asks the store now. */
@@ -163,7 +184,7 @@ export class Ticket implements PolledQuestion<AcquireReply> {
         this.granted(reply, sent, epoch);
         break;
       case 'left':
-        this.refused(new LockStoreError('the acquisition was given up', { key: this.terms.key }));
+        this.refused(new LockStoreError('the acquisition was already abandoned', { key: this.terms.key }));
         break;
       case 'upgrade':
         this.refused(upgradeRefused(this.terms.key));
@@ -177,12 +198,17 @@ export class Ticket implements PolledQuestion<AcquireReply> {
     }
   }
 
+  faltered(): void {
+    this.line?.doubt(this.context.clock.now(), this.period);
+  }
+
   failed(error: LockStoreError): void {
     this.leave();
     this.listener.failed(error);
   }
 
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
+    this.holders = reply.holders;
     const released = this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
     if (!this.terms.waits && released !== undefined) {
       // What keeps this one try from the key is a release of this client that the store had not executed yet.
@@ -197,14 +223,22 @@ export class Ticket implements PolledQuestion<AcquireReply> {
       this.listener.contended(reply.isSplit === true);
       if (this.over) return;
     }
-    const { clock, store } = this.context;
+    const { clock, store, identity } = this.context;
+    const now = clock.now();
+    identity.cover(now, this.terms.lease);
     if (reply.outcome === 'queued' && epoch === store.epoch) {
       this.reference = { sent, epoch, time: reply.time, lastToken: reply.lastToken };
     }
-    this.poll.askAt(clock.now() + reply.retryAfter);
+    this.poll.askAt(now + reply.retryAfter);
+    // Meanwhile the ticket may have come to the front of its line.
+    if (this.askedAsFollower && !this.follows) this.retryAfter(this.period);
     const { early } = this;
     this.early = undefined;
     if (early !== undefined) this.pushed(early);
+  }
+
+  private get period(): number {
+    return retryPeriod(this.context, this.terms.lease);
   }
 
   /** The store will never grant the request. */
