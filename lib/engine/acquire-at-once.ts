@@ -27,7 +27,7 @@ export function acquireAtOnce(
   { signal, answerBy }: SetLimit,
 ): Promise<Hold[] | LockError | undefined> {
   const { store, clock, limits } = context;
-  const ids = set.map(() => context.nextId());
+  const ids = set.map((terms) => context.nextId(terms));
   const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
   const sent = clock.now();
   const { epoch } = store;

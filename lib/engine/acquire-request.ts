@@ -1,4 +1,5 @@
-import type { AcquireRequest, LockMode } from '../store/lock-store.js';
+import type { CallSite } from '../store/client-records.js';
+import { FOLLOWER_PERIOD, type AcquireRequest, type LockMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 
 /** What one acquisition asks for. */
@@ -12,15 +13,25 @@ export interface TicketTerms {
   readonly batchSize: number;
   readonly uncontendedBatchSize: number;
   readonly fair: boolean;
+  /** Where in the code the first waiter called. */
+  readonly site?: CallSite | undefined;
 }
 
-/** Builds the request that asks the store for a lock. */
+/** In how many ms a waiter asks again at the latest, unless it follows others. */
+export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext, lease: number): number {
+  return Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
+}
+
+/** Builds the request that asks the store for a lock. `follows`: see `TicketLine`. */
 export function acquireRequest(
-  { random, limits: { commandTimeout, grantTimeout } }: EngineContext,
+  context: EngineContext,
   id: string,
-  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair }: TicketTerms,
+  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair }: Omit<TicketTerms, 'site'>,
+  follows = false,
 ): AcquireRequest {
-  const period = Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
+  const { commandTimeout, grantTimeout } = context.limits;
+  const shortest = retryPeriod(context, lease);
+  const period = follows ? Math.ceil(FOLLOWER_PERIOD * grantTimeout * (1 + context.random() / 3)) : shortest;
   return {
     key,
     id,
@@ -29,7 +40,7 @@ export function acquireRequest(
     lease,
     waits,
     period,
-    patience: 2 * period + commandTimeout,
+    patience: period + shortest + commandTimeout,
     grantTimeout,
     batchSize,
     uncontendedBatchSize,

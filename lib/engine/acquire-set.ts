@@ -71,7 +71,7 @@ export class AcquireSet {
         const left = waitTimeout === 0 ? 0 : deadline - clock.now();
         // Once a key is held, the next one may be free, so it gets one try.
         if (left < 0 && held.size === 0) throw failure ?? this.timedOut(set, terms, since, waitTimeout);
-        // Renewed while the caller waits for the other keys, and not kept if it waits in vain.
+        // Renewed while the caller waits for the other keys, and released if it does not get them.
         const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
         const hold = await one.acquireUnconfirmed(meanwhile, {
           waitTimeout: Math.max(0, left),
@@ -116,5 +116,5 @@ const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 
 /** @throws LockLostError */
 function refuseLost(hold: Hold): void {
-  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, { key: hold.key });
+  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, hold.terms);
 }

@@ -1,9 +1,12 @@
-import { LockStoreError } from '../errors/index.js';
+import { isLockStoreError, LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 
 /** Decides whether a new acquisition may begin. */
 export class Admission {
   private readonly closed = new AbortController();
+  private why = 'the application has shut down, make this call before app.close()';
+  /** Whether the engine has closed the store. */
+  disconnected = false;
 
   constructor(private readonly context: EngineContext) {}
 
@@ -37,8 +40,20 @@ export class Admission {
   }
 
   /** Refuses every acquisition from now on; returns the reason. `why`: the beginning of its message. */
-  close(why = 'the application is shutting down'): LockStoreError {
-    this.closed.abort(this.closing ?? new LockStoreError(`${why}: no lock can be acquired any more`));
+  close(why?: string): LockStoreError {
+    this.why = why ?? this.why;
+    const beginning = why ?? 'the application is shutting down';
+    this.closed.abort(this.closing ?? new LockStoreError(`${beginning}: no lock can be acquired any more`));
     return this.closing!;
+  }
+
+  /** Passes a reply on. If the store fails because the engine has closed it, the error says so. */
+  async explained<T>(reply: Promise<T>): Promise<T> {
+    try {
+      return await reply;
+    } catch (error) {
+      if (!this.disconnected || !isLockStoreError(error)) throw error;
+      throw new LockStoreError(`${this.why}: locks can neither be read nor changed any more`, { cause: error });
+    }
   }
 }

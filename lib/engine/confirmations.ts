@@ -31,7 +31,7 @@ export class Confirmations {
       // The caller has done nothing under these holds, so the keys need not stay taken.
       for (const hold of holds) hold.keepFor(0);
       const released = Promise.allSettled(holds.map((hold) => this.releases.release(hold)));
-      // On a dead connection the answer takes a whole `commandTimeout`. The release goes on without the caller.
+      // On a dead connection the answer takes a whole `commandTimeout`. The release continues without the caller.
       await settledBy(timers, { at: Math.min(at, clock.now() + answer), isAnswer: true }, released);
       throw error;
     }

@@ -1,7 +1,10 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TimerQueue } from '../common/timer-queue.js';
+import type { CallSite } from '../store/client-records.js';
 import type { LockStore } from '../store/lock-store.js';
+import { ClientIdentity } from './client-identity.js';
+import { ClientNames } from './client-names.js';
 import { EventPublisher, type EventSink } from './event-publisher.js';
 
 /** How long a client may hand a lock from one of its own waiters to the next before other clients get it. */
@@ -19,6 +22,8 @@ export interface EngineLimits {
   /** First lease of a grant that the store pushes, in ms. */
   readonly grantTimeout: number;
   readonly batch: BatchLimits;
+  /** How many tickets at the front of a line ask often (`TicketLine`). Simulations have short lines, and set it. */
+  readonly front?: number;
 }
 
 /** What all parts of one engine, and the lock objects on top of it, share. */
@@ -30,24 +35,33 @@ export interface EngineContext {
   readonly logger: LockLogger;
   readonly events: EventPublisher;
   readonly limits: EngineLimits;
-  /** Makes an id that no other acquisition has. */
-  readonly nextId: () => string;
+  readonly identity: ClientIdentity;
+  /** The labels and call sites of all clients. */
+  readonly names: ClientNames;
+  /** Makes an id that no other acquisition has. It names the call site, if there is one. */
+  readonly nextId: (site?: CallSite) => string;
 }
 
 /** What a context is made of. */
 export interface EngineContextOptions extends Pick<EngineContext, 'store' | 'clock' | 'random' | 'logger' | 'limits'> {
   /** Where the events of the locks go. */
   readonly sink: EventSink;
+  /** How people recognize this client; its id if left out. */
+  readonly label?: string;
 }
 
 /** Makes the context of a new engine. */
-export function createEngineContext({ sink, ...given }: EngineContextOptions): EngineContext {
+export function createEngineContext({ sink, label, ...given }: EngineContextOptions): EngineContext {
   const { store, clock, logger } = given;
-  let lastId = 0;
+  const timers = new TimerQueue(clock);
+  const identity = new ClientIdentity(store, clock, timers, logger, label ?? store.clientId);
+  const names = new ClientNames({ identity, records: store.clients, clock, timers });
   return {
     ...given,
-    timers: new TimerQueue(clock),
-    events: new EventPublisher(sink, clock, logger),
-    nextId: () => `${store.clientId}:${(lastId += 1)}`,
+    timers,
+    events: new EventPublisher(sink, clock, logger, identity.label, names),
+    identity,
+    names,
+    nextId: (site) => identity.nextId(site),
   };
 }

@@ -1,6 +1,7 @@
-import { LockConfigError, LockNotHeldError, LockStoreError } from '../errors/index.js';
+import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireReply } from '../store/lock-store.js';
 import type { AcquireQueue } from './acquire-queue.js';
+import { answeredTooLate } from './answered-too-late.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';
@@ -114,7 +115,7 @@ export class Handovers implements IdTable {
     if (refusal !== undefined) throw refusal;
     const { context } = this;
     const { store, clock } = context;
-    const adoption = this.adoptions.get(offer) ?? { id: context.nextId(), isUnderWay: false };
+    const adoption = this.adoptions.get(offer) ?? { id: context.nextId(terms), isUnderWay: false };
     if (adoption.isUnderWay) throw notOffered(terms.key, 'another call of this process is adopting it');
     adoption.isUnderWay = true;
     this.adoptions.set(offer, adoption);
@@ -143,8 +144,7 @@ export class Handovers implements IdTable {
     this.adoptions.delete(offer);
     if (validUntil(sent, lease) <= clock.now()) {
       this.releases.leave(terms.key, id, 0);
-      const message = `Redis answered so late that the lease of '${terms.key}' (${lease} ms) was over by then`;
-      throw new LockStoreError(message, { key: terms.key });
+      throw answeredTooLate(terms.key, lease);
     }
     const longest = Math.max(lease, terms.lease);
     const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };

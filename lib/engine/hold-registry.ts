@@ -99,6 +99,8 @@ export class HoldRegistry<Queue> implements IdTable {
   private register(hold: Hold, queue: Queue | undefined): Hold {
     this.holds.set(hold.id, { hold, queue });
     hold.observeLoss(this.lost);
+    const { lease, holdAtLeast } = hold.terms;
+    this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
     this.watchdog.add(hold);
     return hold;
   }

@@ -32,13 +32,13 @@ export class HoldReleases {
   }
 
   /**
-   * Releases some of the permits of a hold. A failed command is repeated while the hold is held; the promise rejects with the
-   * first failure all the same.
+   * Releases some of the permits of a hold. A failed command is repeated while the hold is held, but the promise rejects with
+   * the first failure.
    * @throws LockLostError, LockStoreError, LockConfigError if the store cannot do that
    */
   async releaseUnits(hold: Hold, count: number): Promise<void> {
-    const { permits } = this.context.store;
-    if (permits === undefined) throw permitsFixed();
+    const { permits, lacks } = this.context.store;
+    if (permits === undefined) throw permitsFixed(lacks);
     hold.assertHeld();
     hold.keepUnits(hold.units - count);
     await this.sendUnits(hold, permits);

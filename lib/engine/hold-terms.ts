@@ -28,6 +28,8 @@ export interface HoldTerms {
   readonly owner: string | undefined;
   /** The template of the key, for observers. */
   readonly pattern: string | undefined;
+  /** The decorated method that asks, `Class.method`. For observers. */
+  readonly method?: string | undefined;
   /** Whether the request is served in the order of arrival at all clients, not behind others of its own client. */
   readonly fair: boolean;
   /** Full lease in ms. */

@@ -14,7 +14,7 @@ export type { Grant, HoldTerms, LockMode, ReplicaTerms };
 /** A listener of the user. It may throw or reject. */
 export type LossListener = (error: LockLostError) => unknown;
 
-/** A part of the engine that acts on the loss of a hold, after the holder was told. */
+/** A part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
 /**
@@ -295,6 +295,6 @@ export class Hold {
   }
 
   private lostError(reason: string, cause?: Error): LockLostError {
-    return new LockLostError(`the lock '${this.key}' is not held any more: ${reason}`, { key: this.key, cause });
+    return new LockLostError(`the lock '${this.key}' is not held any more: ${reason}`, { ...this.terms, cause });
   }
 }

@@ -63,7 +63,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
     }
   }
 
-  /** Why a waiter cannot be told that the latch is closed; `undefined`: it is closed. */
+  /** Why the wait cannot end with the result that the latch is closed; `undefined`: it is closed. */
   troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
     const { error } = this.poll;
     return error === undefined && latch === undefined ? unanswered(this.key) : error;
@@ -144,8 +144,8 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
 /** The latch is gone, and the store does not know that it has opened. */
 export function lost(key: string): LatchLostError {
   return new LatchLostError(
-    `the latch '${key}' is gone and has not opened: no call counted it down within its expire, it was deleted, ` +
-      'or Redis has lost its data. Check which work is done, and set the latch again with trySetCount for what is left.',
+    `the latch '${key}' ended without opening: no call counted it down within its expire, it was deleted, ` +
+      'or Redis has lost its data. Check which work is done, and set the latch again with trySetCount for the rest.',
     { key },
   );
 }

@@ -21,22 +21,22 @@ export class Latches {
     this.seen = new SeenLatches(context.clock);
   }
 
-  /** @throws LockStoreError, also if the latch was set and too few replicas have it */
+  /** @throws LockStoreError, even if the latch was set but too few replicas have it */
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
     this.admission.assertReachable();
     const id = this.context.nextId();
     const sent = this.context.clock.now();
-    const made = await this.store.setCount({ key, id, count, lifetime });
+    const made = await this.admission.explained(this.store.setCount({ key, id, count, lifetime }));
     if (made) this.seen.closed(key, id, sent);
     if (made && replicas !== undefined) await this.replicated(key, id, replicas, 'it is set on the master');
     return made;
   }
 
-  /** @throws LockStoreError, also if the call has counted and too few replicas have it */
+  /** @throws LockStoreError, even if the call has counted but too few replicas have it */
   async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
     this.admission.assertReachable();
     const id = this.context.nextId();
-    const { left, counted } = await this.store.countDown(key, id);
+    const { left, counted } = await this.admission.explained(this.store.countDown(key, id));
     if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
     return left;
   }
@@ -44,7 +44,7 @@ export class Latches {
   /** @throws LockStoreError */
   async count(key: string): Promise<number> {
     this.admission.assertReachable();
-    return (await this.store.count(key, 0, [])).left;
+    return (await this.admission.explained(this.store.count(key, 0, []))).left;
   }
 
   /**
@@ -53,7 +53,7 @@ export class Latches {
    */
   async delete(key: string): Promise<boolean> {
     this.admission.assertReachable();
-    const { left, latch } = await this.store.count(key, 0, []);
+    const { left, latch } = await this.admission.explained(this.store.count(key, 0, []));
     // By its name: a command that the network delays must not delete the next latch.
     return left > 0 && this.store.delete(key, this.context.nextId(), latch);
   }
@@ -132,7 +132,7 @@ export class Latches {
     const replicas = await this.store.replicate({ key, id, min, timeout });
     if (replicas >= min) return;
     const message =
-      `${replicas} of at least ${min} replicas had the latch '${key}' as it is now after ${timeout} ms; ` +
+      `${replicas} of at least ${min} replicas had the new state of the latch '${key}' after ${timeout} ms; ` +
       `${done}, so do not repeat the call: getCount() tells how much is left`;
     throw new LockStoreError(message, { key, transient: true });
   }

@@ -32,7 +32,8 @@ export class LeaseOperations {
    */
   async extend(hold: Hold, lease: number): Promise<void> {
     hold.assertHeld();
-    const { store, limits } = this.context;
+    const { store, limits, identity, clock } = this.context;
+    identity.cover(clock.now(), lease);
     const { epoch } = store;
     const [question, extension] = hold.resize(epoch, lease, 2 * limits.commandTimeout);
     this.watchdog.reschedule(hold);

@@ -1,6 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
-import type { ForceReleaseReply, StoredLock } from '../store/lock-store.js';
+import type { ForceReleaseReply, LockStore, StoredLock, StoreFeature } from '../store/lock-store.js';
 import { AcquireOne } from './acquire-one.js';
 import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
 import { AcquireQueues } from './acquire-queues.js';
@@ -23,7 +23,9 @@ import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
 
-export type { ListReply, ListRequest, Offer, StoredLock };
+export { NO_TOKEN } from '../store/lock-store.js';
+import type { HoldChoice } from '../store/hold-choice.js';
+export type { ListReply, ListRequest, Offer, StoredLock, StoreFeature };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
@@ -36,6 +38,8 @@ export class LockEngine {
   readonly clientId: string;
   /** Whether the store can count permits. */
   readonly keepsPermits: boolean;
+  /** What the store cannot do, and what to do instead. */
+  readonly lacks: LockStore['lacks'];
   /** `undefined`: the store keeps no latches. */
   readonly latches: Latches | undefined;
 
@@ -43,7 +47,7 @@ export class LockEngine {
   private readonly releases: Releases;
   private readonly watchdog: Watchdog;
   private readonly holds: HoldRegistry<AcquireQueue>;
-  private readonly pending = new PendingAcquisitions<AcquireQueue>();
+  private readonly pending: PendingAcquisitions<AcquireQueue>;
   private readonly queues: AcquireQueues;
   private readonly leases: LeaseOperations;
   private readonly holdReleases: HoldReleases;
@@ -57,10 +61,12 @@ export class LockEngine {
     const { store } = context;
     this.clientId = store.clientId;
     this.keepsPermits = store.keepsPermits;
+    this.lacks = store.lacks;
     this.admission = new Admission(context);
     this.releases = new Releases(context);
     this.watchdog = new Watchdog(context, this.releases);
     this.holds = new HoldRegistry(context, this.watchdog);
+    this.pending = new PendingAcquisitions(store.mayKeepPlaces ? Infinity : context.limits.front);
     const { releases, holds, pending, admission } = this;
     this.handovers = new Handovers(context, admission, holds, releases);
     const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);
@@ -147,10 +153,10 @@ export class LockEngine {
   }
 
   /** Ends all holds of a key, or only the one with the id `hold`. */
-  forceRelease(key: string, hold?: string): Promise<ForceReleaseReply> {
+  forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
     this.queues.endBatch(key);
     this.background.send(key);
-    return this.context.store.forceRelease(key, hold);
+    return this.admission.explained(this.context.store.forceRelease(key, hold));
   }
 
   /**
@@ -164,24 +170,24 @@ export class LockEngine {
   /** Adds to the number of permits; resolves to how many there are now. `permits`: how many if none was set at run time. */
   async addToLimit(key: string, change: number, permits: number): Promise<number> {
     const { store } = this.context;
-    if (store.permits === undefined) throw permitsFixed();
+    if (store.permits === undefined) throw permitsFixed(this.lacks);
     this.admission.assertReachable();
-    return store.permits.add({ key, id: this.context.nextId(), change, permits });
+    return this.admission.explained(store.permits.add({ key, id: this.context.nextId(), change, permits }));
   }
 
   /** @throws LockConfigError if the store does not know requests for all free permits */
   assertDrains(): void {
-    if (this.context.store.permits === undefined) throw permitsFixed();
+    if (this.context.store.permits === undefined) throw permitsFixed(this.lacks);
   }
 
   setLimit(key: string, permits: number): Promise<void> {
-    return this.context.store.setLimit(key, permits);
+    return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 
   /** What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. */
-  async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
+  async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
     this.background.send(key);
-    const stored = await this.context.store.inspect(key, maxWaiters);
+    const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
     return {
       ...stored,
       holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
@@ -192,10 +198,12 @@ export class LockEngine {
   async list(request: ListRequest): Promise<ListReply> {
     const { store } = this.context;
     if (store.list === undefined) {
-      throw new LockConfigError('this store cannot list its locks: give it a method `list`, which returns the keys.');
+      throw new LockConfigError(
+        store.lacks?.list ?? 'this store cannot list its locks: give it a method `list`, which returns the keys.',
+      );
     }
     this.background.sendAll();
-    return store.list(request);
+    return this.admission.explained(store.list(request));
   }
 
   /** Whether messages are received: without them no waiter is woken. */
@@ -231,6 +239,7 @@ export class LockEngine {
     this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
+    this.admission.disconnected = true;
     await store.close();
   }
 

@@ -1,7 +1,9 @@
 import { LockConfigError } from '../errors/index.js';
+import type { LockStore } from '../store/lock-store.js';
 
 /** The store has no `permits`. */
-export const permitsFixed = (): LockConfigError =>
+export const permitsFixed = (lacks: LockStore['lacks']): LockConfigError =>
   new LockConfigError(
-    'this store cannot change permits that are in use, or drain them: give it `permits`, or release and acquire all of them.',
+    lacks?.permitChanges ??
+      'this store cannot change permits that are in use, or drain them: give it `permits`, or release and acquire all of them.',
   );

@@ -17,8 +17,7 @@ export class Releases {
   constructor(private readonly context: EngineContext) {}
 
   /**
-   * Sends a release. A transient failure is retried until `until`; the promise rejects with the first failure all the
-   * same.
+   * Sends a release. A transient failure is retried until `until`, but the promise rejects with the first failure.
    */
   send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
     const answer = this.context.store.release(request);

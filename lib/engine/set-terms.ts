@@ -1,7 +1,7 @@
 import { LockStoreError } from '../errors/index.js';
 import type { HoldTerms } from './hold.js';
 
-/** A caller that names no owner holds all keys of a set under one owner all the same: the one of its first hold. */
+/** A caller that names no owner still holds all keys of a set under one owner: that of its first hold. */
 export const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({
   ...terms,
   owner: terms.owner ?? owner,
@@ -16,4 +16,4 @@ export const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
 
 /** The store has answered for a set, but only after a lease. */
 export const tooLate = (set: readonly HoldTerms[]): LockStoreError =>
-  new LockStoreError(`Redis answered so late that the lease of ${named(set)} was over by then`, { transient: true });
+  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, { transient: true });

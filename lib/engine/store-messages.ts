@@ -43,6 +43,7 @@ export class StoreMessages implements LockStoreListener {
   restored(): void {
     const { holds, pending } = this.parts;
     this.watchdog.renewNow(holds.all());
+    this.parts.context.identity.restored();
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
       for (const ticket of pending.tickets.values()) ticket.tryAcquireOrEnqueue();

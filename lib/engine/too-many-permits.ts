@@ -5,7 +5,7 @@ import type { LockMode } from '../store/lock-store.js';
 export const tooManyPermits = ({ key, mode }: { key: string; mode: LockMode }, limit: number): LockConfigError => {
   const asked = mode.kind === 'permits' ? mode.units : 1;
   return new LockConfigError(
-    `${asked} permits of '${key}' can never be granted, because their number is ${limit}: ask for at most ${limit}, or raise ` +
+    `${asked} permits of '${key}' can never be granted, because there are only ${limit}: request at most ${limit}, or raise ` +
       'the number with setPermits.',
     { key },
   );

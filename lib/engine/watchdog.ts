@@ -8,6 +8,10 @@ import type { Releases } from './releases.js';
 const RENEW_AFTER = 1 / 3;
 /** Renewals are due on a grid of this part of their lease, so that they are sent together. */
 const GRID = 1 / 30;
+/** A renewal is late if it is confirmed after this part of the lease, counted from when it was due. */
+const TOLERATED = 1 / 10;
+/** How many renewals are sent before the event loop continues. */
+const RENEWALS_PER_TURN = 256;
 /** A failed renewal is retried after this part of what is left, at the earliest after so many ms. */
 const RETRY_AFTER = 1 / 10;
 const EARLIEST_RETRY = 10;
@@ -78,7 +82,7 @@ export class Watchdog {
    * slow to tell, and for the rest if the store has less than the holder was promised.
    */
   answered(asked: Hold, question: Question, left: number): boolean {
-    // An answer about a grant counts for its current holder, also if the lock was handed off since the question.
+    // An answer about a grant counts for its current holder, even if the lock was handed off since the question.
     const hold = asked.currentHolder;
     const wasUnclear = hold.isUnclear;
     const verdict = hold.answered(question, left);
@@ -121,12 +125,16 @@ export class Watchdog {
       if (question === undefined || question.epoch === this.context.store.epoch) return;
     }
     this.asked.set(hold, undefined);
-    if (this.due.push({ hold, early }) === 1) queueMicrotask(() => void this.renewDue());
+    if (this.due.push({ hold, early }) === 1) queueMicrotask(() => this.renewDue());
   }
 
-  private async renewDue(): Promise<void> {
-    const due = this.due.filter(({ hold }) => this.asked.has(hold) && hold.state === 'held');
-    this.due = [];
+  private renewDue(): void {
+    const due = this.due.splice(0, RENEWALS_PER_TURN);
+    if (this.due.length > 0) this.context.timers.add(this.context.clock.now(), () => this.renewDue());
+    void this.renew(due.filter(({ hold }) => this.asked.has(hold) && hold.state === 'held'));
+  }
+
+  private async renew(due: Watchdog['due']): Promise<void> {
     if (due.length === 0) return;
     const renewals = due.map(({ hold, early }) => this.renewalOf(hold, early));
     for (const { hold, question } of renewals) this.asked.set(hold, question);
@@ -142,8 +150,9 @@ export class Watchdog {
     if (isLatest) this.asked.delete(hold);
     if (reply === 'not-held') return this.notHeld(hold);
     if (typeof reply === 'number') {
+      const late = this.lateness(hold);
       const again = this.answered(hold, question, reply);
-      if (counts && hold.watch !== undefined && hold.isHeld) this.count(hold, question);
+      if (counts && hold.watch !== undefined && hold.isHeld) this.count(hold, question, late);
       if (again) this.renewNow([hold.currentHolder]);
     } else if (isLatest) {
       hold.renewalFailed(reply);
@@ -160,10 +169,17 @@ export class Watchdog {
     timers.move(hold.watch, Math.min(at, hold.validUntil));
   }
 
-  private count(hold: Hold, question: Question): void {
+  /** For how many ms the renewal of a hold has been due; 0 if it is in time. */
+  private lateness({ validUntil, terms: { lease } }: Hold): number {
+    const late = this.context.clock.now() - (validUntil - lease * (1 - RENEW_AFTER));
+    return late > lease * TOLERATED ? Math.round(late) : 0;
+  }
+
+  private count(hold: Hold, question: Question, late: number): void {
     hold.renewed(question);
+    this.context.identity.cover(this.context.clock.now(), hold.lastLease);
     this.reschedule(hold);
-    this.context.events.renewed(hold);
+    this.context.events.renewed(hold, late);
     if (hold.renewals !== hold.terms.maxRenewTimes) return;
     const times = hold.renewals === 1 ? 'once' : `${hold.renewals} times`;
     this.context.logger.warn(

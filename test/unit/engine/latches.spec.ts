@@ -83,7 +83,7 @@ describe('waiting for a latch', () => {
     expect(fake.questions[0]).toMatchObject({ key: 'a', patience: 2 * PERIOD + COMMAND_TIMEOUT });
     outcomes.push(wait(), wait(), wait());
     await answer(closed('x'));
-    // Waiters that came meanwhile cannot be told by an answer that may be older.
+    // An answer that may be older says nothing to waiters that came meanwhile.
     expect(asked()).toBe(2);
     await answer(closed('x'));
     clock.advance(PERIOD - 1);

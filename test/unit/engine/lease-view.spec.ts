@@ -6,19 +6,19 @@ import { validUntil } from '../../../lib/engine/validity.js';
 const LEASE = 10_000;
 const NOW = 1_000;
 
-const beliefOf = (lease = LEASE, details: object = {}): LeaseView =>
+const viewOf = (lease = LEASE, details: object = {}): LeaseView =>
   new LeaseView({ lease, longest: lease, from: NOW, restsOn: 0, ...details }, LEASE);
 
 /** Asks, and has it answered after `took` ms that so many ms are left. */
-function look(belief: LeaseView, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
-  return belief.answered(belief.ask(at, epoch, 0), at + took, left);
+function look(view: LeaseView, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
+  return view.answered(view.ask(at, epoch, 0), at + took, left);
 }
 
 describe('the validity after replies', () => {
   it('is lowered by a contradicting reply, counted from the sending of the request', () => {
-    const belief = beliefOf();
-    expect(look(belief, { at: NOW + 1_000, took: 5, left: 3_000 })).toBe('lowered');
-    expect(belief.until).toBe(validUntil(NOW + 1_000, 3_000));
+    const view = viewOf();
+    expect(look(view, { at: NOW + 1_000, took: 5, left: 3_000 })).toBe('lowered');
+    expect(view.until).toBe(validUntil(NOW + 1_000, 3_000));
   });
 
   it('is not lowered by a slow, ambiguous reply, and the next one decides', () => {
@@ -28,39 +28,39 @@ describe('the validity after replies', () => {
       [5_000, 'confirmed', validUntil(NOW + 5_000, 5_000)],
       [3_000, 'lowered', validUntil(NOW + 5_000, 3_000)],
     ] as const) {
-      const belief = beliefOf();
-      expect(look(belief, { at: NOW + 1_000, took: 4_000, left: 5_000 })).toBe('unclear');
-      expect([belief.isUnclear, belief.until]).toEqual([true, until]);
-      expect(look(belief, { at: NOW + 5_000, left })).toBe(verdict);
-      expect(belief.isUnclear).toBe(false);
-      expect(belief.until).toBe(end);
+      const view = viewOf();
+      expect(look(view, { at: NOW + 1_000, took: 4_000, left: 5_000 })).toBe('unclear');
+      expect([view.isUnclear, view.until]).toEqual([true, until]);
+      expect(look(view, { at: NOW + 5_000, left })).toBe(verdict);
+      expect(view.isUnclear).toBe(false);
+      expect(view.until).toBe(end);
     }
   });
 
   it('is lowered at once by a slow reply if the connection was lost since the previous one', () => {
-    const belief = beliefOf();
-    expect(belief.isFromBefore(1)).toBe(true);
-    expect(look(belief, { at: NOW + 1_000, took: 4_000, left: 5_000, epoch: 1 })).toBe('lowered');
-    expect(belief.until).toBe(validUntil(NOW + 1_000, 5_000));
-    expect(belief.isFromBefore(1)).toBe(false);
+    const view = viewOf();
+    expect(view.isFromBefore(1)).toBe(true);
+    expect(look(view, { at: NOW + 1_000, took: 4_000, left: 5_000, epoch: 1 })).toBe('lowered');
+    expect(view.until).toBe(validUntil(NOW + 1_000, 5_000));
+    expect(view.isFromBefore(1)).toBe(false);
     // It rests on that answer by now, so the next slow one says nothing again.
-    expect(look(belief, { at: NOW + 3_000, took: 2_500, left: 1_000, epoch: 1 })).toBe('unclear');
+    expect(look(view, { at: NOW + 3_000, took: 2_500, left: 1_000, epoch: 1 })).toBe('unclear');
   });
 
   it('allows for the drift between its clock and each server separately', () => {
-    const belief = beliefOf();
+    const view = viewOf();
     // The server before had 50 ms more, which is less than the clocks may part by.
     const left = LEASE - 1_000 - 50;
-    expect(look(belief, { at: NOW + 1_000, left, epoch: 1 })).toBe('confirmed');
-    expect(belief.until).toBe(validUntil(NOW + 1_000, left));
+    expect(look(view, { at: NOW + 1_000, left, epoch: 1 })).toBe('confirmed');
+    expect(view.until).toBe(validUntil(NOW + 1_000, left));
   });
 
   it('is not lowered by a reply that a newer one has overtaken', () => {
-    const belief = beliefOf();
-    const [old, renewal] = [belief.ask(NOW + 100, 0, 0), belief.ask(NOW + 200, 0, LEASE)];
-    expect(belief.answered(renewal, NOW + 210, LEASE)).toBe('confirmed');
-    expect(belief.answered(old, NOW + 220, 3_000)).toBe('ignored');
-    expect(belief.until).toBe(validUntil(NOW + 200, LEASE));
+    const view = viewOf();
+    const [old, renewal] = [view.ask(NOW + 100, 0, 0), view.ask(NOW + 200, 0, LEASE)];
+    expect(view.answered(renewal, NOW + 210, LEASE)).toBe('confirmed');
+    expect(view.answered(old, NOW + 220, 3_000)).toBe('ignored');
+    expect(view.until).toBe(validUntil(NOW + 200, LEASE));
   });
 
   it('is raised by the reply to an older request, unless it has been lowered since', () => {
@@ -68,40 +68,40 @@ describe('the validity after replies', () => {
       [LEASE - 200, validUntil(NOW + 100, LEASE)],
       [3_000, validUntil(NOW + 200, 3_000)],
     ] as const) {
-      const belief = beliefOf();
-      const [renewal, newer] = [belief.ask(NOW + 100, 0, LEASE), belief.ask(NOW + 200, 0, 0)];
-      belief.answered(newer, NOW + 201, left);
-      expect(belief.answered(renewal, NOW + 210, LEASE)).toBe('ignored');
-      expect(belief.until).toBe(until);
+      const view = viewOf();
+      const [renewal, newer] = [view.ask(NOW + 100, 0, LEASE), view.ask(NOW + 200, 0, 0)];
+      view.answered(newer, NOW + 201, left);
+      expect(view.answered(renewal, NOW + 210, LEASE)).toBe('ignored');
+      expect(view.until).toBe(until);
     }
   });
 
   it('is not raised by a request from before a reconnect once the new connection has answered', () => {
-    const belief = beliefOf();
-    const extension = belief.ask(NOW + 100, 0, 6 * LEASE);
-    look(belief, { at: NOW + 200, left: LEASE - 100, epoch: 1 });
-    belief.answered(extension, NOW + 300, 6 * LEASE);
-    expect(belief.until).toBeLessThan(NOW + LEASE);
+    const view = viewOf();
+    const extension = view.ask(NOW + 100, 0, 6 * LEASE);
+    look(view, { at: NOW + 200, left: LEASE - 100, epoch: 1 });
+    view.answered(extension, NOW + 300, 6 * LEASE);
+    expect(view.until).toBeLessThan(NOW + LEASE);
   });
 
   it('of a batch member is lowered by a reply to an earlier one', () => {
-    const belief = beliefOf();
-    const question = belief.ask(NOW + 100, 0, 0);
-    const next = belief.passTo(NOW + 110, LEASE).passTo(NOW + 120, LEASE);
+    const view = viewOf();
+    const question = view.ask(NOW + 100, 0, 0);
+    const next = view.passTo(NOW + 110, LEASE).passTo(NOW + 120, LEASE);
     expect(next.answered(question, NOW + 130, 3_000)).toBe('lowered');
     expect(next.until).toBe(validUntil(NOW + 100, 3_000));
     expect(next.answered(next.ask(NOW + 140, 0, LEASE), NOW + 150, LEASE)).toBe('confirmed');
   });
 
   it('does not pass to the next batch member while a reply is ambiguous', () => {
-    const belief = beliefOf();
-    expect(belief.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(true);
-    look(belief, { at: NOW, took: 1_000, left: LEASE - 500 });
-    expect(belief.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(false);
+    const view = viewOf();
+    expect(view.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(true);
+    look(view, { at: NOW, took: 1_000, left: LEASE - 500 });
+    expect(view.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(false);
   });
 
   it('knows what the store lacks: a full grant, an extension, a renewal', () => {
-    const pushed = beliefOf(3_000);
+    const pushed = viewOf(3_000);
     expect(pushed.missingLease(NOW + 1_000)).toBe(LEASE - 1_000);
     look(pushed, { at: NOW + 1_000, left: LEASE - 1_000 });
     expect(pushed.missingLease(NOW + 1_000)).toBe(0);
@@ -109,13 +109,13 @@ describe('the validity after replies', () => {
     look(pushed, { at: NOW + 2_000, left: 1_000 });
     expect(pushed.missingLease(NOW + 2_000)).toBe(LEASE - 2_000);
 
-    const extended = beliefOf();
+    const extended = viewOf();
     const [extension] = extended.resize(NOW + 1_000, 0, 6 * LEASE, 0);
     extended.answered(extension, NOW + 1_001, 6 * LEASE);
     look(extended, { at: NOW + 2_000, left: LEASE - 2_000, epoch: 1 });
     expect(extended.missingLease(NOW + 2_000)).toBe(6 * LEASE - 1_000);
 
-    const renewed = beliefOf();
+    const renewed = viewOf();
     const renewal = renewed.ask(NOW + 1_000, 0, LEASE);
     renewed.answered(renewal, NOW + 1_001, LEASE);
     renewed.renewed(renewal);
@@ -124,11 +124,11 @@ describe('the validity after replies', () => {
   });
 
   it('is promised no more than the last request', () => {
-    const belief = beliefOf();
-    belief.resize(NOW + 1_000, 0, 2_000, 0);
-    expect(belief.promisedLease(NOW + 1_500)).toBe(1_500);
-    expect(belief.missingLease(NOW + 1_500)).toBe(0);
-    expect(belief.promisedLease(NOW + 5_000)).toBe(0);
+    const view = viewOf();
+    view.resize(NOW + 1_000, 0, 2_000, 0);
+    expect(view.promisedLease(NOW + 1_500)).toBe(1_500);
+    expect(view.missingLease(NOW + 1_500)).toBe(0);
+    expect(view.promisedLease(NOW + 5_000)).toBe(0);
   });
 
   it('is never lowered if it is right, whatever the clocks, delays and order of replies', () => {
@@ -139,7 +139,7 @@ describe('the validity after replies', () => {
       fc.property(rate, ms, fc.array(asked, { maxLength: 8 }), (speed, there, questions) => {
         // The server's clock, in whole ms.
         const time = (now: number): number => Math.floor(77_000 + now * speed);
-        const belief = beliefOf();
+        const view = viewOf();
         let ends = time(NOW + there) + LEASE;
         let sent = NOW + there;
         const answers: Array<{ question: Question; at: number; left: number }> = [];
@@ -147,14 +147,14 @@ describe('the validity after replies', () => {
         for (const { wait, there: way, back, renews } of questions) {
           sent += wait;
           executed = Math.max(executed, sent + way);
-          const question = belief.ask(sent, 0, renews ? LEASE : 0);
+          const question = view.ask(sent, 0, renews ? LEASE : 0);
           if (time(executed) >= ends) break;
           if (renews) ends = Math.max(ends, time(executed) + LEASE);
           answers.push({ question, at: executed + back, left: ends - time(executed) });
         }
         for (const { question, at, left } of answers.sort((a, b) => a.at - b.at)) {
-          if (at >= belief.until) break;
-          expect(belief.answered(question, at, left)).not.toBe('lowered');
+          if (at >= view.until) break;
+          expect(view.answered(question, at, left)).not.toBe('lowered');
         }
       }),
       { numRuns: 2_000 },

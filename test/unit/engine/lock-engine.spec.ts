@@ -155,7 +155,7 @@ describe('waiters of one client for one key', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it('learn that the store failed, whoever held the key before', async () => {
+  it('learn that the store failed, no matter which client held the key', async () => {
     const { clock, store, engine, acquire, take } = setUp();
     const first = await take();
     const second = acquire({}, { waitTimeout: 100 });
@@ -313,7 +313,7 @@ describe('a timeout', () => {
     await clock.pass(1);
     await expect(waiting).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
-      message: "'a' was held by others for the whole of its waitTimeout of 10000 ms",
+      message: "'a' was held by other callers for the whole waitTimeout of 10000 ms",
     });
   });
 
@@ -330,10 +330,10 @@ describe('a timeout', () => {
     await expect(waiting).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
       message: expect.stringMatching(
-        /^no caller got 'a' within its waitTimeout of 100 ms: .* split the masters; retry$/,
+        /^no request for 'a' got a majority within its waitTimeout of 100 ms: .* split the masters\. Retry$/,
       ),
     });
-    await expect(other).rejects.toThrow("'b' was held by others for the whole of its waitTimeout of 100 ms");
+    await expect(other).rejects.toThrow("'b' was held by other callers for the whole waitTimeout of 100 ms");
   });
 
   it('says so if this process itself holds the key', async () => {
@@ -346,9 +346,9 @@ describe('a timeout', () => {
     const other = acquire({ key: 'c' }, { waitTimeout: 0 });
     store.acquires.at(-1)!.answer.resolve(busy());
     await clock.pass(50);
-    await expect(waiting).rejects.toThrow('waitTimeout of 50 ms (held by this process itself)');
-    await expect(single).rejects.toThrow("'a' is held by others (held by this process itself)");
-    await expect(other).rejects.toThrow(/^'c' is held by others$/);
+    await expect(waiting).rejects.toThrow('waitTimeout of 50 ms (in this process)');
+    await expect(single).rejects.toThrow("'a' is held by another caller (in this process)");
+    await expect(other).rejects.toThrow(/^'c' is held by another caller$/);
   });
 });
 

@@ -13,8 +13,11 @@ function setUp() {
   const warnings: string[] = [];
   const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
   const told: string[] = [];
+  const late: number[] = [];
   const next = (event: LockEvent): void => {
-    if (event.type === 'renewed') told.push(`renewed ${event.key} ${event.renewals}`);
+    if (event.type !== 'renewed') return;
+    told.push(`renewed ${event.key} ${event.renewals}`);
+    late.push(event.late);
   };
   const context = contextOf(store, clock, { logger, sink: { observed: true, next } });
   const watchdog = new Watchdog(context, new Releases(context));
@@ -35,7 +38,7 @@ function setUp() {
     answer.resolve(request.map(({ lease }) => lease));
     await settled();
   };
-  return { clock, store, watchdog, watch, confirm, told, warnings, lost: holds.told };
+  return { clock, store, watchdog, watch, confirm, told, late, warnings, lost: holds.told };
 }
 
 describe('the watchdog', () => {
@@ -55,6 +58,21 @@ describe('the watchdog', () => {
     expect(store.renewals).toHaveLength(2);
     await confirm();
     expect(told).toEqual(['renewed a 1', 'renewed a 2']);
+  });
+
+  it('tells how late a renewal was, but not of a small delay', async () => {
+    const { clock, store, watch, confirm, late } = setUp();
+    watch();
+    await clock.pass(1_000);
+    await clock.pass(100);
+    await confirm();
+    expect(late).toEqual([0]);
+    for (let looks = 0; store.renewals.length < 2 && looks < 40; looks++) await clock.pass(50);
+    await clock.pass(900);
+    await confirm();
+    expect(late).toHaveLength(2);
+    expect(late[1]).toBeGreaterThanOrEqual(800);
+    expect(late[1]).toBeLessThanOrEqual(1_100);
   });
 
   it('keeps renewing others if it checks a pushed grant at the very moment of its end', async () => {
