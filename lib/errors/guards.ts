@@ -31,7 +31,7 @@ export const isLockLostError = (error: unknown): error is LockLostError => codeO
 /** Whether `unlock()` or `release()` found no lock to release. */
 export const isLockNotHeldError = (error: unknown): error is LockNotHeldError => codeOf(error) === 'LOCK_NOT_HELD';
 
-/** Whether a count-down latch is gone and has not opened: it has expired, or Redis has lost it. */
+/** Whether a count-down latch ended without opening: it expired, was deleted, or Redis lost it. */
 export const isLatchLostError = (error: unknown): error is LatchLostError => codeOf(error) === 'LOCK_LATCH_LOST';
 
 /** Whether Redis failed or did not answer. */

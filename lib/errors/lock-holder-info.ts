@@ -9,10 +9,16 @@ export interface LockHolderInfo {
   readonly units: number;
   /** The id of the client (one `LockService`) that has it. */
   readonly client: string;
+  /** The `label` of that client: its host and process id, unless the module says otherwise. `undefined`: it is not known. */
+  readonly label: string | undefined;
+  /** The key template, or the `pattern` of the call. With several callers of one process, that of the first. */
+  readonly pattern: string | undefined;
+  /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
+  readonly method: string | undefined;
   readonly fencingToken: number;
   /** ms until its lease ends. */
   readonly ttl: number;
-  /** Whether it has been released already, and the key stays taken for the rest of its `holdAtLeast`. */
+  /** Whether it is already released, while the key stays locked for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
   /** When it was granted, by the clock of the server. */
   readonly since: Date;

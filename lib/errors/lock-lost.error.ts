@@ -1,8 +1,8 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
 /**
- * The lock ended while its holder still relied on it: its lease expired (a blocked process, an unreachable Redis), it was
- * released by force, or the key is gone. Another caller may hold the key now.
+ * The lock ended while its holder still relied on it: its lease expired (a blocked process, an unreachable Redis), it
+ * was released by force, or Redis lost it. Another caller may hold the key now.
  */
 export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';

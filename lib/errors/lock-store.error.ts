@@ -5,10 +5,13 @@ export interface LockStoreErrorDetails extends LockErrorDetails {
   transient?: boolean;
 }
 
-/** Redis did not answer, or refused; `cause` is the original error. It says nothing about the holder of the key. */
+/**
+ * Redis did not answer, or refused the command. `cause` is the original error. It does not tell whether the key is
+ * held.
+ */
 export class LockStoreError extends LockError {
   readonly code = 'LOCK_STORE';
-  /** Whether the failure passes by itself: a lost connection, a server that loads its data or fails over. */
+  /** Whether the failure is temporary: a lost connection, a server that loads its data or fails over. */
   readonly transient: boolean;
 
   constructor(message: string, { transient = false, ...details }: LockStoreErrorDetails = {}) {

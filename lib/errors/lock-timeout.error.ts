@@ -10,8 +10,8 @@ export interface LockTimeoutErrorDetails extends LockErrorDetails {
 export class LockTimeoutError extends LockError {
   readonly code = 'LOCK_TIMEOUT';
   /**
-   * A holder of the key after the wait, as `inspect` returns it. `undefined` if there is none, if the store did not say so in
-   * time, and in the error that a function as `onContended` gets, for which the store is not asked.
+   * A holder of the key after the wait, as `inspect` returns it. `undefined` if no holder is left, if the store does
+   * not answer in time, and in the error that an `onContended` function gets, because the store is not asked then.
    */
   readonly holder: LockHolderInfo | undefined;
 

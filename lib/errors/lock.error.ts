@@ -6,7 +6,7 @@ export type LockErrorCode =
 export interface LockErrorDetails {
   /** The key, if the error concerns one. */
   key?: string;
-  /** The decorated method that was not called, such as `'Stock.reserve'`. */
+  /** The decorated method whose call failed, such as `'Stock.reserve'`. */
   method?: string;
   /** The original error, such as the reply of Redis. */
   cause?: unknown;
@@ -19,7 +19,10 @@ export interface LockErrorDetails {
 export abstract class LockError extends Error {
   abstract readonly code: LockErrorCode;
   readonly key: string | undefined;
-  /** The decorated method that did not get its lock, such as `'Stock.reserve'`. */
+  /**
+   * The decorated method whose lock timed out, failed, was lost or has no key, such as `'Stock.reserve'`; `undefined`: the call
+   * was made in code, or it is another error.
+   */
   readonly method: string | undefined;
 
   protected constructor(message: string, { key, method, cause }: LockErrorDetails = {}) {
