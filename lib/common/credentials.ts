@@ -27,7 +27,7 @@ const BARE_LOGIN = /^[^\s:@/]*:[^\s@]+@(?=[\w.-]+:\d{1,5}(?:\/\d*)?$)/;
 const LIKE_JSON = /^\s*\[?\s*\{/;
 /** A secret option that cannot be part of a key. */
 const SECRET_OPTION = /[{,]\s*["']?(?:sentinelPassword|password|passphrase)["']?\s*[:=]/i;
-/** `password: '…'` in JSON, also if a shell has removed its quotes. */
+/** `password: '…'` in JSON, even if a shell has removed its quotes. */
 const NAMED_SECRET = /((?:password|passphrase)\\?["']?\s{0,9}[:=]\s{0,9})(?:(\\?["'])[^"'\\]*|[^\s,;}\]&"']+)/gi;
 
 /** For messages: removes the password from a text that may be a connection in the wrong place. */

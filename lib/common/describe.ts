@@ -34,7 +34,7 @@ export function describe(value: unknown): string {
   }
 }
 
-/** The message of whatever was thrown, also if it is no error or cannot be turned into a text. */
+/** The message of a thrown value, even if it is no error or cannot be turned into a text. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);

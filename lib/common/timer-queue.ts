@@ -2,9 +2,17 @@ import type { Clock } from './clock.js';
 
 /**
  * ms that a limit on an answer leaves, once it is due, for reading an answer that has arrived. The clock reads what has
- * arrived before it runs timers, also after a stall.
+ * arrived before it runs timers, even after a stall.
  */
 export const READING_TIME = 2;
+
+/**
+ * For how many ms callbacks run before the event loop continues. Thousands of renewals that are due together would
+ * otherwise block the process.
+ */
+const SLICE = 2;
+/** How many callbacks run between two looks at the clock. */
+const CALLBACKS_PER_LOOK = 16;
 
 /** A callback that is due at a time. `TimerQueue.cancel` and `TimerQueue.move` take it. */
 export interface TimerEntry {
@@ -47,7 +55,7 @@ export class TimerQueue {
     return limit;
   }
 
-  /** Sets another time for an entry, also after it has run or was cancelled. */
+  /** Sets another time for an entry, even after it has run or was cancelled. */
   move(entry: TimerEntry, at: number): void {
     this.cancel(entry);
     entry.at = at;
@@ -97,10 +105,13 @@ export class TimerQueue {
   private runDue(): void {
     this.timerAt = Infinity;
     const now = this.clock.now();
+    let count = 0;
     try {
       for (let first = this.heap[0]; first !== undefined && first.at <= now; first = this.heap[0]) {
         this.cancel(first);
         first.run();
+        count += 1;
+        if (count % CALLBACKS_PER_LOOK === 0 && this.clock.now() - now >= SLICE) break;
       }
     } finally {
       const first = this.heap[0];

@@ -1,3 +1,4 @@
+import { nameMethod } from '../options/calling-method.js';
 import { refuseHoles } from '../options/plain-options.js';
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
@@ -64,19 +65,23 @@ export function declareLock(
   const keyOf = compileKey(label, site, written.key);
   const keyOfCall = site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf;
   const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;
+  const method = methodOf(site);
   return {
     site: label,
-    method: `${site.className}.${site.methodName}`,
+    method,
     instance,
     onContended,
     onUnavailable,
-    options: Object.freeze({
-      __proto__: null,
-      ...options,
-      // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
-      ...(waitTimeout === undefined ? {} : { waitTimeout }),
-      ...(pattern === undefined ? {} : { pattern }),
-    }),
+    options: nameMethod(
+      Object.freeze({
+        __proto__: null,
+        ...options,
+        // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
+        ...(waitTimeout === undefined ? {} : { waitTimeout }),
+        ...(pattern === undefined ? {} : { pattern }),
+      }),
+      method,
+    ),
     keyOf: (call, build) => {
       const keys = keyOfCall(call);
       return build === undefined ? keys : builtKeys(label, site, call, keys, build);
@@ -84,6 +89,9 @@ export function declareLock(
     applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
   };
 }
+
+/** The name of a method in errors. */
+const methodOf = ({ className, methodName }: LockSite): string => `${className}.${methodName}`;
 
 /** What stands for the keys in metrics unless `pattern` says otherwise: their templates. */
 function patternOf(label: string, site: LockSite, key: LockMethodOptions['key']): string | undefined {
@@ -94,16 +102,17 @@ function patternOf(label: string, site: LockSite, key: LockMethodOptions['key'])
 /** The final keys of a call. Like a key function, the builder runs in the caller's async context. */
 function builtKeys(
   label: string,
-  { className, methodName }: LockSite,
+  site: LockSite,
   { args }: LockedCall,
   keys: string | readonly string[],
   build: KeyBuilder,
 ): string | readonly string[] {
+  const { className, methodName } = site;
   const buildOne = (key: string): string => build(key, { className, methodName, args });
   try {
     return readKeys(typeof keys === 'string' ? buildOne(keys) : keys.map(buildOne));
   } catch (error) {
-    throw keyFunctionFault(label, error, 'the keyBuilder of the module');
+    throw keyFunctionFault(label, site, error, 'the keyBuilder of the module');
   }
 }
 
@@ -119,7 +128,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
       try {
         return readKeys(key.apply(call.self, [...call.args]));
       } catch (error) {
-        throw keyFunctionFault(label, error);
+        throw keyFunctionFault(label, site, error);
       }
     };
   }
@@ -150,9 +159,10 @@ function blamingRequests(keyOf: KeyOf): KeyOf {
 }
 
 /** An error that a key function threw on purpose stays as it is; a mistake in the function, or its key, names the method. */
-function keyFunctionFault(label: string, error: unknown, what = 'the key function'): unknown {
+function keyFunctionFault(label: string, site: LockSite, error: unknown, what = 'the key function'): unknown {
   if (!isLockKeyError(error) && !isMistake(error)) return error;
-  return new LockKeyError(`${label}: ${what} failed: ${(error as Error).message}`, { cause: error });
+  const details = { method: methodOf(site), cause: error };
+  return new LockKeyError(`${label}: ${what} failed: ${(error as Error).message}`, details);
 }
 
 /** The errors that JavaScript throws for mistakes in code. */

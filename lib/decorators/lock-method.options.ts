@@ -16,29 +16,30 @@ export interface LockMethodOptions<
   Unavailable extends OnUnavailable = OnUnavailable,
 > extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
   /**
-   * What to lock. A template over the arguments (in `@UseLock`: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`),
-   * several templates (all are locked, or none), or a function that returns the key or keys. The function takes the
-   * arguments; in `@UseLock` it takes the request and the context. `methodKey('jobs')`: the prefix, the class and the method.
+   * The key to lock: a template over the arguments (in `@UseLock`: `#params`, `#query`, `#body`, `#headers`, `#user`,
+   * `#data`), several templates (all are locked, or none), or a function that returns the key or keys. The function
+   * takes the arguments; in `@UseLock` it takes the request and the context. `methodKey('jobs')` builds a key from the
+   * prefix, the class and the method.
    */
   key: LockKey<Args>;
   /**
    * What happens if others hold the lock for the whole wait. `'throw'`: `LockTimeoutError`. `'skip'`: the call returns
-   * `undefined`. A function of the error and the arguments: the call returns its value. With `'skip'` and a function the call
-   * does not wait, unless `waitTimeout` is written beside it.
+   * `undefined`. A function of the error and the arguments: the call returns its value. With `'skip'` or a function,
+   * the call does not wait unless you also set `waitTimeout`.
    * @defaultValue 'throw'
    */
   onContended?: Contended;
   /**
    * What happens if Redis cannot grant the lock: it fails, does not answer, or the application shuts down. `'throw'`:
-   * `LockStoreError`. `'skip'`: the call returns `undefined`. A function of the error and the arguments: the call returns its
-   * value. The method never runs without its lock, unless your function does that work itself: then two callers can do it at
-   * the same time.
+   * `LockStoreError`. `'skip'`: the call returns `undefined`. A function of the error and the arguments: the call
+   * returns its value. The method never runs without its lock. If your function does the same work itself, two callers
+   * can do that work at the same time.
    * @defaultValue 'throw'
    */
   onUnavailable?: Unavailable;
   /**
-   * Whether to lock at all: a function of the arguments. `false` runs the method without a lock. If it throws, the call fails,
-   * so that nothing runs unlocked by accident.
+   * A function of the arguments that decides whether to lock. If it returns `false`, the method runs without a lock. If
+   * it throws, the call fails, so no method runs unlocked by accident.
    */
   condition?: (...args: Args) => boolean;
   /** The name of the `RedisLockModule` instance; without it, the instance that has no name. */
@@ -52,8 +53,8 @@ export interface DistributedLockOptions<
   Unavailable extends OnUnavailable = OnUnavailable,
 > extends LockMethodOptions<Args, Contended, Unavailable> {
   /**
-   * `'promise'` or `'observable'`: what the method returns, if neither `async` nor the declared return type says it.
-   * `@DistributedLock` only.
+   * `'promise'` or `'observable'`: what the method returns. Needed only if neither `async` nor the declared return type
+   * shows it. `@DistributedLock` only.
    */
   returns?: 'promise' | 'observable';
 }

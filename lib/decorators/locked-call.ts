@@ -9,8 +9,10 @@ import {
 import type { LockServiceDefaults } from '../service/lock-service.options.js';
 import type { LockService } from '../service/lock.service.js';
 import type { OnContended, RunOptions } from '../options/acquire-options.js';
+import { callingMethod, nameMethod } from '../options/calling-method.js';
 import { isOptional, markOptional } from '../options/optional-calls.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
+import { isThenable } from '../common/thenable.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
 export type ServiceOf = () => LockService;
@@ -158,14 +160,14 @@ function runOptions(declaration: LockDeclaration, service: LockService): RunOpti
 }
 
 function withSignal(written: RunOptions, signal: AbortSignal): RunOptions {
-  const options = { ...written, signal };
+  const options = nameMethod({ ...written, signal }, callingMethod(written));
   return isOptional(written) ? markOptional(options) : options;
 }
 
 /** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
-function optionalOptions({ options, onContended }: LockDeclaration, service: LockService): RunOptions {
+function optionalOptions({ options, method, onContended }: LockDeclaration, service: LockService): RunOptions {
   const waitTimeout = onContended === undefined ? defaultsOf(service).methodWaitTimeout : 0;
-  return { ...options, waitTimeout: options.waitTimeout ?? waitTimeout };
+  return nameMethod({ ...options, waitTimeout: options.waitTimeout ?? waitTimeout }, method);
 }
 
 function promised({ site }: LockDeclaration, result: unknown): PromiseLike<unknown> {
@@ -183,9 +185,6 @@ function observable({ site }: LockDeclaration, result: unknown): Observable<unkn
     `${site}: the method returned no Observable, but its declaration says so: correct its return type, or the option returns.`,
   );
 }
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 
 const emitted = (value: unknown): Observable<unknown> =>
   isObservable(value) ? value : isThenable(value) ? from(value) : of(value);

@@ -12,7 +12,11 @@ import type { LockRequest } from './lock-request.js';
 /** The arguments of functions among the options of `@UseLock`. */
 export type UseLockArgs = [request: LockRequest, context: ExecutionContext];
 
-/** The options of `@UseLock`: those of `@DistributedLock`, over the request instead of the method's arguments. */
+/**
+ * The options of `@UseLock`: those of `@DistributedLock`, over the request instead of the method's arguments. A function as
+ * `onContended` or `onUnavailable` may return another type than the handler: its value is a response, such as
+ * `{ status: 'busy' }`, which only Nest receives.
+ */
 export type UseLockOptions = LockMethodOptions<UseLockArgs>;
 
 /**

@@ -9,6 +9,7 @@ export {
   assertKeyPrefix,
   busChannel,
   clientChannel,
+  clientRecordKey,
   keyOfState,
   latchKeys,
   redisKeys,

@@ -27,14 +27,19 @@ export interface KeyTemplate {
  * @throws LockKeyError, which says where the template is wrong and what to write instead
  */
 export function compileKeyTemplate(template: string, site: TemplateSite): KeyTemplate {
-  const place = oneLine(`${site.className}.${site.methodName}`);
+  const method = `${site.className}.${site.methodName}`;
+  const place = oneLine(method);
   if (typeof template !== 'string' || template === '' || template.length > MAX_TEMPLATE_LENGTH) {
     throw new LockKeyError(
       `The key template of ${place} is ${describe(template)}; it must be a string of 1 to ${MAX_TEMPLATE_LENGTH} characters.`,
+      { method },
     );
   }
   const fail = (where: string, problem: string, cause?: unknown): never => {
-    throw new LockKeyError(`Key template ${quote(template)} of ${place}${where}: ${printable(problem)}.`, { cause });
+    throw new LockKeyError(`Key template ${quote(template)} of ${place}${where}: ${printable(problem)}.`, {
+      method,
+      cause,
+    });
   };
   const syntaxFault = (at: number, problem: string): never =>
     fail(at < template.length ? `, at ${at + 1}, ${quote(template.slice(at))}` : ', at its end', problem);

@@ -10,6 +10,7 @@ const PLAIN = /^(?! *$)[\x20-\x7a|~]{1,512}$/;
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 const HALF_SURROGATE = /\p{Cs}/u;
 
+const EXAMPLE = "write a string, such as 'stock:42'";
 const ENCODE = 'put values in by a template or the lockKey`…` tag, which encode them';
 
 /**
@@ -19,9 +20,14 @@ const ENCODE = 'put values in by a template or the lockKey`…` tag, which encod
  * @throws LockKeyError, which says what is wrong with the key
  */
 export function assertKey(key: unknown): string {
-  if (typeof key !== 'string') throw new LockKeyError(`A lock key must be a string; this one is ${safely(key)}.`);
+  if (typeof key !== 'string') {
+    throw new LockKeyError(`A lock key must be a string; this one is ${safely(key)}: ${EXAMPLE}.`);
+  }
   const fault = keyFault(key);
-  if (fault !== undefined) throw new LockKeyError(`The lock key ${quote(key)} ${fault}.`);
+  if (fault !== undefined) {
+    const example = key.trim() === '' ? `: ${EXAMPLE}` : '';
+    throw new LockKeyError(`The lock key ${quote(key)} ${fault}${example}.`);
+  }
   return key;
 }
 

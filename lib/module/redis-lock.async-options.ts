@@ -13,7 +13,7 @@ export interface RedisLockOptionsFactory {
 /** The options of `RedisLockModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
 export interface RedisLockModuleAsyncOptions {
   /**
-   * The name of the instance. It must be known before the options are made.
+   * The name of the instance. It must be known before the options exist.
    * @defaultValue 'default'
    */
   name?: string;
@@ -22,11 +22,11 @@ export interface RedisLockModuleAsyncOptions {
    * @defaultValue true
    */
   isGlobal?: boolean;
-  /** The providers that `useFactory` is called with. */
+  /** The providers that are passed to `useFactory`. */
   inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
-  /** A function of what `inject` names that returns the options of the module, or a promise of them. */
+  /** A function that gets the providers in `inject`, and returns the options of the module, or a promise of them. */
   useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
-  /** A class with `createRedisLockOptions()`; the module makes an instance of it. */
+  /** A class with `createRedisLockOptions()`. The module creates an instance of it. */
   useClass?: Type<RedisLockOptionsFactory>;
   /** A provider that has `createRedisLockOptions()`. */
   useExisting?: InjectionToken<RedisLockOptionsFactory>;

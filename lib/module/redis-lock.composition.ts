@@ -45,6 +45,7 @@ export function createLockService<Service extends LockService = LockService>(
   const context = createEngineContext({
     store: createStore(options, { clock, logger, keyPrefix, commandTimeout }),
     clock,
+    label: options.label,
     random: Math.random,
     logger,
     sink: new EventChannels(name, events),
@@ -71,20 +72,26 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): Loc
   return new MemoryStore(sharedBackend(parts.keyPrefix));
 }
 
-function createRedisStore({ keyPrefix, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
+function createRedisStore({ keyPrefix, label, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
   const { clock, logger, commandTimeout } = parts;
   const connection = options.connection.reveal();
-  if (!isSeveral(connection)) return new RedisStore({ connection, keyPrefix, commandTimeout }, logger);
+  if (options.protocol !== undefined) {
+    return options.protocol.createStore({ ...options, connection, keyPrefix, logger });
+  }
+  if (!isSeveral(connection)) return new RedisStore({ connection, keyPrefix, label, commandTimeout }, logger);
   if (connection.length % 2 === 0) {
     logger.warn(
       `connection names ${connection.length} masters, an even number: ` +
-        `no more of them may fail than of ${connection.length - 1}.`,
+        `they tolerate no more failures than ${connection.length - 1} masters do.`,
     );
   }
   const clientId = newClientId();
   const members = connection.map(
     (each, i) =>
-      new RedisStore({ connection: each, keyPrefix, commandTimeout, clientId }, labelled(logger, `master ${i + 1}`)),
+      new RedisStore(
+        { connection: each, keyPrefix, label, commandTimeout, clientId },
+        labelled(logger, `master ${i + 1}`),
+      ),
   );
   return new QuorumStore({ members, commandTimeout, logger, clock });
 }

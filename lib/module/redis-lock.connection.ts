@@ -3,6 +3,7 @@ import { isRedisUrl } from '../common/credentials.js';
 import { oneLine, quote } from '../common/describe.js';
 import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
+import { containsRoleOfState } from '../keys/redis-keys.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
@@ -42,7 +43,7 @@ function readAll(connection: unknown): LockConnectionOption {
     const first = masters.indexOf(each);
     if (first === i) return;
     throw new LockConfigError(
-      `connection[${i}] is the same as connection[${first}]: each master has to be a server of its own.`,
+      `connection[${i}] is the same as connection[${first}]: each master must be a separate server.`,
     );
   });
   return Object.freeze(masters);
@@ -80,7 +81,17 @@ function readConnection(connection: unknown): RedisConnectionOption {
     );
   }
   if (!('duplicate' in connection)) refuseHiddenWithin('connection', connection);
+  refuseRolePrefix((connection as RedisOptions & { options?: RedisOptions }).options ?? connection);
   return connection;
+}
+
+/** Refuses a prefix of ioredis behind which the index of many holds would get names without it. */
+function refuseRolePrefix({ keyPrefix }: { keyPrefix?: unknown }): void {
+  if (typeof keyPrefix !== 'string' || !containsRoleOfState(keyPrefix)) return;
+  throw new LockConfigError(
+    `the keyPrefix of the ioredis client is ${quote(keyPrefix)}; ':state' begins the name of a lock: write another word, ` +
+      "such as ':states'.",
+  );
 }
 
 /** @throws LockConfigError for options that ioredis would not see, because it copies its options */
@@ -148,18 +159,19 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
     }
     refuseHiddenWithin('connection.options.redisOptions', redisOptions);
   }
-  refuseSlotPrefix(read);
+  refusePrefix(read);
   return { cluster, options: read };
 }
 
 function readClusterClient(connection: Cluster): Cluster {
-  refuseSlotPrefix(connection.options);
+  refusePrefix(connection.options);
   return connection;
 }
 
-/** Refuses braces in the prefix of all keys: they would put all locks in one slot, and their messages in others. */
-function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
+/** Also refuses braces: they would put all locks in one slot, and their messages in others. */
+function refusePrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
   const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
+  refuseRolePrefix({ keyPrefix: prefix });
   if (!prefix.includes('{')) return;
   throw new LockConfigError(
     `the keyPrefix of the Cluster's client is ${quote(prefix)}, which would put all locks in one slot: leave the braces out.`,
@@ -170,7 +182,7 @@ function refuseSlotPrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
 function readConnectionUrl(url: string): string {
   if (!isRedisUrl(url)) {
     throw new LockConfigError(
-      "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; " +
+      "connection must be a URL such as 'redis://user:password@host:6379/0', with redis:// or rediss:// (TLS); " +
         "for a socket write { path: '/tmp/redis.sock' }.",
     );
   }
@@ -178,7 +190,7 @@ function readConnectionUrl(url: string): string {
   if (/\s/.test(url)) {
     throw new LockConfigError(
       'connection is a URL with white space in it: trim the text, such as process.env.REDIS_URL.trim(), and write %20 for a ' +
-        'blank in a password.',
+        'space in a password.',
     );
   }
   if (!URL.canParse(url)) {
@@ -191,7 +203,7 @@ function readConnectionUrl(url: string): string {
   // be printed.
   if (`${pathname}${search}${hash}`.includes('@')) {
     throw new LockConfigError(
-      'connection is a URL with an @ behind its host: percent-encode special characters in user and password, such as ' +
+      'connection is a URL with an @ after its host: percent-encode special characters in user and password, such as ' +
         '%40 for @, %2F for /, %3F for ? and %23 for #.',
     );
   }

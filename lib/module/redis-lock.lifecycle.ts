@@ -3,6 +3,8 @@ import type { BeforeApplicationShutdown, OnApplicationShutdown, OnModuleInit } f
 import type { LockLogger } from '../common/logger.js';
 import { isLockConfigError } from '../errors/index.js';
 import type { LockService } from '../service/lock.service.js';
+import { introduction } from './redis-lock.introduction.js';
+import type { ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockExplorer } from './redis-lock.explorer.js';
 import type { LockRegistry } from './redis-lock.registry.js';
 
@@ -21,6 +23,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
     private readonly registry: LockRegistry,
     private readonly explorer: LockExplorer,
     private readonly logger: LockLogger,
+    private readonly options: ResolvedModuleOptions,
   ) {}
 
   async onModuleInit(): Promise<void> {
@@ -43,10 +46,13 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
   private async start(): Promise<void> {
     try {
       await this.service.start?.();
+      const { name, clientId, label } = this.service;
+      if (name === undefined || clientId === undefined || label === undefined) return;
+      this.logger.log(introduction({ name, clientId, label }, this.options));
     } catch (error) {
       if (isLockConfigError(error)) throw error;
       const reason = messageOf(error);
-      this.logger.error(`Redis cannot be reached, so nothing can be locked until it can: ${reason}`);
+      this.logger.error(`Redis cannot be reached, so no lock can be acquired yet: ${reason}`);
     }
   }
 }

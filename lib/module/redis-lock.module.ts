@@ -33,10 +33,10 @@ const logger = new Logger('RedisLock');
  * @Module({ imports: [RedisLockModule.forRoot({ connection: 'redis://localhost:6379' })] })
  * ```
  *
- * The module connects while the application starts; the start waits for that at most `commandTimeout`. If Redis cannot be
- * reached, the application starts all the same: the module logs an error, and locks fail with `LockStoreError` until Redis
- * can be reached. At `app.close()`, and on signals after `app.enableShutdownHooks()`, new acquisitions fail, holders get
- * `shutdownTimeout` to finish, then the remaining locks are released.
+ * The module connects while the application starts; the start waits for that for at most `commandTimeout`. If Redis
+ * cannot be reached, the application still starts: the module logs an error, and locks fail with `LockStoreError` until
+ * Redis can be reached. At `app.close()`, and on signals after `app.enableShutdownHooks()`, new acquisitions fail,
+ * holders get `shutdownTimeout` to finish, then the remaining locks are released.
  */
 @Module({})
 export class RedisLockModule {
@@ -87,9 +87,13 @@ function instance(
       },
       {
         provide: LockLifecycle,
-        inject: [token, LOCK_REGISTRY, ModulesContainer],
-        useFactory: (service: LockService, registry: LockRegistry, modules: ModulesContainer) =>
-          new LockLifecycle(name, service, registry, new LockExplorer(modules, registry), logger),
+        inject: [token, LOCK_REGISTRY, ModulesContainer, INSTANCE_OPTIONS],
+        useFactory: (
+          service: LockService,
+          registry: LockRegistry,
+          modules: ModulesContainer,
+          options: ResolvedModuleOptions,
+        ) => new LockLifecycle(name, service, registry, new LockExplorer(modules, registry), logger, options),
       },
     ],
     exports: [token, LOCK_REGISTRY, ...(name === DEFAULT_INSTANCE ? [LockService] : [])],

@@ -5,6 +5,8 @@ import { asWritten } from '../options/lock-option-readers.js';
 import { readKeyBuilder } from '../options/key-builder.js';
 import { readCount, readDuration, readLease } from '../options/option-readers.js';
 import { readConnections } from './redis-lock.connection.js';
+import { readLabel } from './redis-lock.label.js';
+import { readProtocol } from './redis-lock.protocol.js';
 import { readStore } from './redis-lock.store.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
@@ -23,7 +25,9 @@ export const MODULE_OPTIONS = {
     read: (_label: string, written: unknown) => readConnections(written),
   },
   store: { default: 'redis', read: readStore },
+  protocol: { default: undefined, read: readProtocol },
   keyPrefix: { default: 'lock', read: (_label: string, written: unknown) => assertKeyPrefix(written) },
+  label: { default: undefined, read: readLabel },
   keyBuilder: { default: undefined, read: readKeyBuilder },
   lockWatchdogTimeout: { default: 30_000, read: readLease },
   defaults: { default: Object.freeze({}), read: asWritten },

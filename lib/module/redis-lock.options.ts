@@ -12,6 +12,7 @@ import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
 import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
+import type { LockProtocol } from './redis-lock.protocol.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
 
 /** The options of `RedisLockModule`, as they are written. */
@@ -22,39 +23,54 @@ export interface RedisLockModuleOptions {
    */
   name?: string;
   /**
-   * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or a client of
-   * yours, which the module uses but never closes. If the option is written and its value is `undefined`, it is refused.
+   * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or your own
+   * client, which the module uses but never closes. If the option is written and its value is `undefined`, the module
+   * refuses it.
    *
    * - Sentinels: `{ sentinels: [{ host, port }, …], name: 'mymaster' }`, as ioredis takes them.
-   * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or a `Cluster` of yours.
-   * - A list of three or more of the former: independent masters (Redlock), of which a majority must grant a lock.
+   * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or your own `Cluster`.
+   * - A list of three or more of these: independent masters (Redlock), of which a majority must grant a lock.
    * @defaultValue 'redis://127.0.0.1:6379'
    */
   connection?: LockConnectionOption;
   /**
-   * What keeps the locks. `'redis'`: Redis. `'memory'`: this process, for development and for services that run once;
-   * `connection` is ignored then, so that an environment variable can switch. A function of `LockStoreParts`: a store
-   * of your own.
+   * Where the locks are stored. `'redis'`: in Redis. `'memory'`: in this process, for development and for services with
+   * a single process. `connection` is then ignored, so an environment variable can switch between the two. A function
+   * of `LockStoreParts`: returns a store of your own.
    * @defaultValue 'redis'
    */
   store?: LockStoreChoice;
   /**
-   * Stands before every key and channel in Redis.
+   * The layout of the locks in Redis. `redisson()`, which `nestjs-redis-locks/redisson` exports: the layout of
+   * Redisson, so that Java services and this service exclude each other. Without effect unless `store` is `'redis'`.
+   * @defaultValue the layout of this library
+   */
+  protocol?: LockProtocol;
+  /**
+   * The prefix of every key and channel in Redis. Cannot be combined with `protocol`, which uses its own names.
    * @defaultValue 'lock'
    */
   keyPrefix?: string;
   /**
-   * Makes the final key of decorated methods and handlers out of the key that the decorator gives, at each call and in its
-   * async context: for example with a tenant from nestjs-cls. It does not apply to keys in calls of `LockService`.
+   * Names this process wherever a lock is shown with its holder: `inspect`, the dashboard, events, errors, and `CLIENT LIST`
+   * of Redis. Up to 64 printable ASCII characters without spaces. The default is the host and the process id, such as
+   * `orders-7f9c:17`. In Kubernetes the host is the pod, or `POD_NAME` if that is set. It is public: never
+   * write a secret into it.
+   */
+  label?: string;
+  /**
+   * Builds the final key of decorated methods and handlers from the key of the decorator, for example with a tenant
+   * from nestjs-cls. It runs at each call, in the async context of that call. It does not apply to keys in calls of
+   * `LockService`.
    */
   keyBuilder?: KeyBuilder;
   /**
-   * The lease of a lock that is renewed (`expire: 0`), in milliseconds or `'30s'`. The watchdog renews it at every third of
-   * it. At least 50 ms; use several seconds in production.
+   * The lease of a renewed lock (`expire: 0`), in milliseconds or `'30s'`. The watchdog renews the lease after each
+   * third. At least 50 ms; use several seconds in production.
    * @defaultValue 30 s
    */
   lockWatchdogTimeout?: Duration;
-  /** What calls and decorated methods use if they do not say otherwise: {@link LockDefaults}. */
+  /** Options for all calls and decorated methods that do not set them: {@link LockDefaults}. */
   defaults?: LockDefaults;
   /**
    * How long one round trip to Redis may take before it counts as failed. In a Cluster, make it longer than a failover takes.
@@ -67,26 +83,26 @@ export interface RedisLockModuleOptions {
    */
   shutdownTimeout?: Duration;
   /**
-   * The first lease of a lock that is handed off to a waiter; its first renewal makes it full. If the waiter crashes as it is
-   * granted the lock, it blocks the other waiters for this long. At least 50 ms.
+   * The first lease of a lock that is handed off to a waiter. The first renewal extends it to the full lease. If the
+   * waiter crashes as it is granted the lock, it blocks the other waiters for this long. At least 50 ms.
    * @defaultValue 3 s
    */
   grantTimeout?: Duration;
   /**
-   * How many waiters of one process get a key in turn, without a round trip, before another process gets it; 1 to 500. `1`:
-   * none, each waiter of each process gets it in the order of arrival.
+   * How many waiters of one process get a key one after the other, without a round trip, before another process gets
+   * it: 1 to 500. `1`: no local handoffs, so the processes take turns after each waiter.
    * @defaultValue 200
    */
   localHandoffs?: number;
   /**
-   * For how long the waiters of one process get a key in turn. Another process waits for this long at most, plus the
-   * critical section that is running.
+   * For how long the waiters of one process get a key one after the other. Another process waits for at most this long,
+   * plus the rest of the critical section that is running.
    * @defaultValue 10 ms
    */
   localHandoffTime?: Duration;
 }
 
-/** Defaults of a module instance. Each option means what it means in a call. */
+/** Defaults of a module instance. Each option has the same meaning as in a call. */
 export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
   /**
    * What decorated methods and handlers do if others hold the lock for the whole wait.
@@ -125,7 +141,9 @@ export interface ResolvedModuleOptions {
   /** Concealed, because Nest keeps the options where they can be printed, and they may contain passwords. */
   readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
+  readonly protocol: LockProtocol | undefined;
   readonly keyPrefix: string;
+  readonly label: string;
   readonly keyBuilder: KeyBuilder | undefined;
   readonly lockWatchdogTimeout: number;
   readonly commandTimeout: number;
@@ -173,7 +191,9 @@ export function resolveModuleOptions(
     name: readModuleOption('name', written),
     connection: new Concealed(connection),
     store: readModuleOption('store', written),
+    protocol: readProtocolOption(written),
     keyPrefix: readModuleOption('keyPrefix', written),
+    label: readModuleOption('label', written),
     keyBuilder: readModuleOption('keyBuilder', written),
     lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),
     commandTimeout: readModuleOption('commandTimeout', written),
@@ -184,6 +204,16 @@ export function resolveModuleOptions(
     defaults: resolveLockDefaults(defaults),
     warnings: warningsAbout('defaults', defaults),
   });
+}
+
+/** The prefix would change nothing: the names of a protocol are those of its other clients. */
+function readProtocolOption(written: RedisLockModuleOptions): LockProtocol | undefined {
+  const protocol = readModuleOption('protocol', written);
+  if (protocol === undefined || written.keyPrefix === undefined) return protocol;
+  throw new LockConfigError(
+    `keyPrefix has no effect on the names of protocol '${protocol.name}': leave it out, and write redisson({ nameMapper }) ` +
+      'if the names differ from the keys.',
+  );
 }
 
 /** With Redis, a `connection` that is written and `undefined` is a mistake; other stores need none. */

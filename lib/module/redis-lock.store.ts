@@ -12,9 +12,9 @@ export type LockStoreFactory = (parts: LockStoreParts) => LockStore;
 
 /** What a store is made of. */
 export interface LockStoreParts {
-  /** Where time comes from; a manual clock in tests. */
+  /** The source of time: a manual clock in tests. */
   readonly clock: Clock;
-  /** Where messages go. */
+  /** Where log messages go. */
   readonly logger: LockLogger;
   /** The module's `keyPrefix`. */
   readonly keyPrefix: string;

@@ -14,16 +14,17 @@ import type { LockHandle } from '../service/handles/lock-handle.js';
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
 /**
- * What happens if the lock is lost before the method ends. `'throw'` (default): once the method has succeeded, the caller
- * gets the `LockLostError`, with the method's value as its `result`. A function: called the moment the lock is lost; the
- * caller gets the error all the same, whatever the function returns or throws. `'ignore'`: the caller gets the value.
+ * What happens if the lock is lost before the method ends. `'throw'` (default): once the method has succeeded, the
+ * caller gets the `LockLostError`, with the method's value as its `result`. A function: called the moment the lock is
+ * lost; the caller still gets the error, whatever the function returns or throws. `'ignore'`: the caller gets the
+ * value.
  */
 export type OnLost = 'throw' | 'ignore' | LockLostListener;
 
 /**
- * What happens if others hold the lock for the whole wait. `'throw'` (default): `LockTimeoutError`. `'skip'`: the method does
- * not run and its caller gets `undefined` (an Observable completes without a value). A function: the caller gets its value.
- * With `'skip'` and a function the call does not wait, unless `waitTimeout` is written beside it.
+ * What happens if others hold the lock for the whole wait. `'throw'` (default): `LockTimeoutError`. `'skip'`: the
+ * method does not run and its caller gets `undefined` (an Observable completes without a value). A function: the caller
+ * gets its value. With `'skip'` and a function the call does not wait, unless `waitTimeout` is also set.
  */
 export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
 
@@ -44,30 +45,31 @@ export type ReleaseMode = 'awaited' | 'background';
 /** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
 export interface AcquireOptions {
   /**
-   * The lease in milliseconds, or `'30s'`. 0: a lease of `lockWatchdogTimeout`, which is renewed at every third of it for as
-   * long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed. If the work takes longer, the
-   * lock is lost while the work goes on, and another caller can acquire it.
+   * The lease in milliseconds, or `'30s'`. 0: a lease of `lockWatchdogTimeout`, which is renewed after each third for
+   * as long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed. If the work takes
+   * longer, the lock is lost while the work continues, and another caller can acquire it.
    * @defaultValue 0
    */
   expire?: Duration;
   /**
-   * Makes the lease of this call a renewed one of this length, in milliseconds or `'5s'`, in place of the module's: at least
-   * 50 ms, renewed at every third of it. A shorter one frees the lock of a crashed process sooner; a longer one tolerates
-   * longer pauses. Not together with `expire` above 0.
+   * The renewed lease of this call, in milliseconds or `'5s'`, instead of the module's: at least 50 ms, renewed after
+   * each third. A shorter lease frees the lock of a crashed process sooner. A longer lease tolerates longer pauses.
+   * Cannot be combined with `expire` above 0.
    * @defaultValue the module's
    */
   lockWatchdogTimeout?: Duration;
   /**
-   * With `expire: 0`: how often the lease is renewed at most. 0: without limit.
+   * With `expire: 0`: the largest number of renewals. 0: without limit.
    * @defaultValue 0
    */
   maxRenewTimes?: number;
   /**
-   * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. However short it is,
-   * Redis gets at least 250 ms (or `commandTimeout`, if that is shorter) for its first answer; without one the call rejects
-   * with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`, plus `timeout` of `replicas`.
-   * One try for a key on Redlock takes 2.1 s at most, if the masters are far away. If Redis does not answer, a longer wait
-   * ends within about two `commandTimeout`s. `tryAcquire` does not wait unless this option is written in the call.
+   * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. However short the
+   * wait is, Redis gets at least 250 ms (or `commandTimeout`, if that is shorter) for its first answer. Without an
+   * answer, the call rejects with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`,
+   * plus `timeout` of `replicas`. One try for a key on Redlock takes 2.1 s at most, if the masters are far away. If
+   * Redis does not answer, a longer wait ends within about two `commandTimeout`s. `tryAcquire` does not wait unless the
+   * call itself sets this option.
    * @defaultValue 10 s
    */
   waitTimeout?: Duration;
@@ -85,22 +87,22 @@ export interface AcquireOptions {
    */
   reentrant?: boolean;
   /**
-   * How long the key stays locked at least, counted from the acquisition, even if the holder finishes sooner or fails
-   * (ShedLock's `lockAtLeastFor`): a job of 5 ms then runs once, although the clocks of the replicas differ. Applied at the
-   * release: after a crash, the key is free when the lease ends. Not longer than a fixed `expire`. In `defaults`, it applies to a call with a
-   * shorter `expire` for as long as that lease, and not to elections.
+   * The minimum time for which the key stays locked, counted from the acquisition, even if the holder finishes sooner
+   * or fails (ShedLock's `lockAtLeastFor`). A job of 5 ms then runs once, although the clocks of the replicas differ.
+   * It takes effect at the release: after a crash, the key is free when the lease ends. Not longer than a fixed
+   * `expire`. In `defaults`, it is limited to the `expire` of a call, and does not apply to elections.
    * @defaultValue 0
    */
   holdAtLeast?: Duration;
   /**
-   * `'read'`: shared with other readers, while there is no writer. `'exclusive'`, or `'write'`, which is the same: one holder.
-   * Readers that arrive after a waiting writer queue behind it. Not together with `permits`.
+   * `'read'`: shared with other readers, while there is no writer. `'exclusive'`, or `'write'`, which is the same: one
+   * holder. Readers that arrive after a waiting writer queue behind it. Cannot be combined with `permits`.
    * @defaultValue 'exclusive'
    */
   type?: LockType;
   /**
-   * Makes the lock a semaphore with this many permits in total, one for each holder, or as many as `units` says. Does
-   * not re-enter. Not together with `type`.
+   * Makes the lock a semaphore with this many permits in total. Each holder takes one permit, or the number in `units`.
+   * Does not re-enter. Cannot be combined with `type`.
    */
   permits?: number;
   /**
@@ -114,7 +116,9 @@ export interface AcquireOptions {
    * @defaultValue false
    */
   fair?: boolean;
-  /** How many replicas must have the lock before the call returns it: {@link ReplicaOptions}. Not on several masters. */
+  /**
+   * How many replicas must have the lock before the call returns it: {@link ReplicaOptions}. Not available on Redlock.
+   */
   replicas?: ReplicaOptions;
   /**
    * A function of the error and the handle, called the moment the lock is lost. For `run` also `'throw'` (its default) and
@@ -122,8 +126,8 @@ export interface AcquireOptions {
    */
   onLost?: LockLostListener;
   /**
-   * What stands for the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. Decorated methods: the
-   * template of the key, unless this option is written.
+   * The name of the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. For decorated methods,
+   * the default is the template of the key.
    */
   pattern?: string;
 }
@@ -132,20 +136,21 @@ export interface AcquireOptions {
 export type LockType = 'exclusive' | 'read' | 'write';
 
 /**
- * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). If too few have it in time, the lock is
- * released and the call fails with `LockStoreError`. A replica that has the lock keeps it in a failover. `verify()` waits for
- * as many. Set `min-replicas-to-write` beside it: without it, a master that is cut off from its replicas goes on renewing.
+ * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). If too few have it in time, the
+ * lock is released and the call fails with `LockStoreError`. A replica that has the lock keeps it in a failover.
+ * `verify()` waits for the same number. Also set `min-replicas-to-write` in Redis: otherwise a master that is cut off
+ * from its replicas continues to renew leases.
  */
 export interface ReplicaOptions {
   /**
-   * How many replicas must have the lock, at least 1. Otherwise it is released, and the call fails with `LockStoreError`.
-   * `verify()` asks for as many. Set `min-replicas-to-write` beside it.
+   * How many replicas must have the lock, at least 1. If fewer have it in time, the lock is released, and the call
+   * fails with `LockStoreError`. `verify()` requires the same number. Also set `min-replicas-to-write` in Redis.
    */
   min: number;
   /**
-   * How long to wait for the replicas, in milliseconds or `'1s'`, in addition to `waitTimeout`. A wait that fails because of a
-   * failover is tried again within this time. Several keys are confirmed at the same time. If Redis does not answer, the
-   * release continues in the background after the call has failed.
+   * How long to wait for the replicas, in milliseconds or `'1s'`, in addition to `waitTimeout`. If a failover
+   * interrupts this wait, the client repeats it within this time. Several keys are confirmed at the same time. If Redis
+   * does not answer, the release continues in the background after the call has failed.
    * @defaultValue 1 s
    */
   timeout?: Duration;
@@ -163,18 +168,18 @@ export interface AdoptOptions extends Pick<
 /** How `run` acquires, and what it does if the lock is lost before its task ends. */
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
   /**
-   * What happens if the lock is lost before the work ends. `'throw'`: the call rejects with `LockLostError` once the work has
-   * succeeded, with its value as `result`. A function of the error and the handle: called the moment the lock is lost; the
-   * call rejects all the same, whatever the function returns or throws. `'ignore'`: the call returns the value.
+   * What happens if the lock is lost before the work ends. `'throw'`: the call rejects with `LockLostError` once the
+   * work has succeeded, with its value as `result`. A function of the error and the handle: called the moment the lock
+   * is lost; the call still rejects, whatever the function returns or throws. `'ignore'`: the call returns the value.
    * @defaultValue 'throw'
    */
   onLost?: OnLost;
   /**
-   * For `run` and decorators. `'awaited'`: the call returns once Redis has answered the release. `'background'`: the call
-   * returns as soon as the work has ended, so it costs one round trip instead of two. Another client may find the key locked
-   * for a moment longer. If only the release finds that the lock was lost, the event `lost` says so, and the call does not
-   * reject. If the same process asks for the key in the same turn of the event loop, it takes the lock over without Redis,
-   * within `localHandoffTime`.
+   * For `run` and decorators. `'awaited'`: the call returns once Redis has answered the release. `'background'`: the
+   * call returns as soon as the work has ended, so it costs one round trip instead of two. Another client may find the
+   * key locked for a moment longer. If only the release finds that the lock was lost, the event `lost` reports the
+   * loss, and the call does not reject. If a caller of the same process requests the key in the same turn of the event
+   * loop, it takes over the lock without a round trip to Redis, within `localHandoffTime`.
    * @defaultValue 'awaited'
    */
   release?: ReleaseMode;

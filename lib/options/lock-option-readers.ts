@@ -1,5 +1,5 @@
 import type { ReplicaTerms } from '../engine/hold.js';
-import { quote } from '../common/describe.js';
+import { describe, quote } from '../common/describe.js';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
@@ -50,17 +50,22 @@ export function readMatch(label: string, written: unknown): string {
   throw new LockConfigError(`${label} must be a key, in which * stands for any text: write match: 'stock:*'.`);
 }
 
-export function readHoldId(label: string, written: unknown): string {
-  if (typeof written === 'string' && written !== '') return written;
+export function readHoldIds(label: string, written: unknown): string | readonly string[] {
+  const ids = Array.isArray(written) ? (written as unknown[]) : [written];
+  if (ids.length > 0 && ids.every((id) => typeof id === 'string' && id !== '')) return ids as string[];
   throw new LockConfigError(
     `${label} must be the id of a hold: write hold: holder.id, with a holder of inspect(key) or list().`,
   );
 }
 
+/** A written value; of an object or a function only what it is, because its `toString` may throw. */
+const shown = (written: unknown): string =>
+  ['object', 'function', 'symbol'].includes(typeof written) ? describe(written) : quote(String(written));
+
 export function readType(label: string, written: unknown): LockType {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;
   const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
-  throw new LockConfigError(`${label} is ${quote(String(written))}; write 'exclusive', 'read' or 'write'${hint}.`);
+  throw new LockConfigError(`${label} is ${shown(written)}; write 'exclusive', 'read' or 'write'${hint}.`);
 }
 
 export function readReplicas(label: string, written: unknown): ReplicaTerms {
@@ -90,7 +95,7 @@ export function readOnLost(label: string, written: unknown): OnLost {
 export function readRelease(label: string, written: unknown): ReleaseMode {
   if (written === 'awaited' || written === 'background') return written;
   throw new LockConfigError(
-    `${label} is ${quote(String(written))}; write 'awaited' (the call returns once Redis has answered its release) or ` +
+    `${label} is ${shown(written)}; write 'awaited' (the call returns once Redis has answered its release) or ` +
       "'background' (it returns as soon as the work has ended).",
   );
 }

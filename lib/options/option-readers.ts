@@ -82,7 +82,7 @@ export function readWords<T extends string>(label: string, written: unknown, kno
   written.forEach((word: unknown, i) => {
     if (known.includes(word as T)) return;
     const meant = typeof word === 'string' ? suggestion(word, known) : undefined;
-    const hint = meant === undefined ? `there are ${known.join(', ')}` : `did you mean '${meant}'?`;
+    const hint = meant === undefined ? `write one of ${known.join(', ')}` : `did you mean '${meant}'?`;
     throw new LockConfigError(`${label}[${i}] is ${show(word)}: ${hint}`);
   });
   return written as T[];
@@ -136,10 +136,22 @@ export function readChoice<T extends string>(label: string, written: unknown, wo
   throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
 }
 
+/** What stands behind the name of a function in a right call. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  RedisLockModule: ".forRoot({ connection: 'redis://…' })",
+  'RedisLockModule.forRootAsync': '({ useFactory: () => ({ … }) })',
+  createLockClient: "({ connection: 'redis://…' })",
+  getSemaphore: '(key, { permits: 5 })',
+  acquire: "(key, { waitTimeout: '5s' })",
+  run: "(key, task, { waitTimeout: '5s' })",
+  list: "({ match: 'stock:*' })",
+};
+
 /** Refuses a value that is no object of options: a number, for example, would be ignored silently. */
 export function refuseAllButObjects(label: string, written: unknown): asserts written is object {
   if (typeof written === 'object' && written !== null && !Array.isArray(written)) return;
-  throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}.`);
+  const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
+  throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
 }
 
 /** Refuses an unknown option by name, with the name that was probably meant, and an option that is not an own property. */
@@ -155,12 +167,13 @@ function refuseOptions(label: string, written: unknown, known: readonly string[]
     ?.toString();
   if (unknown === undefined) return refuseHiddenOptions(label, written, known);
   const meant = suggestion(unknown, known);
-  const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?`;
+  const example = meant === 'match' ? ` Write list${EXAMPLES['list']}, in which * stands for any text.` : '';
+  const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?${example}`;
   throw new LockConfigError(`${label} has no option ${quote(unknown)}: ${hint}`);
 }
 
 /** The names that other lock libraries use, and the names here. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+const ELSEWHERE: Readonly<Record<string, string | readonly string[]>> = {
   ttl: 'expire',
   lease: 'expire',
   leaseTime: 'expire',
@@ -178,13 +191,16 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   maxConcurrent: 'permits',
   url: 'connection',
   redis: 'connection',
-  prefix: 'keyPrefix',
+  prefix: ['keyPrefix', 'match'],
+  keyPrefix: 'match',
+  pattern: 'match',
   connection: 'instance',
 };
 
 function suggestion(unknown: string, known: readonly string[]): string | undefined {
-  const translated = Object.hasOwn(ELSEWHERE, unknown) ? ELSEWHERE[unknown] : undefined;
-  if (translated !== undefined && known.includes(translated)) return translated;
+  const meanings = Object.hasOwn(ELSEWHERE, unknown) ? [ELSEWHERE[unknown]].flat() : [];
+  const translated = known.find((name) => meanings.includes(name));
+  if (translated !== undefined) return translated;
   const near = known
     .map((name) => ({ name, distance: editDistance(unknown.toLowerCase(), name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0];

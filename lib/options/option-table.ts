@@ -1,7 +1,7 @@
 import {
   asWritten,
   readCondition,
-  readHoldId,
+  readHoldIds,
   readInstanceName,
   readLossListener,
   readMatch,
@@ -74,7 +74,7 @@ export const OPTIONS = {
   condition: { decorator: readCondition },
   instance: { decorator: readInstanceName },
   match: { list: readMatch },
-  hold: { forceRelease: readHoldId },
+  hold: { forceRelease: readHoldIds },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },

@@ -18,7 +18,7 @@ export function isPlainly(written: unknown, known: readonly string[]): written i
     if (property === undefined || property.get !== undefined || property.set !== undefined) return false;
     count += 1;
   }
-  return Reflect.ownKeys(written).length === count;
+  return Object.getOwnPropertyNames(written).length === count && Object.getOwnPropertySymbols(written).length === 0;
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   AcquireOptions,
   AdoptOptions,
   LockLostListener,
+  LockType,
   OnLost,
   ReleaseMode,
   RunOptions,
@@ -12,6 +13,7 @@ import type {
 import { isCountedByStore, isDraining } from './counted-by-store.js';
 import { isPlainly } from './plain-options.js';
 import { refuseUnknownOptions } from './option-readers.js';
+import { callingMethod } from './calling-method.js';
 import { isOptional } from './optional-calls.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
 
@@ -95,6 +97,7 @@ function termsOf(
   return {
     owner: options.owner,
     pattern: options.pattern,
+    method: callingMethod(written),
     mode: modeOf(isDraining(written) ? { ...options, units: 0 } : options),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
@@ -107,6 +110,22 @@ function termsOf(
     optional: defaults.optional ?? false,
   };
 }
+
+/** The terms of one key. Copies field by field, which is several times as fast as a spread: each acquisition needs it. */
+export const holdTerms = ({ key, owner }: Pick<HoldTerms, 'key' | 'owner'>, terms: AcquireTerms): HoldTerms => ({
+  key,
+  owner,
+  mode: terms.mode,
+  fair: terms.fair,
+  lease: terms.lease,
+  renews: terms.renews,
+  maxRenewTimes: terms.maxRenewTimes,
+  holdAtLeast: terms.holdAtLeast,
+  replicas: terms.replicas,
+  pattern: terms.pattern,
+  method: terms.method,
+  optional: terms.optional,
+});
 
 /**
  * Refuses options that exclude each other.
@@ -142,15 +161,25 @@ export function refuseContradictions(
   }
   if (units !== undefined && permits === undefined) {
     throw new LockConfigError(
-      `${prefix}units (${units}) says how many permits a call takes: write permits: 5 beside it, the number there are.`,
+      `${prefix}units (${units}) needs the total number of permits: write { permits: 5, units: ${units} }.`,
     );
   }
   if (units !== undefined && permits !== undefined && units > permits) {
-    throw new LockConfigError(`${prefix}${units} permits of ${permits} can never be had: ask for at most ${permits}.`);
+    throw new LockConfigError(
+      `${prefix}${units} permits of ${permits} can never be granted: request at most ${permits}.`,
+    );
   }
 }
 
+const EXCLUSIVE: LockMode = Object.freeze({ kind: 'exclusive' });
+
+const MODES: Readonly<Record<LockType, LockMode>> = {
+  exclusive: EXCLUSIVE,
+  write: Object.freeze({ kind: 'exclusive', isWrite: true }),
+  read: Object.freeze({ kind: 'read' }),
+};
+
 function modeOf({ type, permits, units = 1 }: Pick<ReadOptions<'run'>, 'type' | 'permits' | 'units'>): LockMode {
-  if (permits === undefined) return { kind: type === 'read' ? 'read' : 'exclusive' };
+  if (permits === undefined) return type === undefined ? EXCLUSIVE : MODES[type];
   return { kind: 'permits', units, limit: permits };
 }

@@ -21,7 +21,7 @@ export function tryOptions(
   refuseUnknownOptions(label, wait, optionNames(place));
   if (leaseTime !== undefined) {
     throw new LockConfigError(
-      `${label} takes the lease either behind the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.`,
+      `${label} takes the lease either after the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.`,
     );
   }
   return wait;

@@ -165,7 +165,7 @@ describe('the system clock', () => {
           const now = clock.now();
           expect(now).toBeGreaterThanOrEqual(last);
           last = now;
-          // A whole second of the boot time may be one that was rounded down.
+          // A whole second of the boot time may have been rounded down.
           if (Number.isInteger(machine.uptime!())) wholeSeconds += 1;
           expect(ahead()).toBeGreaterThanOrEqual(-20.001);
           expect(ahead()).toBeLessThanOrEqual(20.001 * suspensions + 1_000 * wholeSeconds);

@@ -29,7 +29,7 @@ async function firstOf(begin: (over: () => void) => void): Promise<string> {
   const { near, far } = await connected();
   const first = await new Promise<string>((resolve) => {
     near.once('data', () => resolve('answer'));
-    // Behind an immediate Node goes on with its timers.
+    // After an immediate, Node continues with its timers.
     setImmediate(() => {
       far.write('an answer');
       begin(() => resolve('timer'));

@@ -36,6 +36,22 @@ describe('the timer queue', () => {
     expect(clock.timers.size).toBe(0);
   });
 
+  it('lets the event loop go on while many entries are due, and keeps their order', () => {
+    const { clock, timers } = setUp();
+    const order: number[] = [];
+    // Each takes a fifth of a millisecond.
+    const work = (i: number) => (): void => {
+      order.push(i);
+      clock.compute(0.2);
+    };
+    for (let i = 0; i < 1_000; i++) timers.add(clock.now() + i / 1_000, work(i));
+    clock.advance(2);
+    expect(order.length).toBeGreaterThan(0);
+    expect(order.length).toBeLessThan(50);
+    clock.advance(1_000);
+    expect(order).toEqual(Array.from({ length: 1_000 }, (_, i) => i));
+  });
+
   it('keeps no timer for entries that are cancelled after it was closed', () => {
     const { clock, add, timers, kept } = setUp();
     timers.close();

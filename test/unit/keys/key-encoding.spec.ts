@@ -120,7 +120,9 @@ describe('lockKey', () => {
     expect(refusalOf(() => lockKey`import:${proxy as string}`)).toContain(
       'value 1, after "import:", could not be read',
     );
-    expect(refusalOf(() => assertKey(proxy))).toBe('A lock key must be a string; this one is an object.');
+    expect(refusalOf(() => assertKey(proxy))).toBe(
+      "A lock key must be a string; this one is an object: write a string, such as 'stock:42'.",
+    );
   });
 
   it.each([['stock:1'], [['stock:', ''], 1], [], [undefined], [{ raw: 'stock' }]])('called with %p', (...args) => {
@@ -155,10 +157,10 @@ describe('final keys', () => {
   });
 
   it.each<[unknown, string]>([
-    ['', 'The lock key "" is empty.'],
-    [undefined, 'A lock key must be a string; this one is undefined.'],
-    [5, 'A lock key must be a string; this one is a number.'],
-    [['a'], 'A lock key must be a string; this one is an array.'],
+    ['', `The lock key "" is empty: write a string, such as 'stock:42'.`],
+    [undefined, "A lock key must be a string; this one is undefined: write a string, such as 'stock:42'."],
+    [5, "A lock key must be a string; this one is a number: write a string, such as 'stock:42'."],
+    [['a'], "A lock key must be a string; this one is an array: write a string, such as 'stock:42'."],
     ['x'.repeat(513), `"${'x'.repeat(60)}"… is too long: 513 characters, where 512 bytes are allowed.`],
     ['é'.repeat(257), 'is too long: 514 bytes, where 512 bytes are allowed.'],
     [
@@ -171,7 +173,7 @@ describe('final keys', () => {
     ['a}b', "has a '}' before its first '{'"],
     ['}{a}', "has a '}' before its first '{'"],
     ['{a}', 'is in braces as a whole'],
-    [' ', 'is blank'],
+    [' ', "is blank: write a string, such as 'stock:42'."],
     ['\u00a0 ', 'is blank'],
     ['stock:#{#sku}', "has a '#{' of a template, which only decorators read: write lockKey`stock:${sku}`"],
     ['{}', 'is in braces as a whole'],

@@ -103,7 +103,7 @@ describe('parameter names are parsed, not guessed', () => {
     ).toHaveProperty('unreadable');
   });
 
-  it('a source that ends in "[native code]" text is read all the same', () => {
+  it('a source that ends in "[native code]" text is still read', () => {
     expect(namesIn('function (a) { return "{ [native code] }" }')).toEqual({ names: ['a'] });
   });
 });

@@ -266,6 +266,15 @@ describe('refused values', () => {
     expect(refusalOf(() => resolve('#order.sku', {}))).not.toContain('is text');
   });
 
+  it.each<[string, () => unknown]>([
+    ['a template that is empty', () => compileKeyTemplate('', site('order'))],
+    ['a template with a wrong name', () => compileKeyTemplate('#oder', site('order'))],
+    ['a value', () => resolve('#order', undefined)],
+    ['a key', () => resolve('#order', 'x'.repeat(600))],
+  ])('the error about %s names the method', (_what, attempt) => {
+    expect(attempt).toThrow(expect.objectContaining({ code: 'LOCK_KEY', method: 'StockService.reserve' }));
+  });
+
   it('a Proxy that throws is a LockKeyError with its cause', () => {
     const cause = new Error('trap');
     const proxy = new Proxy(

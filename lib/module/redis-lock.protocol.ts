@@ -1,0 +1,34 @@
+import { describe, quote } from '../common/describe.js';
+import type { LockLogger } from '../common/logger.js';
+import { LockConfigError } from '../errors/index.js';
+import type { LockStore } from '../store/lock-store.js';
+import type { LockConnectionOption } from './redis-lock.connection.js';
+
+/** How the locks of an instance are kept in Redis, other than in the layout of this library. `redisson()` returns one. */
+export interface LockProtocol {
+  /** Its name, for messages. */
+  readonly name: string;
+  /** @internal */
+  readonly createStore: (parts: ProtocolParts) => LockStore;
+}
+
+/** What a protocol makes its store of. */
+export interface ProtocolParts {
+  readonly connection: LockConnectionOption;
+  readonly keyPrefix: string;
+  /** ms */
+  readonly commandTimeout: number;
+  /** ms */
+  readonly lockWatchdogTimeout: number;
+  readonly logger: LockLogger;
+}
+
+/** @throws LockConfigError */
+export function readProtocol(label: string, protocol: unknown): LockProtocol | undefined {
+  if (protocol === undefined) return undefined;
+  if (typeof protocol === 'object' && protocol !== null && 'createStore' in protocol) return protocol as LockProtocol;
+  const given = typeof protocol === 'string' ? quote(protocol) : describe(protocol);
+  throw new LockConfigError(
+    `${label} is ${given}; write redisson(), which nestjs-redis-locks/redisson exports, or leave it out.`,
+  );
+}
