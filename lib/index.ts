@@ -1,6 +1,7 @@
 // In reading order: set it up, lock a method, lock a handler, lock by hand, handle what can go wrong.
 export { RedisLockModule } from './module/redis-lock.module.js';
 export type { LockDefaults, RedisLockModuleOptions, RedisLockRootOptions } from './module/redis-lock.options.js';
+export type { LockProtocol } from './module/redis-lock.protocol.js';
 export type { LockStoreChoice } from './module/redis-lock.store.js';
 export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './module/redis-lock.async-options.js';
 export type {

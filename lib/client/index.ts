@@ -1,6 +1,7 @@
 // Locks without a Nest application. In reading order: create a client, lock by hand, handle what can go wrong.
 export { createLockClient, type LockClient, type LockClientOptions, type LockClientParts } from './lock-client.js';
 export type { LockDefaults, RedisLockModuleOptions } from '../module/redis-lock.options.js';
+export type { LockProtocol } from '../module/redis-lock.protocol.js';
 export type { LockStoreChoice } from '../module/redis-lock.store.js';
 export type {
   LockConnectionOption,

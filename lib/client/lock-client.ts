@@ -1,5 +1,6 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
+import { introduction } from '../module/redis-lock.introduction.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { resolveModuleOptions, type LockDefaults, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { LockConfigError } from '../errors/index.js';
@@ -39,20 +40,21 @@ export class LockClient extends LockService implements AsyncDisposable {
 
 /** The options of a client: those of `RedisLockModule.forRoot`, without the ones for decorated methods and handlers. */
 export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults'> {
-  /** What applies to calls that do not say otherwise. */
+  /** The options of calls that do not set them. */
   defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
 }
 
 /**
- * Creates a client of the locks without Nest, for scripts and workers that are not Nest applications. It takes the options
- * of `RedisLockModule.forRoot` that do not concern decorators, and excludes the applications that use the same Redis and `keyPrefix`. Close it in the end.
+ * Creates a client of the locks without Nest, for scripts and workers that are not Nest applications. It takes the
+ * options of `RedisLockModule.forRoot` that do not concern decorators, and excludes the applications that use the same
+ * Redis and `keyPrefix`. Close it at the end.
  *
  * ```ts
  * await using locks = await createLockClient({ connection: 'redis://localhost:6379' });
  * await locks.run('import', () => importOrders());
  * ```
  * @throws LockConfigError for an option that cannot be used; LockStoreError if the store cannot be reached within
- * `commandTimeout`
+ *   `commandTimeout`
  */
 export async function createLockClient(
   options: LockClientOptions = {},
@@ -63,6 +65,7 @@ export async function createLockClient(
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
     await client.start();
+    logger.debug(introduction(client, resolved));
   } catch (error) {
     await client.close();
     throw error;
@@ -88,7 +91,7 @@ function refuseOptionsOfMethods(options: unknown): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
     throw new LockConfigError(
-      `createLockClient: ${name} is for decorated methods and handlers of Nest, which a client has none of: ${OF_METHODS[name]}.`,
+      `createLockClient: ${name} is for decorated methods and handlers of Nest, which a client does not have: ${OF_METHODS[name]}.`,
     );
   }
 }

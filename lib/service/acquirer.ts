@@ -1,9 +1,9 @@
 import { traceAcquisition } from '../observation/diagnostics/index.js';
-import type { Hold, HoldTerms } from '../engine/hold.js';
+import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/upgrade.js';
-import { LockConfigError, LockKeyError } from '../errors/index.js';
+import { LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { holeIn } from '../options/plain-options.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
@@ -14,9 +14,11 @@ import { HeldLocks } from './handles/held-locks.js';
 import { currentScope, findInScope } from './lock-scope.js';
 import { OptionWarnings } from '../options/option-warnings.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
+import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
 import { TimeoutReports } from './timeout-reports.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 import {
+  holdTerms,
   readAcquireCall,
   readAdoptCall,
   readRunCall,
@@ -159,6 +161,7 @@ export class Acquirer {
     finish: ((lock: OwnHandle) => void) | undefined,
   ): Promise<OwnHandle> {
     const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
+    if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
     if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     terms.signal?.throwIfAborted();
     const finished = (lock: OwnHandle): OwnHandle => {
@@ -211,12 +214,12 @@ export class Acquirer {
 
   private observed(
     steps: readonly Step[],
-    { pattern, mode, owner, waitTimeout, optional = false }: AcquireTerms,
+    { pattern, method, mode, owner, waitTimeout, optional = false }: AcquireTerms,
     go: () => Promise<OwnHandle>,
   ): Promise<OwnHandle> {
     return traceAcquisition(
       () => ({
-        ...{ instance: this.instance, pattern, owner, waitTimeout, optional, lockType: mode.kind },
+        ...{ instance: this.instance, pattern, method, owner, waitTimeout, optional, lockType: mode.kind },
         keys: steps.map(({ key }) => key),
       }),
       go,
@@ -260,21 +263,6 @@ export class Acquirer {
   }
 }
 
-/** Copies field by field, which is several times as fast as a spread: each acquisition needs it. */
-const holdTerms = ({ key, owner }: Step, terms: AcquireTerms): HoldTerms => ({
-  key,
-  owner,
-  mode: terms.mode,
-  fair: terms.fair,
-  lease: terms.lease,
-  renews: terms.renews,
-  maxRenewTimes: terms.maxRenewTimes,
-  holdAtLeast: terms.holdAtLeast,
-  replicas: terms.replicas,
-  pattern: terms.pattern,
-  optional: terms.optional,
-});
-
 /**
  * Reads one key or several; drops duplicates.
  * @throws LockKeyError for a key that cannot be used
@@ -288,13 +276,4 @@ export function readKeys(keys: unknown): readonly string[] {
     throw new LockKeyError(`keys[${hole}] is missing: there are two commas in a row in the list, or it was deleted.`);
   }
   return [...new Set(keys.map(assertKey))];
-}
-
-/** @throws LockConfigError if the locks are on several independent masters (Redlock) */
-export function refuseWithoutPermits({ keepsPermits }: LockEngine): void {
-  if (keepsPermits) return;
-  throw new LockConfigError(
-    'Permits need one Redis that counts them, and these locks are on several independent masters (Redlock): set up a second ' +
-      'instance on one of them, RedisLockModule.forRoot({ name, connection }), and acquire the permits there.',
-  );
 }

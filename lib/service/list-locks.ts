@@ -12,7 +12,7 @@ const TOGETHER = 50;
 /** Options of `LockService.list`. */
 export interface LockListOptions {
   /**
-   * Which keys to list: a key, in which `*` stands for any text. All other characters stand for themselves.
+   * A pattern of the keys to list: `*` matches any text, and every other character matches itself.
    * @defaultValue '*'
    */
   match?: string;

@@ -2,7 +2,7 @@ import type { LockHolderInfo } from '../errors/lock-holder-info.js';
 
 export type { LockHolderInfo };
 
-/** What Redis knows of a key, as `LockService.inspect` returns it. */
+/** The state of a key in Redis, as `LockService.inspect` returns it. */
 export interface LockInfo {
   readonly key: string;
   /** The holds of the key; none while the key is handed from one holder to the next. */
@@ -29,7 +29,13 @@ export interface LockWaiterInfo {
   readonly id: string;
   readonly owner: string;
   readonly type: 'exclusive' | 'read' | 'permits';
-  /** How many permits it asks for; 0 if the lock is no semaphore. */
+  /** How many permits it requests; 0 if the lock is no semaphore. */
   readonly units: number;
   readonly client: string;
+  /** As in {@link LockHolderInfo}. */
+  readonly label: string | undefined;
+  readonly pattern: string | undefined;
+  readonly method: string | undefined;
+  /** When the ticket joined the queue, by the clock of the server. */
+  readonly since: Date;
 }

@@ -1,4 +1,5 @@
 import { describe } from '../common/describe.js';
+import { isThenable } from '../common/thenable.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
 import type { OnLost, ReleaseMode, RunOptions } from '../options/acquire-options.js';
 import type { Acquirer } from './acquirer.js';
@@ -29,7 +30,7 @@ export class LockRunner {
     const scope = LockScope.ofLock(lock);
     let result: T;
     try {
-      result = await scope.run(() => task(lock));
+      result = await scope.run(() => begun(task(lock)));
     } catch (error) {
       scope.end();
       if (release === 'background') lock.releaseInBackground();
@@ -44,6 +45,15 @@ export class LockRunner {
   }
 }
 
+/**
+ * A query of an ORM starts when its `then` is called. This calls it in the scope of the lock, where nested calls re-enter;
+ * `await` would call it outside.
+ */
+function begun<T>(result: T | Promise<T>): T | Promise<T> {
+  if (result instanceof Promise || !isThenable(result)) return result;
+  return Promise.resolve(result as PromiseLike<T>);
+}
+
 function refuseAllButTasks(task: unknown, options: unknown): void {
   if (typeof task === 'function') return;
   throw new LockConfigError(
@@ -54,7 +64,8 @@ function refuseAllButTasks(task: unknown, options: unknown): void {
 }
 
 function lostDuringTask(loss: LockLostError, result: unknown): LockLostError {
-  const error = new LockLostError(loss.message, { key: loss.key, cause: loss });
+  const { message, key, method } = loss;
+  const error = new LockLostError(message, { key, method, cause: loss });
   error.result = result;
   return error;
 }

@@ -5,6 +5,7 @@ import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.j
 import type { LockEvent } from '../engine/lock-event.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
+import { answerReadings } from '../observation/diagnostics/index.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
 import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
@@ -19,13 +20,14 @@ import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockInfo } from './lock-info.js';
 import { nullOnTimeout } from './null-on-timeout.js';
-import { readLockHealth } from './read-lock-health.js';
-import { readLockInfo } from './read-lock-info.js';
+import { readInstance, readLockHealth } from './read-lock-health.js';
+import { inspectKey } from './read-lock-info.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
 import { LockRunner } from './lock-runner.js';
 import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
-import { Acquirer, NO_OPTIONS, readKeys, refuseWithoutPermits } from './acquirer.js';
+import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
+import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
@@ -43,31 +45,37 @@ import { refuseUnknownOptions } from '../options/option-readers.js';
 export class LockService {
   readonly name: string;
   readonly defaults: LockServiceDefaults;
+  /** The id of this client, by which `inspect`, events and the logs of other processes name it. It is new after each start. */
+  readonly clientId: string;
+  /** The `label` of this client, which `inspect` shows beside its id. */
+  readonly label: string;
   private readonly acquirer: Acquirer;
   private readonly runner: LockRunner;
   private readonly elections = new Elections();
+  private stopReadings: (() => void) | undefined;
 
   constructor(
     private readonly engine: LockEngine,
     private readonly context: EngineContext,
-    /** Emits what happens to the locks of this service: `type` says what. */
+    /** Emits an event for each change of a lock of this service; `type` names the change. */
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
     this.name = options.name;
     this.defaults = options.defaults;
+    [this.clientId, this.label] = [engine.clientId, context.identity.label];
     this.acquirer = new Acquirer(engine, context, options.defaults, options.name);
     this.runner = new LockRunner(this.acquirer, options.defaults);
   }
 
   /**
-   * Waits for the lock and acquires it. Release the handle, or declare it with `await using`. Inside `run` and decorated
-   * methods that hold the key already, it re-enters the lock without a round trip. With several keys it acquires all or
-   * none: in one round trip if all are free, and without a deadlock in whatever order callers name them. Keys that the
-   * caller holds already are not part of that order: nested calls need an order of their own.
+   * Waits for the lock and acquires it. Release the handle, or declare it with `await using`. Inside `run` and
+   * decorated methods that hold the key already, it re-enters the lock without a round trip. With several keys it
+   * acquires all or none: in one round trip if all are free. Callers may name the keys in any order without a deadlock.
+   * Nested calls can deadlock, unless all callers nest them in the same order.
    * @throws LockTimeoutError after `waitTimeout` (default 10 s); LockStoreError if Redis fails; the reason of
-   * `options.signal` if that aborts; LockLostError if one of several keys is lost while the call waits for another;
-   * LockKeyError, LockConfigError for a key or an option that cannot be used
+   *   `options.signal` if that aborts; LockLostError if one of several keys is lost while the call waits for another;
+   *   LockKeyError, LockConfigError for a key or an option that cannot be used
    */
   acquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle> {
     return this.acquirer.acquire(key, options);
@@ -98,8 +106,8 @@ export class LockService {
    * Takes over the lock that another process has handed over (`handOver` of its handle), and returns a new handle with a
    * larger fencing token. The lock keeps its kind. Of several processes that have the text, one succeeds. After a
    * `LockStoreError` call it again in this process: the second call repeats the first. It does not wait for `replicas`.
-   * @throws LockNotHeldError if the lock was adopted before, its time is over, or it was released by force; LockStoreError
-   * if Redis fails; LockConfigError for another text, or an option that cannot be used
+   * @throws LockNotHeldError if the lock was already adopted, the handover has expired, or the lock was released by
+   *   force; LockStoreError if Redis fails; LockConfigError for another text, or an option that cannot be used
    */
   adopt(text: string, options: AdoptOptions = NO_OPTIONS): Promise<LockHandle> {
     return this.acquirer.adopt(text, options);
@@ -116,23 +124,24 @@ export class LockService {
 
   /** Like `getLock`, served strictly in the order of arrival at all clients. */
   getFairLock(key: string, options: LockObjectOptions = {}): Lock {
+    refuseFeature(this.engine, 'fair');
     return this.lockObject('getFairLock', [assertKey(key)], { ...EXCLUSIVE, fair: true }, options);
   }
 
   /**
-   * Returns a lock that many callers may hold for reading, or one for writing. Callers are served in order: readers
-   * together, up to the next writer. Inside `run`, or with an `owner`, the writer may read, too, and go on reading after it
-   * has released the write lock (downgrade). A reader that asks for the write lock gets an error instead of a deadlock. The
-   * write lock of a key is its exclusive lock.
+   * Returns a read-write lock: many readers may hold it at a time, or one writer. Callers are served in order: readers
+   * together, up to the next writer. Inside `run`, or with an `owner`, the writer may also read, and continue to read
+   * after it has released the write lock (downgrade). A reader that requests the write lock gets an error instead of a
+   * deadlock. The write lock of a key is its exclusive lock.
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
     const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, type: 'read' }, options);
-    const writeLock = this.lockObject('getReadWriteLock', keys, EXCLUSIVE, options);
+    const writeLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, isWrite: true }, options);
     return { readLock: () => readLock, writeLock: () => writeLock };
   }
 
-  /** Returns several locks as one: all are held, or none. */
+  /** Returns one lock over several keys: all of them are held, or none. */
   getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
@@ -151,7 +160,7 @@ export class LockService {
       acquire: (name, terms) => this.acquirer.acquire(name, terms),
       tryAcquire: (name, terms) => nullOnTimeout(this.acquirer.tryAcquire(name, terms)),
       run: (name, task, terms) => this.runner.run(name, task, terms),
-      inspect: (name) => this.engine.inspect(name),
+      inspect: (name, maxWaiters, maxHolds) => this.engine.inspect(name, maxWaiters, maxHolds),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
       assertDrains: () => this.engine.assertDrains(),
       addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
@@ -161,11 +170,14 @@ export class LockService {
   }
 
   /**
-   * Returns a latch that opens when so many parts of a job are done as were counted, in whatever processes.
+   * Returns a count-down latch, which opens when all parts of a job are done, in any processes.
    * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
    */
   getCountDownLatch(key: string): CountDownLatch {
-    return new DefaultCountDownLatch(latchesOf(this.engine), assertKey(key), this.defaults, this.acquirer.warnings);
+    const { engine, defaults, acquirer } = this;
+    refuseFeature(engine, 'latches');
+    const refuse = refuseFeature.bind(undefined, engine);
+    return new DefaultCountDownLatch(latchesOf(engine), refuse, assertKey(key), defaults, acquirer.warnings);
   }
 
   /**
@@ -180,20 +192,20 @@ export class LockService {
   }
 
   /**
-   * Returns what Redis knows of a key: its holders and waiters; `null` if there are none.
+   * Returns the holders and waiters of a key, as Redis knows them; `null` if there are none.
    * @throws LockStoreError if Redis fails
    */
   async inspect(key: string): Promise<LockInfo | null> {
-    return readLockInfo(key, await this.engine.inspect(assertKey(key)));
+    return inspectKey(this.engine, this.context, key);
   }
 
   /**
-   * Lists the locks of all clients, with their holders and waiters: `for await (const lock of locks.list()) { … }`. Each key
-   * comes once, in no order. The list is read in parts while the loop runs, so a key that is acquired or released meanwhile
-   * may be missing, and a lock that is handed over at that moment may have no holder. Keys under the same prefix that hold
-   * other data are left out. Redis needs the permission `+scan`. Ending the loop ends the list.
-   * @throws LockStoreError from the loop if Redis fails, also if only some of the locks were listed by then; LockConfigError
-   * for an option that cannot be used, and from the loop on a store that cannot list
+   * Lists the locks of all clients, with their holders and waiters: `for await (const lock of locks.list()) { … }`.
+   * Each key appears once, in any order. The list is read in parts while the loop runs, so a key that is acquired or
+   * released meanwhile may be missing, and a lock that is handed over at that moment may have no holder. Keys under the
+   * same prefix that hold other data are left out. Redis needs the permission `+scan`. Leaving the loop ends the scan.
+   * @throws LockStoreError from the loop if Redis fails, even if some locks were already listed; LockConfigError for an
+   *   option that cannot be used, and from the loop on a store that cannot list
    */
   list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
     refuseUnknownOptions('list', options, optionNames('list'));
@@ -201,11 +213,11 @@ export class LockService {
   }
 
   /**
-   * Releases a key for all its holders, or only the hold that `hold` names, and hands it to the next waiter. The `signal` of a holder aborts as soon as the
-   * message arrives. Until then the holder may keep working, so two callers can overlap: use fencing tokens. Resolves to
-   * `true` if the key was held, or if that hold existed. Only holds that the call has found end; a later grant stays, also if the network repeats or
-   * delays commands.
-   * @throws LockStoreError if Redis fails: the key may have been released all the same; LockKeyError, LockConfigError
+   * Releases a key for all its holders, or only the hold that `hold` names, and hands it to the next waiter. The
+   * `signal` of a holder aborts as soon as the message arrives. Until then the holder may keep working, so two callers
+   * can overlap: use fencing tokens. Resolves to `true` if the key was held, or if that hold existed. Only holds that
+   * the call has found end. A later grant stays, even if the network repeats or delays commands.
+   * @throws LockStoreError if Redis fails: the key may still have been released; LockKeyError, LockConfigError
    */
   async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
     refuseUnknownOptions('forceRelease', options, optionNames('forceRelease'));
@@ -214,23 +226,15 @@ export class LockService {
   }
 
   /**
-   * Checks whether Redis answers, messages are received, and renewals are in time. A bad result does not reject. For
-   * Terminus use the indicator in `nestjs-redis-locks/health`.
+   * Checks whether Redis answers, messages are received, and renewals are in time. It resolves even if a check fails.
+   * For Terminus use the indicator in `nestjs-redis-locks/health`.
    * @throws LockConfigError for an option that cannot be used
    */
   async health(options: LockHealthOptions = {}): Promise<LockHealth> {
     return readLockHealth(this.engine, this.context, options);
   }
 
-  /** @internal The id of this client. The ids of its acquisitions begin with it. */
-  get clientId(): string {
-    return this.engine.clientId;
-  }
-
-  /**
-   * @internal Lists the keys that are held, page by page.
-   * @throws LockStoreError if Redis fails; LockConfigError for a store that cannot list
-   */
+  /** @internal Lists the keys that are held, page by page. @throws LockStoreError; LockConfigError: it cannot list */
   listKeys(request: ListRequest): Promise<ListReply> {
     return this.engine.list(request);
   }
@@ -240,11 +244,9 @@ export class LockService {
     return handle instanceof HeldLock || handle instanceof HeldLocks ? LockScope.ofLock(handle).run(work) : work();
   }
 
-  /**
-   * @internal Connects; resolves when messages to waiters are received.
-   * @throws LockStoreError if that takes longer than `commandTimeout`; the connection attempts go on all the same
-   */
+  /** @internal Connects; resolves when messages to waiters are received. @throws LockStoreError after `commandTimeout` */
   start(): Promise<void> {
+    this.stopReadings ??= answerReadings(() => readInstance(this.name, this.engine, this.context));
     return this.engine.start();
   }
 
@@ -256,6 +258,7 @@ export class LockService {
 
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
+    this.stopReadings?.();
     this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout);
   }
@@ -273,7 +276,7 @@ export class LockService {
   private lockObject(
     label: string,
     keys: readonly string[],
-    { type, fair }: Pick<LockObjectTerms, 'type' | 'fair'>,
+    { type, fair, isWrite }: LockObjectKind,
     options: LockObjectOptions,
   ): Lock {
     refuseUnknownOptions(label, options, optionNames('getLock'));
@@ -287,9 +290,11 @@ export class LockService {
       lease: this.defaults.lockWatchdogTimeout,
     };
     const { owner, pattern } = readOptions('getLock', options);
-    return new DefaultLock(service, { keys, type, fair, owner, pattern });
+    return new DefaultLock(service, { keys, type, fair, isWrite, owner, pattern });
   }
 }
 
+type LockObjectKind = Pick<LockObjectTerms, 'type' | 'fair' | 'isWrite'>;
+
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
-const EXCLUSIVE: Pick<LockObjectTerms, 'type' | 'fair'> = Object.freeze({ type: 'exclusive', fair: false });
+const EXCLUSIVE: LockObjectKind = Object.freeze({ type: 'exclusive', fair: false, isWrite: false });

@@ -1,12 +1,16 @@
 import { settledBy } from '../common/settle.js';
 import type { EngineContext } from '../engine/engine-context.js';
+import type { InstanceReading } from '../observation/diagnostics/index.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { readDuration, refuseUnknownOptions } from '../options/option-readers.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 
-/** Any key will do: an inspection writes nothing, and takes the same way as a lock. */
-const PROBE = 'health';
+/**
+ * An inspection writes nothing, and takes the same way as a lock. No other application uses this name: Redisson's
+ * protocol adds no prefix to it.
+ */
+const PROBE = 'nestjs-redis-locks:health';
 
 /** Asks Redis, and checks the subscription and the holds. */
 export async function readLockHealth(
@@ -19,12 +23,32 @@ export async function readLockHealth(
   const timeout = given === undefined ? context.limits.commandTimeout : readDuration('timeout', given);
   const answer = await probe(engine, context, timeout);
   const holds = engine.currentHolds;
+  const { id: client, label } = context.identity;
   return {
+    ...{ client, label },
     ...answer,
     subscribed: engine.isSubscribed,
     watchdogLag: Math.max(0, ...holds.map((hold) => overdue(hold, context))),
     held: holds.length,
   };
+}
+
+/** How long a collector of metrics waits for Redis, in ms, so that Redis does not delay the other metrics for long. */
+const READING_TIMEOUT = 1_000;
+
+/** The state of an instance for metrics. */
+export async function readInstance(
+  instance: string,
+  engine: LockEngine,
+  context: EngineContext,
+): Promise<InstanceReading> {
+  const timeout = Math.min(READING_TIMEOUT, context.limits.commandTimeout);
+  const { reachable, subscribed, watchdogLag } = await readLockHealth(engine, context, { timeout });
+  const now = context.clock.now();
+  const holds = engine.currentHolds.map(({ terms, acquiredAt }) => ({
+    ...{ pattern: terms.pattern, lockType: terms.mode.kind, age: now - acquiredAt },
+  }));
+  return { instance, reachable, subscribed, watchdogLag, holds };
 }
 
 async function probe(

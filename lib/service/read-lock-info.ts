@@ -1,50 +1,62 @@
 import type { LockMode } from '../engine/hold.js';
-import type { StoredLock } from '../engine/lock-engine.js';
-import type { LockHolderInfo, LockInfo } from './lock-info.js';
+import type { EngineContext } from '../engine/engine-context.js';
+import type { LockEngine, StoredLock } from '../engine/lock-engine.js';
+import { assertKey } from '../keys/index.js';
+import type { LockHolderInfo, LockInfo, LockWaiterInfo } from './lock-info.js';
 
-/** The id of an acquisition begins with the id of its client. */
-const clientOf = (id: string): string => id.slice(0, id.indexOf(':'));
+/** Says whose acquisition an id is. */
+type Names = Pick<EngineContext['names'], 'nameOf'>;
 
 const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
 /** Turns a hold into the public form. */
-export const readHolder = ({
-  id,
-  owner,
-  mode,
-  token,
-  ttl,
-  kept,
-  since,
-}: StoredLock['holds'][number]): LockHolderInfo => ({
+export const readHolder = (
+  { id, owner, mode, token, ttl, kept, since }: StoredLock['holds'][number],
+  names: Names,
+): LockHolderInfo => ({
   id,
   owner,
   type: mode.kind,
   units: unitsOf(mode),
-  client: clientOf(id),
+  ...names.nameOf(id),
   fencingToken: token,
   ttl,
   kept,
   since: new Date(since),
 });
 
+/** Asks the store about a key, and whose the acquisitions are. */
+export async function inspectKey(engine: LockEngine, { names }: EngineContext, key: string): Promise<LockInfo | null> {
+  const stored = await engine.inspect(assertKey(key));
+  await names.learn([...stored.holds, ...stored.waiters].map(({ id }) => id));
+  return readLockInfo(key, stored, names);
+}
+
 /** Turns what the store knows of a key into the public form; `null` if the key has no holder and no waiter. */
-export function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredLock): LockInfo | null {
+function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredLock, names: Names): LockInfo | null {
   if (holds.length === 0 && waiters.length === 0) return null;
   return {
     key,
     owner: holds[0]?.owner,
     holds: holds.length,
-    ttl: holds.length === 0 ? -2 : Math.max(...holds.map((hold) => hold.ttl)),
-    fencingToken: holds.length === 0 ? lastToken : Math.max(...holds.map(({ token }) => token)),
-    holders: holds.map(readHolder),
-    waiters: waiters.map(({ id, owner, mode }) => ({
-      id,
-      owner,
-      type: mode.kind,
-      units: unitsOf(mode),
-      client: clientOf(id),
-    })),
+    ttl: largest(holds, ({ ttl }) => ttl, -2),
+    fencingToken: largest(holds, ({ token }) => token, lastToken),
+    holders: holds.map((hold) => readHolder(hold, names)),
+    waiters: waiters.map((waiter) => readWaiter(waiter, names)),
     permits: limit,
   };
 }
+
+/** A loop, because there may be more holds than a function takes arguments. */
+function largest<T>(items: readonly T[], valueOf: (item: T) => number, ifEmpty: number): number {
+  return items.length === 0 ? ifEmpty : items.reduce((most, item) => Math.max(most, valueOf(item)), -Infinity);
+}
+
+const readWaiter = ({ id, owner, mode, since }: StoredLock['waiters'][number], names: Names): LockWaiterInfo => ({
+  id,
+  owner,
+  type: mode.kind,
+  units: unitsOf(mode),
+  ...names.nameOf(id),
+  since: new Date(since),
+});

@@ -7,12 +7,14 @@ import { readHolder } from './read-lock-info.js';
 
 /** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
 const ANSWER_TIME = 250;
+/** For so many ms of it, a call waits for the label of the holder. Without it the error names the client by its id. */
+const LABEL_TIME = 80;
 
-/** The holders that the store has named for a key, or `undefined` if it has failed. */
-type Answer = readonly LockHolderInfo[] | undefined;
+/** Some holders of a key, and whether there may be others; `undefined` if the store has failed. */
+type Answer = { readonly holders: readonly LockHolderInfo[]; readonly hasMore: boolean } | undefined;
 
 /**
- * Adds the holder to the error of a call that has waited in vain. Calls for a key that end together share one question, and
+ * Adds the holder to the error of a call that timed out. Calls for a key that end together share one question, and
  * a call whose caller gets no error asks none.
  */
 export class TimeoutReports {
@@ -43,9 +45,10 @@ export class TimeoutReports {
     if (store.unreachable !== undefined || by <= clock.now()) return error;
     const answer = this.ask(key);
     const isAnswered = await settledBy(timers, { at: by, isAnswer: true, ...(signal && { signal }) }, answer);
-    const [holder, ...others] = (isAnswered && (await answer)) || [];
+    const { holders = [], hasMore = false } = (isAnswered && (await answer)) || {};
+    const [holder, ...others] = holders;
     if (holder === undefined) return error;
-    return new LockTimeoutError(`${error.message}. ${named(holder, others.length)}`, { key, holder });
+    return new LockTimeoutError(`${error.message}. ${named(holder, others.length, hasMore)}`, { key, holder });
   }
 
   private ask(key: string): Promise<Answer> {
@@ -58,7 +61,11 @@ export class TimeoutReports {
 
   private async holdersOf(key: string): Promise<Answer> {
     try {
-      return (await this.engine.inspect(key, 1)).holds.map(readHolder);
+      const { names } = this.context;
+      const { holds, hasMore = false } = await this.engine.inspect(key, 1, 1);
+      const [first] = holds;
+      if (first !== undefined) await names.learn([first.id], LABEL_TIME);
+      return { holders: holds.map((hold) => readHolder(hold, names)), hasMore };
     } catch {
       return undefined;
     }
@@ -66,9 +73,15 @@ export class TimeoutReports {
 }
 
 /** The last sentence of the message. A holder without a named owner is its own owner. */
-function named({ id, owner, client, ttl, kept, since }: LockHolderInfo, others: number): string {
+function named(holder: LockHolderInfo, others: number, hasMore: boolean): string {
+  const { id, owner, client, label, method, pattern, ttl, kept, since } = holder;
   const who = owner === id ? '' : `owner '${owner}', `;
   const rest = kept ? `released, but kept by holdAtLeast for ${ttl} ms` : `its lease ends in ${ttl} ms unless renewed`;
-  const more = others === 0 ? '' : `, and ${others} more`;
-  return `Holder: ${who}client ${client}, since ${since.toISOString()}, ${rest}${more}.`;
+  const more = others === 0 ? '' : `, and ${hasMore ? 'over ' : ''}${others} more`;
+  const where = `client ${label === undefined ? client : `${label} (${client})`}`;
+  const site = method ?? pattern;
+  const what = site === undefined ? '' : ` in ${site}`;
+  // A store of Redisson's locks does not know since when.
+  const from = Number.isNaN(since.getTime()) ? '' : `since ${since.toISOString()}, `;
+  return `Holder: ${who}${where}${what}, ${from}${rest}${more}.`;
 }

@@ -9,9 +9,9 @@ export interface RecordedAcquisition {
   readonly owner: string | undefined;
   /**
    * `'acquired'`; `'timeout'`: other holders had it for the whole wait, and the caller got a `LockTimeoutError`;
-   * `'skipped'`: the same, but the caller goes on without the lock (`tryAcquire`, `onContended: 'skip'` or a function);
-   * `'aborted'`: the caller's `signal` ended the wait; `'failed'`: it could not be acquired (the application shuts down, a
-   * reader requested the exclusive lock).
+   * `'skipped'`: the same, but the caller continues without the lock (`tryAcquire`, `onContended: 'skip'` or a
+   * function); `'aborted'`: the caller's `signal` ended the wait; `'failed'`: it could not be acquired (the application
+   * shuts down, a reader requested the exclusive lock).
    */
   readonly outcome: AcquisitionOutcome;
 }

@@ -90,7 +90,9 @@ export class LockTesting implements AsyncDisposable {
    */
   get clock(): ManualClock {
     if (this.manualClock !== undefined) return this.manualClock;
-    throw new LockConfigError("time passes by itself here; to let a test do that, write { clock: 'manual' }.");
+    throw new LockConfigError(
+      "clock needs a manual clock, and these locks use the real one: write { clock: 'manual' }.",
+    );
   }
 
   /**
@@ -141,7 +143,8 @@ export class LockTesting implements AsyncDisposable {
   }
 
   /**
-   * Replaces the locks of a `RedisLockModule` that the application under test imports: the one with the same `name`.
+   * Replaces the locks of a `RedisLockModule` that the application under test imports: the one with the same `name`. The
+   * options of that module do not apply. Pass the options that the test needs, such as `keyBuilder`, to `new LockTesting(…)`.
    */
   override<Builder extends OverridesProviders>(builder: Builder): Builder {
     const { name } = this.service;

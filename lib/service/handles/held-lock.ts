@@ -3,7 +3,7 @@ import { inspect, type InspectOptions } from 'node:util';
 import type { Duration } from '../../common/duration.js';
 import { outside } from '../../common/outside.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
-import type { LockEngine, Offer } from '../../engine/lock-engine.js';
+import { NO_TOKEN, type LockEngine, type Offer } from '../../engine/lock-engine.js';
 import { LockConfigError, LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
@@ -11,6 +11,11 @@ import { newNonce, offerId, writeHandover } from './handover-text.js';
 import type { LockHandle } from './lock-handle.js';
 import { readCount, readLease } from '../../options/option-readers.js';
 import type { KeyHandle } from './own-handle.js';
+
+/** A store that keeps Redisson's plain locks has no tokens. */
+const WITHOUT_TOKEN =
+  'This lock has no fencing token: of the locks of Redisson, only an RFencedLock keeps one. Use redisson({ fenced: true }) ' +
+  "and type 'exclusive' here, and getFencedLock in Java.";
 
 /** The results of releasing at once. Made outside of all scopes, so that they keep no async context. */
 const HELD = outside(() => Promise.resolve(true));
@@ -68,11 +73,12 @@ export class HeldLock implements KeyHandle {
   }
 
   get fencingToken(): number {
+    if (this.hold.token === NO_TOKEN) throw new LockConfigError(WITHOUT_TOKEN);
     return this.hold.token;
   }
 
   get fencingTokens(): ReadonlyMap<string, number> {
-    return new Map([[this.hold.key, this.hold.token]]);
+    return new Map(this.hold.token === NO_TOKEN ? [] : [[this.hold.key, this.hold.token]]);
   }
 
   get signal(): AbortSignal {
@@ -229,9 +235,9 @@ export class HeldLock implements KeyHandle {
   }
 
   /** What a log shows: the public facts, without the engine. */
-  toJSON(): { key: string; owner: string; fencingToken: number; isHeld: boolean } {
-    const { key, owner, fencingToken, isHeld } = this;
-    return { key, owner, fencingToken, isHeld };
+  toJSON(): { key: string; owner: string; fencingToken: number | undefined; isHeld: boolean } {
+    const { key, owner, isHeld } = this;
+    return { key, owner, fencingToken: this.fencingTokens.get(key), isHeld };
   }
 
   [inspect.custom](_depth: number, options: InspectOptions): string {
@@ -265,7 +271,7 @@ export class HeldLock implements KeyHandle {
 
   private refuseReleased(): void {
     if (this.over && this.hold.loss === undefined) {
-      throw new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, { key: this.key });
+      throw new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.hold.terms);
     }
   }
 }

@@ -40,7 +40,7 @@ export class HeldLocks implements OwnHandle {
   }
 
   get fencingTokens(): ReadonlyMap<string, number> {
-    return new Map(this.parts.map(({ key, fencingToken }) => [key, fencingToken]));
+    return new Map(this.parts.flatMap(({ fencingTokens }) => [...fencingTokens]));
   }
 
   get signal(): AbortSignal {

@@ -29,13 +29,14 @@ export interface LockHandle extends AsyncDisposable {
    * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
    * For several keys, the token of the first one; `fencingTokens` has all. The clocks of the Redis servers must meet
    * conditions: see docs/concepts.md#when-tokens-grow.
+   * @throws LockConfigError if the protocol keeps no tokens (Redisson's plain `RLock`)
    */
   readonly fencingToken: number;
-  /** The fencing token of each key. */
+  /** The fencing token of each key; none for a key without a token. */
   readonly fencingTokens: ReadonlyMap<string, number>;
   /** Aborts with a `LockLostError` before another client can hold the key. Pass it to the calls that you await. */
   readonly signal: AbortSignal;
-  /** Whether the lock is held now. No I/O. Also correct on the first line after the event loop was blocked. */
+  /** Whether the lock is held now. No I/O. Correct even right after the event loop was blocked. */
   readonly isHeld: boolean;
   /** How often this owner holds the key now, this handle included; 0 after the lock has ended. */
   readonly holdCount: number;
@@ -47,28 +48,28 @@ export interface LockHandle extends AsyncDisposable {
    */
   assertHeld(): void;
   /**
-   * Asks Redis whether the lock is still held. Call it right before a commit. If the lock was acquired with `replicas`, so
-   * many replicas confirm it within the same time.
+   * Asks Redis whether the lock is still held. Call it right before a commit. If the lock was acquired with `replicas`,
+   * the same number of replicas must confirm it within the same time.
    * @throws LockLostError if the lock is not held any more; LockStoreError if Redis does not answer, or too few replicas do
    */
   verify(): Promise<void>;
   /**
-   * Sets the lease to `lease` (milliseconds, or `'30s'`) from now on, longer or shorter than what was left. Automatic
-   * renewal goes on.
+   * Sets the lease to `lease` (milliseconds, or `'30s'`) from now on, longer or shorter than the rest of the old lease.
+   * Automatic renewal continues.
    * @throws LockLostError if the lock is not held any more; LockStoreError if Redis does not answer
    */
   extend(lease: Duration): Promise<void>;
   /**
    * Hands the lock over to another process, which continues the work under it. Resolves to a text for `adopt` of that
-   * process. This handle ends at once: it is not held any more, is not renewed, and its release has no effect. The key stays
-   * locked for `within` (milliseconds, or `'1m'`), counted from now on. If no process adopts the lock by then, it
-   * expires. Without `within`: the lease of a renewed lock, or what is left of a fixed lease. After a `LockStoreError` call it
-   * again: the second call repeats the first.
+   * process. This handle ends at once: it is not held any more, is not renewed, and its release has no effect. The key
+   * stays locked for `within` (milliseconds, or `'1m'`), counted from now on. If no process adopts the lock by then, it
+   * expires. Without `within`: the lease of a renewed lock, or the rest of a fixed lease. After a `LockStoreError` call
+   * it again: the second call repeats the first.
    *
    * The text is a credential, because any process that has it can adopt the lock. Do not log it.
    * @throws LockConfigError if the lock cannot be handed over: several keys, a hold that is shared by re-entry, an `owner`,
-   * `holdAtLeast`. Then the handle stays as it is. LockLostError if the lock is not held any more; LockStoreError if Redis
-   * does not answer
+   *   `holdAtLeast`. Then the handle stays as it is. LockLostError if the lock is not held any more; LockStoreError if Redis
+   *   does not answer
    */
   handOver(within?: Duration): Promise<string>;
   /**

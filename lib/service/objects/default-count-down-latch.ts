@@ -1,6 +1,7 @@
 import type { Duration } from '../../common/duration.js';
 import type { ReplicaTerms } from '../../engine/hold.js';
 import type { Latches } from '../../engine/latches.js';
+import type { StoreFeature } from '../../engine/lock-engine.js';
 import { LockConfigError } from '../../errors/index.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
 import type { OptionWarnings } from '../../options/option-warnings.js';
@@ -14,6 +15,8 @@ const LIFETIME = 86_400_000;
 export class DefaultCountDownLatch implements CountDownLatch {
   constructor(
     private readonly latches: Latches,
+    /** Throws if the store lacks the feature. */
+    private readonly refuse: (feature: StoreFeature) => void,
     readonly key: string,
     private readonly defaults: { readonly replicas?: ReplicaTerms | undefined },
     private readonly warnings: OptionWarnings,
@@ -21,13 +24,16 @@ export class DefaultCountDownLatch implements CountDownLatch {
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
     refuseUnknownOptions('trySetCount', options, optionNames('trySetCount'));
-    const { expire = LIFETIME, replicas = this.defaults.replicas } = readOptions('trySetCount', options);
-    return this.latches.trySetCount(this.key, readCount('count', count, 1), expire, replicas);
+    const { expire, replicas = this.defaults.replicas } = readOptions('trySetCount', options);
+    if (expire !== undefined) this.refuse('latchExpire');
+    if (replicas !== undefined) this.refuse('replicas');
+    return this.latches.trySetCount(this.key, readCount('count', count, 1), expire ?? LIFETIME, replicas);
   }
 
   async countDown(options: LatchCountOptions = {}): Promise<number> {
     refuseUnknownOptions('countDown', options, optionNames('countDown'));
     const { replicas = this.defaults.replicas } = readOptions('countDown', options);
+    if (replicas !== undefined) this.refuse('replicas');
     return this.latches.countDown(this.key, replicas);
   }
 
@@ -35,7 +41,8 @@ export class DefaultCountDownLatch implements CountDownLatch {
     return this.latches.count(this.key);
   }
 
-  delete(): Promise<boolean> {
+  async delete(): Promise<boolean> {
+    this.refuse('latchDelete');
     return this.latches.delete(this.key);
   }
 

@@ -73,7 +73,7 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   get fencingToken(): number | undefined {
-    return this.current?.handle.fencingToken;
+    return this.current?.handle.fencingTokens.get(this.key);
   }
 
   start(): this {

@@ -30,6 +30,8 @@ export interface LockObjectTerms {
   readonly keys: readonly string[];
   readonly type: 'exclusive' | 'read';
   readonly fair: boolean;
+  /** Whether it is the write lock of a read-write lock, for a store that makes a difference. */
+  readonly isWrite?: boolean;
   readonly owner: string | undefined;
   readonly pattern: string | undefined;
 }
@@ -56,10 +58,10 @@ export class DefaultLock implements Lock {
 
   constructor(
     private readonly service: LockObjectService,
-    { keys, ...asked }: LockObjectTerms,
+    { keys, isWrite, ...asked }: LockObjectTerms,
   ) {
     this.keys = keys;
-    this.asked = asked;
+    this.asked = isWrite === true ? { ...asked, type: 'write' } : asked;
     ({ owner: this.owner, type: this.type } = asked);
     this.outside = new TakenLocks(service.lease);
   }

@@ -15,7 +15,7 @@ export interface SemaphoreService {
   acquire(key: string, options: AcquireOptions): Promise<LockHandle>;
   tryAcquire(key: string, options: AcquireOptions): Promise<LockHandle | null>;
   run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions): Promise<T>;
-  inspect(key: string): Promise<StoredLock>;
+  inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
   setPermits(key: string, permits: number): Promise<void>;
   addPermits(key: string, change: number, permits: number): Promise<number>;
   assertDrains(): void;
@@ -65,20 +65,20 @@ export class DefaultSemaphore implements Semaphore {
       throw new LockConfigError('semaphore.release takes the handle that acquire returned: write release(handle).');
     }
     const { key, type, isHeld } = handle;
-    if (key !== this.key || type !== 'permits') throw this.notHeld('they are not of this semaphore');
+    if (key !== this.key || type !== 'permits') throw this.notHeld('they belong to another semaphore');
     if (isHeld && units !== undefined) return handle.releaseUnits(units);
     if (!isHeld || !(await handle.release())) throw this.notHeld('they are not held any more');
   }
 
   async availablePermits(): Promise<number> {
-    const { holds, limit = this.terms.permits } = await this.service.inspect(this.key);
+    const { holds, limit = this.terms.permits } = await this.service.inspect(this.key, 1);
     let free = limit;
     for (const { mode } of holds) free -= mode.kind === 'permits' ? mode.units : limit;
     return Math.max(0, free);
   }
 
   async getPermits(): Promise<number> {
-    const { limit = this.terms.permits } = await this.service.inspect(this.key);
+    const { limit = this.terms.permits } = await this.service.inspect(this.key, 1, 1);
     return limit;
   }
 

@@ -20,18 +20,18 @@ export type DeposedListener = (error: LockLostError | undefined) => unknown;
 
 /** How a candidate takes part in an election. */
 export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
-  /** Called with the handle and a signal that aborts at the end of the term. It may take as long as the term. */
+  /** Called with the handle and a signal that aborts at the end of the term. It may run for the whole term. */
   onElected?: ElectedListener;
   /**
-   * Called at the end of each term: with the error if the lock was lost, otherwise with `undefined`. A leader that resigns or
-   * stops waits for it, at most 5 s.
+   * Called at the end of each term: with the error if the lock was lost, otherwise with `undefined`. A leader that
+   * resigns or stops waits for this function, at most 5 s.
    */
   onDeposed?: DeposedListener;
   /**
-   * How long after the end of a term the candidate waits for `onElected` and `onDeposed` of that term to finish before
-   * it stands again. Then it stands with a warning, and two terms may overlap in this process. Each object of
-   * `getLeaderElection` waits for its own listeners only, so make one for each key. `0` does not wait; `Infinity` waits without
-   * limit.
+   * How long a candidate waits for `onElected` and `onDeposed` of its last term to finish before it stands for election
+   * again. After this time, it logs a warning and stands anyway, so two terms may overlap in this process. Each object
+   * of `getLeaderElection` waits for its own listeners only, so create one object for each key. `0` does not wait;
+   * `Infinity` waits without limit.
    * @defaultValue 30 s
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
@@ -55,11 +55,11 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
  * }
  * ```
  *
- * It promises what the lock promises: send the `fencingToken` with each write, for the case that a leader is paused.
+ * It promises what the lock promises. Send the `fencingToken` with each write, in case a leader is paused.
  */
 export interface LeaderElection extends AsyncDisposable {
   readonly key: string;
-  /** Whether this candidate leads now. No I/O. Also correct on the first line after the event loop was blocked. */
+  /** Whether this candidate leads now. No I/O. Correct even right after the event loop was blocked. */
   readonly isLeader: boolean;
   /** The lock of the current term; `undefined` if this candidate does not lead. Releasing it is the same as `resign()`. */
   readonly handle: LockHandle | undefined;
@@ -87,7 +87,10 @@ export interface LeaderElection extends AsyncDisposable {
    * leadership has been released, to `false` if this candidate did not lead.
    */
   resign(): Promise<boolean>;
-  /** Calls a listener at each election. Call this before `start()`. Returns a function that removes the listener. */
+  /**
+   * Calls a listener each time this candidate is elected. Call this before `start()`. Returns a function that removes
+   * the listener.
+   */
   onElected(listener: ElectedListener): () => void;
   /** Calls a listener at the end of each term. Returns a function that removes the listener. */
   onDeposed(listener: DeposedListener): () => void;

@@ -7,10 +7,11 @@ import type { LockHandle } from '../handles/lock-handle.js';
 export interface LockObjectOptions {
   /**
    * An identity of your own: all callers with the same owner hold the key together, in any context and process, like a
-   * thread of Redisson. Without it, `unlock()` releases what was taken through this object in the same context.
+   * thread of Redisson. Without it, `unlock()` releases only a lock that was acquired through this object in the same
+   * context.
    */
   owner?: string;
-  /** What stands for the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. */
+  /** The name of the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. */
   pattern?: string;
 }
 
@@ -35,8 +36,9 @@ export interface ReadWriteLock {
  * `unlock()` is refused because it may belong to another call, and to a lock that is acquired after its request has ended.
  * Use `LockService.acquire` for a lock that outlives its request. Unlock through the object that locked.
  *
- * One misuse cannot be seen: a call whose `tryLock()` returned `null` must not unlock later, and must not ask
- * `isHeldByCurrentContext()` whether it may. A call of the same context that began in between may hold the lock by then.
+ * One misuse cannot be detected: a call whose `tryLock()` returned `null` must not unlock later, and must not ask
+ * `isHeldByCurrentContext()` whether it may. A call of the same context that began in between may hold the lock by
+ * then.
  */
 export interface Lock {
   /** The key; for a lock over several keys, the first one. */
@@ -61,14 +63,14 @@ export interface Lock {
    * Then the lock is not renewed any more, and ends with its lease unless its handle is released
    */
   unlock(): Promise<void>;
-  /** Releases the key for all its holders, and tells them. Resolves to `true` if the key was held. */
+  /** Releases the key for all its holders, and notifies them. Resolves to `true` if the key was held. */
   forceUnlock(): Promise<boolean>;
-  /** Whether the key is held, for several keys each of them: by readers if this is a read lock, otherwise exclusively. */
+  /** Whether the key (or each of several keys) is held: by readers if this is a read lock, otherwise exclusively. */
   isLocked(): Promise<boolean>;
   /**
-   * Whether this context holds the key: through this object, or as the lock of its scope. If that cannot be told, since an
-   * overlapping call was refused, the answer is `false` and the lock is not renewed any more: the caller that gets it may be
-   * the holder, which then does not unlock. No I/O.
+   * Whether this context holds the key: through this object, or as the lock of its scope. If that is unknown because an
+   * overlapping call was refused, the answer is `false`, and the lock is no longer renewed: the caller may be the
+   * holder, and will not unlock it. No I/O.
    */
   isHeldByCurrentContext(): boolean;
   /** Whether this owner holds the key. */

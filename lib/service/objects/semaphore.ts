@@ -6,12 +6,12 @@ import type { LockHandle } from '../handles/lock-handle.js';
 /** Options of a semaphore. */
 export interface SemaphoreOptions {
   /**
-   * How many permits there are, at least 1; write the same number everywhere. A number that `setPermits` has set takes
-   * precedence. A call that asks for more permits than there are fails with `LockConfigError`, also if their number is lowered
-   * while it waits.
+   * The total number of permits, at least 1. Write the same number everywhere. A number that `setPermits` has set takes
+   * precedence. A call that requests more permits than exist fails with `LockConfigError`, even if their number was
+   * lowered while the call waited.
    */
   permits: number;
-  /** What stands for the key in metrics, such as `'imports:*'`: the same text for all keys of one kind. */
+  /** The name of the key in metrics, such as `'imports:*'`: the same text for all keys of one kind. */
   pattern?: string;
 }
 
@@ -22,8 +22,9 @@ export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
 export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;
 
 /**
- * A limit on concurrent holders, on all machines. Permits are leases that are renewed while they are held, so the permits of
- * a crashed process come back. First come, first served: smaller requests do not overtake a larger one.
+ * A limit on concurrent holders, on all machines. Permits are leases that are renewed while they are held, so the
+ * permits of a crashed process become free again. First come, first served: smaller requests do not overtake a larger
+ * one.
  *
  * ```ts
  * const imports = locks.getSemaphore('imports', { permits: 3 });
@@ -34,8 +35,8 @@ export interface Semaphore {
   readonly key: string;
   /**
    * Waits for `units` permits (default 1) and acquires them; the handle releases them.
-   * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than there are, also if `setPermits`
-   * lowers their number while the call waits
+   * @throws LockTimeoutError after `waitTimeout`; LockConfigError for more permits than exist, even if `setPermits`
+   *   lowered their number while the call waited
    */
   acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
   /**
@@ -50,9 +51,10 @@ export interface Semaphore {
     leaseTime?: Duration,
   ): Promise<LockHandle | null>;
   /**
-   * Acquires all permits that are free, in one step; the handle has how many these are (`units`), and releases them. Resolves to
-   * `null` if no permit is free, or if callers wait for the free ones. It does not wait. The permits are renewed while the
-   * handle holds them, so they come back if the process crashes. To keep all callers out for longer use `setPermits(0)`.
+   * Acquires all free permits in one step. The handle has their number (`units`) and releases them. Resolves to `null`
+   * if no permit is free, or if callers already wait for them. It does not wait. The permits are renewed while the
+   * handle holds them, so they become free again if the process crashes. To keep all callers out for longer use
+   * `setPermits(0)`.
    * @throws LockStoreError if Redis fails; LockConfigError for an option that cannot be used
    */
   drainPermits(options?: SemaphoreDrainOptions): Promise<LockHandle | null>;
@@ -70,18 +72,18 @@ export interface Semaphore {
   /** How many permits there are: the number that `setPermits` has set, or the number of this object. */
   getPermits(): Promise<number>;
   /**
-   * Changes the number of permits on all machines at run time. Permits that are held stay held. The number takes precedence
-   * over the number in objects and decorators, until a week has passed without a grant. Waiters that ask for more get a
-   * `LockConfigError`. 0 pauses the semaphore: no permit is granted, and waiters go on waiting. If two calls overlap, one of
-   * them wins. A call that the network repeats does not undo a later one.
-   * @throws LockStoreError if Redis fails: the number may have been set all the same; LockConfigError
+   * Changes the number of permits on all machines at run time. Permits that are held stay held. The number takes
+   * precedence over the number in objects and decorators, until a week has passed without a grant. Waiters that request
+   * more get a `LockConfigError`. 0 pauses the semaphore: no permit is granted, and waiters continue to wait. If two
+   * calls overlap, one of them wins. A call that the network repeats does not undo a later one.
+   * @throws LockStoreError if Redis fails: the number may still have been set; LockConfigError
    */
   setPermits(permits: number): Promise<void>;
   /**
-   * Adds `permits` to the number of permits on all machines, or removes some if it is below 0. Resolves to how many there are
-   * now, which is never below 0. Atomic: of calls that overlap, each counts, and once. The number that it adds to is that of
-   * `setPermits`, or else that of this object. Otherwise as `setPermits`.
-   * @throws LockStoreError if Redis fails: the permits may have been added all the same; LockConfigError
+   * Adds `permits` to the number of permits on all machines, or removes some if `permits` is negative. Resolves to the
+   * new number, which is never below 0. Overlapping calls each count once. The old number is that of the latest
+   * `setPermits`, or else that of this object. Otherwise like `setPermits`.
+   * @throws LockStoreError if Redis fails: the permits may still have been added; LockConfigError
    */
   addPermits(permits: number): Promise<number>;
 }

@@ -91,12 +91,12 @@ export const EXCLUSIVE_CASES: CaseList = {
   },
 
   'a renewed lock outlasts its lease many times, and verify confirms it': async (stage) => {
-    const one = await stage.client({ lockWatchdogTimeout: 400 });
+    const one = await stage.client({ lockWatchdogTimeout: 1_200 });
     const other = await stage.client();
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
-    for (let i = 0; i < 8; i++) {
-      await stage.sleep(200);
+    for (let i = 0; i < 16; i++) {
+      await stage.sleep(300);
       assert.equal(lock.isHeld, true);
       assert.deepEqual(await stage.holders(key), [lock.owner]);
     }
@@ -223,7 +223,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     assert.equal(await stage.outcome(one.inspect(key)), null);
   },
 
-  'the error of a call that waited in vain names the holder': async (stage) => {
+  'the error of a call that timed out names the holder': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key, { owner: 'me', expire: '20s' }));

@@ -2,6 +2,7 @@ import { BACKGROUND_CASES } from './background-cases.js';
 import { EXCLUSIVE_CASES } from './exclusive-cases.js';
 import type { ContractCase, LockStoreHarness } from './harness.js';
 import { HANDOVER_CASES } from './handover-cases.js';
+import { IDENTITY_CASES } from './identity-cases.js';
 import { LATCH_CASES } from './latch-cases.js';
 import { PERMIT_CASES } from './permit-cases.js';
 import { PORT_CASES } from './port-cases.js';
@@ -13,6 +14,7 @@ const CASES = {
   ...EXCLUSIVE_CASES,
   ...BACKGROUND_CASES,
   ...WAITING_CASES,
+  ...IDENTITY_CASES,
   ...SHARED_CASES,
   ...PERMIT_CASES,
   ...LATCH_CASES,

@@ -204,7 +204,7 @@ export const LATCH_CASES: CaseList = {
     const key = stage.key();
     const [opened, expired, stands] = [idOf(store), idOf(store), idOf(store)];
     const seen = [opened, expired, stands];
-    await stage.outcome(latches.setCount({ key, id: opened, count: 1, lifetime: 100 }));
+    await stage.outcome(latches.setCount({ key, id: opened, count: 1, lifetime: 60_000 }));
     await stage.outcome(latches.countDown(key, idOf(store)));
     await stage.outcome(latches.setCount({ key, id: expired, count: 1, lifetime: 100 }));
     await stage.until('the end of the latch', async () => {

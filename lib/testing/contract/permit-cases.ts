@@ -164,7 +164,7 @@ export const PERMIT_CASES: CaseList = {
     await stage.until('the grant', () => store.isGranted(waiter));
     assert.equal(await keep(3), 2);
     await store.release(key, waiter.id);
-    // The permit that is released stays taken, also after the release of the rest, and a duplicate takes no other one.
+    // The permit that is released stays taken, even after the release of the rest, and a duplicate takes no other one.
     assert.equal(await keep(1, 60_000), 1);
     assert.equal(await keep(1, 60_000), 1);
     assert.equal(await stage.outcome(store.release(key, hold.id)), true);

@@ -103,7 +103,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'a waiter is notified when a kept key becomes free, also if the release has a next request': async (stage) => {
+  'a waiter is notified when a kept key becomes free, even if the release has a next request': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
     const [first, second, next] = [store.request(key), other.request(key), store.request(key)];

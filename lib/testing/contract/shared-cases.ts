@@ -31,21 +31,22 @@ export const SHARED_CASES: CaseList = {
     await stage.outcome(writer.release());
   },
 
-  'a forced release of one hold ends no other hold': async (stage) => {
-    const clients = await stage.clientList(3);
+  'a forced release of some holds ends no other hold': async (stage) => {
+    const clients = await stage.clientList(4);
     const key = stage.key();
     const readers: LockHandle[] = [];
     for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
-    const [first, ended, last] = readers as [LockHandle, LockHandle, LockHandle];
-    const end = (hold: string): Promise<boolean> => stage.outcome(clients[0]!.forceRelease(key, { hold }));
+    const [first, ended, last, fourth] = readers as [LockHandle, LockHandle, LockHandle, LockHandle];
+    const end = (hold: string | string[]): Promise<boolean> => stage.outcome(clients[0]!.forceRelease(key, { hold }));
     assert.equal(await end(ended.owner), true);
     await stage.until('the end of the hold', () => ended.signal.aborted);
-    assert.deepEqual(await stage.holders(key), [first.owner, last.owner].sort());
+    assert.deepEqual(await stage.holders(key), [first.owner, last.owner, fourth.owner].sort());
     for (const hold of [ended.owner, `${ended.owner}0`]) assert.equal(await end(hold), false);
-    for (const reader of [first, last]) await stage.outcome(reader.verify());
+    assert.equal(await end([first.owner, ended.owner, fourth.owner]), true);
+    assert.deepEqual(await stage.holders(key), [last.owner]);
+    await stage.outcome(last.verify());
     const writing = clients[1]!.acquire(key);
     await stage.untilWaiting(key, 1);
-    assert.equal(await end(first.owner), true);
     assert.equal(await end(last.owner), true);
     await stage.outcome((await stage.outcome(writing)).release());
   },

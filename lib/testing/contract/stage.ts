@@ -114,7 +114,7 @@ export class Stage {
   async until(what: string, look: () => boolean | Promise<boolean>, patience = PATIENCE): Promise<void> {
     const deadline = this.now() + patience;
     while (!(await look())) {
-      assert.ok(this.now() < deadline, `waited ${patience} ms in vain for ${what}`);
+      assert.ok(this.now() < deadline, `${what}: not within ${patience} ms`);
       await this.sleep(STEP);
     }
   }
