@@ -1,0 +1,114 @@
+import type { ClusterOptions } from 'ioredis';
+import { LockConfigError } from '../errors/index.js';
+import { refuseUnknownOptions } from '../options/option-readers.js';
+import { describe } from '../common/describe.js';
+import type { LockProtocol } from '../module/redis-lock.protocol.js';
+import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
+import type { RedissonNameMapper } from './redisson-names.js';
+import type { ShardedSubscriptionMode } from './redisson-scripts.js';
+import { RedissonStore } from './redisson-store.js';
+
+/** How the locks of an instance are kept in Redis. */
+export interface RedissonOptions {
+  /**
+   * Turns a key into the name of the lock in Redis. Write it if the `Config` of Redisson has a `NameMapper`: the same as its
+   * `map`. It has to return the same name for a key each time.
+   * @defaultValue the key is the name
+   */
+  nameMapper?: RedissonNameMapper;
+  /**
+   * `true`: locks are `RFencedLock`s. Each acquisition takes the next number of the lock's counter,
+   * `handle.fencingToken`, so that the tokens of both sides grow together. The counter stays in Redis forever, as
+   * Redisson leaves it. `false`: locks are `RLock`s, which have no tokens.
+   * @defaultValue false
+   */
+  fenced?: boolean;
+  /**
+   * How messages are published in a Redis Cluster. Write what `ClusterServersConfig` of Redisson says: sharded pub/sub and
+   * plain pub/sub do not hear each other. `'on'`: sharded. `'off'`: plain. `'auto'`: sharded if the server answers
+   * `PUBSUB SHARDNUMSUB`, which needs Redis 7 and a user that may send it.
+   * @defaultValue 'auto', as in Redisson
+   */
+  shardedSubscriptionMode?: ShardedSubscriptionMode;
+}
+
+const OPTIONS = ['nameMapper', 'fenced', 'shardedSubscriptionMode'] as const;
+/** Options of ioredis that may add a prefix to all keys. */
+interface Prefixed {
+  readonly keyPrefix?: string;
+}
+
+const MODES: readonly unknown[] = ['auto', 'on', 'off'] satisfies ShardedSubscriptionMode[];
+
+/**
+ * Keeps the locks of an instance as Redisson does, so that they exclude the `RLock`s of Java services and wake their waiters:
+ *
+ * ```ts
+ * RedisLockModule.forRoot({ name: 'java', connection, protocol: redisson() })
+ * ```
+ * @throws LockConfigError for an option that cannot be used
+ */
+export function redisson(options: RedissonOptions = {}): LockProtocol {
+  refuseUnknownOptions('redisson', options, OPTIONS);
+  const { nameMapper = (key) => key, fenced = false, shardedSubscriptionMode } = options;
+  if (typeof nameMapper !== 'function') {
+    throw new LockConfigError(
+      `nameMapper is ${describe(nameMapper)}; write a function such as (key) => \`shop:\${key}\`.`,
+    );
+  }
+  if (typeof fenced !== 'boolean') throw new LockConfigError(`fenced is ${describe(fenced)}; write true or false.`);
+  if (shardedSubscriptionMode !== undefined && !MODES.includes(shardedSubscriptionMode)) {
+    throw new LockConfigError(
+      `shardedSubscriptionMode is ${describe(shardedSubscriptionMode)}; write 'auto', 'on' or 'off'.`,
+    );
+  }
+  return {
+    name: 'redisson',
+    createStore: ({ connection, keyPrefix, commandTimeout, lockWatchdogTimeout, logger }) => {
+      const target = readTarget(connection);
+      if (shardedSubscriptionMode === 'on' && !isClusterTarget(target)) {
+        throw new LockConfigError(
+          "shardedSubscriptionMode is 'on', and connection is no Redis Cluster: Redisson publishes on plain channels then. " +
+            'Leave it out.',
+        );
+      }
+      const mapped = (key: string): string => readName(nameMapper(key), key);
+      const options = {
+        connection: target,
+        keyPrefix,
+        commandTimeout,
+        lockWatchdogTimeout,
+        nameMapper: mapped,
+        fenced,
+        shardedSubscriptionMode,
+      };
+      return new RedissonStore(options, logger);
+    },
+  };
+}
+
+/** @throws LockConfigError for a connection that this protocol does not serve */
+function readTarget(connection: unknown): ConnectionTarget {
+  if (Array.isArray(connection)) {
+    throw new LockConfigError(
+      "protocol 'redisson' keeps locks on one server, with Sentinels or in a Cluster, and connection is a list of masters: name one.",
+    );
+  }
+  const target = connection as ConnectionTarget;
+  if (typeof target !== 'object') return target;
+  const { keyPrefix, redisOptions } = ('options' in target ? (target.options ?? {}) : target) as Prefixed &
+    ClusterOptions;
+  if (keyPrefix || redisOptions?.keyPrefix) {
+    throw new LockConfigError(
+      "protocol 'redisson' uses the names of the locks as they are, and the client in connection has a keyPrefix: " +
+        'leave it out, and write redisson({ nameMapper }).',
+    );
+  }
+  return target;
+}
+
+/** @throws LockConfigError unless a name mapper has returned a name */
+function readName(name: unknown, key: string): string {
+  if (typeof name === 'string' && name !== '') return name;
+  throw new LockConfigError(`nameMapper has returned ${describe(name)} for '${key}': it has to return a text.`);
+}

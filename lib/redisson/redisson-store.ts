@@ -1,0 +1,299 @@
+import { randomUUID } from 'node:crypto';
+import type { LockLogger } from '../common/logger.js';
+import { LockConfigError, type LockStoreError } from '../errors/index.js';
+import {
+  NO_TOKEN,
+  type AcquireReply,
+  type AcquireRequest,
+  type ForceReleaseReply,
+  type LockStore,
+  type LockStoreListener,
+  type OfferReply,
+  type ReleaseReply,
+  type ReleaseRequest,
+  type RenewReply,
+  type RenewRequest,
+  type StoredLock,
+} from '../store/lock-store.js';
+import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
+import type { ConnectionObserver } from '../store/redis/connection.js';
+import { leaseLeft, LeaseRenewals } from '../store/redis/lease-renewals.js';
+import { StoreLink } from '../store/redis/store-link.js';
+import { commandOf } from './acquire-command.js';
+import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
+import {
+  isLatchChannel,
+  isPermitsChannel,
+  latchOf,
+  RedissonNaming,
+  type RedissonNameMapper,
+  type RedissonNames,
+} from './redisson-names.js';
+import { channelOf, channelsOf, contended, isPlain, ownerOf, readHolds, readPermits } from './replies.js';
+import { OPEN, RedissonLatches } from './redisson-latches.js';
+import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-scripts.js';
+import { SCRIPTS } from './scripts.generated.js';
+import { WakeList } from './wake-list.js';
+import { chooser, type HoldChoice } from '../store/hold-choice.js';
+
+/** The reply to a waiter may be delayed by this many ms, until the client can receive its message. */
+const LONGEST_HEARING = 250;
+/** What `lua/redisson/acquire.lua` replies. */
+const HELD = 1;
+const LEFT = 2;
+const TOO_MANY = 3;
+
+/** What `lua/redisson/extend.lua` replies for a longer lease than a read lock may have. */
+const TOO_LONG = -2;
+const REVOKED = /^revoked (\S+)$/;
+
+export interface RedissonStoreOptions {
+  readonly connection: ConnectionTarget;
+  /** Stands before the channel on which a client learns of forced releases. Redisson has no such channel. */
+  readonly keyPrefix: string;
+  /** ms */
+  readonly commandTimeout: number;
+  /** The longest lease of a read lock, in ms: a reader of Redisson may set the leases of all readers to it. */
+  readonly lockWatchdogTimeout: number;
+  readonly nameMapper: RedissonNameMapper;
+  /** Whether locks are `RFencedLock`s, with fencing tokens. */
+  readonly fenced: boolean;
+  /** How messages are published in a Cluster. If left out: as in Redisson by default. */
+  readonly shardedSubscriptionMode?: ShardedSubscriptionMode | undefined;
+}
+
+/**
+ * The store that keeps locks as Redisson does, so that clients of both exclude and wake each other. The hash of a lock has
+ * one field, its owner: the client's UUID and the number of the acquisition, where Redisson has the id of a thread.
+ * docs/redisson.md says what is in Redis.
+ */
+export class RedissonStore implements LockStore, ConnectionObserver {
+  readonly clientId: string = randomUUID();
+  readonly keepsPermits = true;
+  readonly latches: RedissonLatches;
+  readonly lacks: NonNullable<LockStore['lacks']>;
+  // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
+  readonly #link: StoreLink;
+  readonly #renewals: LeaseRenewals;
+  private readonly scripts: RedissonScripts;
+  private readonly longestRead: number;
+  private readonly fenced: boolean;
+  private readonly names: RedissonNaming;
+  private readonly waiters = new WakeList((id) => this.listener?.retryAfter(id, 0));
+  private listener: LockStoreListener | undefined;
+
+  constructor(options: RedissonStoreOptions, logger: LockLogger) {
+    const { connection, keyPrefix, commandTimeout, nameMapper, fenced } = options;
+    this.fenced = fenced;
+    this.lacks = fenced ? { ...LACKING_FEATURES, fair: FAIR_IS_PLAIN } : LACKING_FEATURES;
+    this.longestRead = options.lockWatchdogTimeout;
+    // Subscriptions are asked for by the name of the channel: a key has several.
+    const keyChannel = (channel: string): string => channel;
+    const { clientId } = this;
+    const isSharded = (): boolean => this.scripts.isSharded;
+    this.#link = new StoreLink(
+      { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded },
+      logger,
+      this,
+    );
+    const { scripts, connection: redis } = this.#link;
+    const isCluster = isClusterTarget(connection);
+    this.names = new RedissonNaming(nameMapper, keyPrefix, isCluster);
+    this.scripts = new RedissonScripts(scripts, logger, isCluster, options.shardedSubscriptionMode);
+    this.latches = new RedissonLatches(
+      this.scripts,
+      redis,
+      (key) => this.names.latch(key),
+      (key, latch) => this.listener?.opened(key, latch),
+    );
+    this.#renewals = new LeaseRenewals(scripts, redis, (key) => this.names.lock(key).lock, SCRIPTS.renew, [
+      this.longestRead,
+    ]);
+  }
+
+  get listening(): boolean {
+    return this.#link.connection.listening;
+  }
+
+  get fullySubscribed(): boolean {
+    return this.#link.connection.fullySubscribed;
+  }
+
+  get epoch(): number {
+    return this.#link.connection.epoch;
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    return this.#link.unreachable;
+  }
+
+  get outage(): LockStoreError | undefined {
+    return this.#link.outage;
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  start(): Promise<void> {
+    return this.#link.start();
+  }
+
+  async close(): Promise<void> {
+    this.#link.close();
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireReply> {
+    const { id, adopts } = request;
+    if (adopts !== undefined) throw new LockConfigError(LACKING_FEATURES.handover!);
+    this.waiters.requesting(id);
+    try {
+      const reply = await this.acquireOrWait(request);
+      if (reply.outcome !== 'queued' && reply.outcome !== 'busy') this.waiters.leave(id);
+      return this.atOnceIfWoken(id, reply);
+    } finally {
+      this.waiters.answered(id);
+    }
+  }
+
+  async release({ key, id, tombstoneFor, next }: ReleaseRequest): Promise<ReleaseReply> {
+    this.waiters.leave(id);
+    const names = this.names.lock(key);
+    // The next local waiter tries when the message of this release arrives, as the waiters of other clients do. If it tried along
+    // with the release, it would always come first.
+    const hears = next !== undefined && this.joinIfSubscribed(next, channelOf(names, next));
+    const args = [id, ...channelsOf(names), tombstoneFor];
+    const released = await this.scripts.release([names.lock, latchOf(names.lock, id)], args);
+    if (next === undefined) return { released, next };
+    if (!released || !hears) return { released, next: await this.acquire(next) };
+    return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
+  }
+
+  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    return this.#renewals.renew(requests);
+  }
+
+  async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
+    const reply = await this.scripts.run('extend', [this.names.lock(key).lock], [id, lease, this.longestRead]);
+    if (Number(reply) === TOO_LONG) throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key });
+    return leaseLeft(reply);
+  }
+
+  /** Redisson's `MultiLock` acquires one lock after the other, too. */
+  async acquireAll(): Promise<undefined> {
+    return undefined;
+  }
+
+  replicate(): Promise<number> {
+    return Promise.reject(new LockConfigError(LACKING_FEATURES.replicas!));
+  }
+
+  offer(): Promise<OfferReply> {
+    return Promise.reject(new LockConfigError(LACKING_FEATURES.handover!));
+  }
+
+  setLimit(): Promise<void> {
+    return Promise.reject(new LockConfigError(LACKING_FEATURES.permitChanges!));
+  }
+
+  async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
+    const names = this.names.lock(key);
+    const { holds } = await this.inspect(key);
+    const named = holds.filter(chooser(hold));
+    const channels = named.flatMap(({ id }) => [id, this.names.clientOf(id)]);
+    const [ended, told] = (await this.scripts.run(
+      'forceRelease',
+      [names.lock],
+      [...channelsOf(names), ...channels],
+    )) as number[];
+    return { holds: Number(ended), told: Number(told) };
+  }
+
+  async inspect(key: string): Promise<StoredLock> {
+    const names = this.names.lock(key);
+    const reply = (await this.scripts.run('inspect', [names.lock, names.token], [])) as [
+      string,
+      string | null,
+      unknown[],
+    ];
+    const [counter, readWrite, owners] = reply;
+    if (readWrite === 'permits') return readPermits(Number(counter), owners);
+    const token = this.fenced && readWrite === null ? Number(counter) : NO_TOKEN;
+    return { lastToken: token, holds: readHolds(owners, readWrite !== null, token), waiters: [], limit: undefined };
+  }
+
+  subscribed(): void {
+    this.#link.subscribed();
+    this.listener?.restored();
+  }
+
+  reconnected(): void {
+    this.listener?.restored();
+  }
+
+  message(text: string): void {
+    const id = REVOKED.exec(text)?.[1];
+    if (id !== undefined) this.listener?.revoked(id);
+  }
+
+  unorderedMessage(text: string): void {
+    this.message(text);
+  }
+
+  keyMessage(channel: string, message: string): void {
+    if (isLatchChannel(channel)) return this.latches.heard(channel, message);
+    if (isPermitsChannel(channel)) this.waiters.wakeSome(channel, Number(message));
+    else if (message === '0') this.waiters.wakeFirst(channel);
+    else this.waiters.wakeAll(channel);
+  }
+
+  /** The lock may have become free before the subscription. */
+  keySubscribed(channel: string): void {
+    this.waiters.wakeAll(channel);
+    this.latches.heard(channel, OPEN);
+  }
+
+  private async acquireOrWait(request: AcquireRequest): Promise<AcquireReply> {
+    const { mode, lease, fair } = request;
+    if (fair && !isPlain(mode)) throw new LockConfigError(FAIR_IS_PLAIN, { key: request.key });
+    if (mode.kind === 'read' && lease > this.longestRead) {
+      throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key: request.key });
+    }
+    const names = this.names.lock(request.key);
+    const channel = channelOf(names, request);
+    // Before the request is sent: the message may arrive before the reply.
+    const hears = request.waits && this.joinIfSubscribed(request, channel);
+    const reply = await this.tryAcquire(request, names, hears);
+    if (reply.outcome !== 'busy' || !request.waits || this.waiters.isOver(request.id)) return reply;
+    if (hears) return { ...reply, outcome: 'queued' };
+    this.waiters.join(request.id, channel);
+    await this.scripts.decide(names.lock);
+    const limit = Math.min(LONGEST_HEARING, lease / 4);
+    const isSubscribed = await this.#link.connection.subscribeTo(channel, request.patience, limit);
+    if (!isSubscribed || this.waiters.isOver(request.id)) return reply;
+    // The lock may have become free before the subscription.
+    const again = await this.tryAcquire(request, names, true);
+    return again.outcome === 'busy' ? { ...again, outcome: 'queued' } : again;
+  }
+
+  private async tryAcquire(request: AcquireRequest, names: RedissonNames, hasWaited: boolean): Promise<AcquireReply> {
+    const { script, keys, args } = commandOf(request, names, this.fenced, hasWaited);
+    const reply = await this.scripts.run(script, keys, args);
+    const [code, value, ...fields] = reply as [number, number, ...Array<string | null>];
+    if (Number(code) === TOO_MANY) return { outcome: 'too many', time: 0, limit: Number(value) };
+    if (Number(code) === LEFT) return { outcome: 'left', time: 0 };
+    if (Number(code) !== HELD) return contended('busy', request, Number(value), fields.flatMap(ownerOf));
+    return { outcome: 'held', time: 0, token: Number(value), lease: request.lease, batchSize: 1 };
+  }
+
+  /** The message may arrive before the reply that it overtakes, and the reply would set a later retry. */
+  private atOnceIfWoken<Reply extends AcquireReply>(id: string, reply: Reply): Reply {
+    return 'retryAfter' in reply && this.waiters.isWoken(id) ? { ...reply, retryAfter: 0 } : reply;
+  }
+
+  private joinIfSubscribed({ id, patience }: AcquireRequest, channel: string): boolean {
+    if (!this.#link.connection.isSubscribed(channel, patience)) return false;
+    this.waiters.join(id, channel);
+    return true;
+  }
+}

@@ -1,0 +1,78 @@
+import {
+  NO_TOKEN,
+  type AcquireRequest,
+  type ContendedReply,
+  type LockMode,
+  type StoredHold,
+  type StoredLock,
+} from '../store/lock-store.js';
+import type { RedissonNames } from './redisson-names.js';
+
+/** How the field of a writer ends. */
+const WRITE = /:write$/;
+/** A waiter retries this many ms after the lease that blocks it has ended. */
+const AFTER_EXPIRY = 2;
+
+/** Whether a request is for an `RLock`, not for an `RReadWriteLock` or a semaphore. */
+export const isPlain = (mode: LockMode): boolean => mode.kind === 'exclusive' && mode.isWrite !== true;
+
+/** The channel on which a request is woken. */
+export const channelOf = (
+  { channel, sharedChannel, permitsChannel }: RedissonNames,
+  { id, mode, fair }: AcquireRequest,
+): string =>
+  fair ? `${channel}:${id}` : isPlain(mode) ? channel : mode.kind === 'permits' ? permitsChannel : sharedChannel;
+
+/** The channels in the order in which scripts get them. */
+export const channelsOf = ({ channel, sharedChannel, permitsChannel }: RedissonNames): string[] => [
+  channel,
+  sharedChannel,
+  permitsChannel,
+];
+
+/** The owner that a field of a lock's hash stands for: none for `mode`. */
+export function ownerOf(field: string | null): string[] {
+  return field === null || field === 'mode' ? [] : [field.replace(WRITE, '')];
+}
+
+/** Reads the fields of a lock and their leases. */
+export function readHolds(fields: readonly unknown[], isShared: boolean, token: number): StoredHold[] {
+  const holds: StoredHold[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const field = String(fields[i]);
+    const id = field.replace(WRITE, '');
+    const mode: LockMode = isShared && id === field ? { kind: 'read' } : { kind: 'exclusive' };
+    // Redisson does not store when a lock was acquired.
+    holds.push({ id, owner: id, mode, kept: false, token, ttl: Number(fields[i + 1]), since: Number.NaN });
+  }
+  return holds;
+}
+
+/** Reads a semaphore. Permits that an `RSemaphore` has taken are counted nowhere, so they are not part of its limit. */
+export function readPermits(free: number, permits: readonly unknown[]): StoredLock {
+  const owners = new Map<string, { units: number; ttl: number }>();
+  for (let i = 0; i < permits.length; i += 2) {
+    // A permit of this library is that of an acquisition and a number, one of Redisson is an owner of its own.
+    const [client, acquisition] = String(permits[i]).split(':');
+    const id = acquisition === undefined ? client! : `${client}:${acquisition}`;
+    owners.set(id, { units: (owners.get(id)?.units ?? 0) + 1, ttl: Number(permits[i + 1]) });
+  }
+  const limit = free + permits.length / 2;
+  const holds = [...owners].map(([id, { units, ttl }]): StoredHold => {
+    const mode: LockMode = { kind: 'permits', units, limit };
+    return { id, owner: id, mode, kept: false, token: NO_TOKEN, ttl, since: Number.NaN };
+  });
+  return { lastToken: NO_TOKEN, holds, waiters: [], limit };
+}
+
+/** `left`: ms until the lock ends if no client renews it; negative: it has no TTL, or is not known. */
+export function contended(
+  outcome: 'queued' | 'busy',
+  { period }: AcquireRequest,
+  left = -1,
+  holders: readonly string[] = [],
+): ContendedReply {
+  // By itself, a waiter retries more often than Redisson does: it then notices a lost message within this period.
+  const retryAfter = left < 0 ? period : Math.min(period, left + AFTER_EXPIRY);
+  return { outcome, time: 0, retryAfter, lastToken: NO_TOKEN, holders };
+}

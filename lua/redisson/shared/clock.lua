@@ -1,0 +1,5 @@
+-- The clock of Redis, in ms since 1970. Redisson uses the clocks of its clients.
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end

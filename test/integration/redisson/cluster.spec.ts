@@ -1,0 +1,153 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { redisson, type ShardedSubscriptionMode } from 'nestjs-redis-locks/redisson';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { aborted } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { timed } from '../../../testbed/wait/timed.mjs';
+
+/** Without a message a waiter tries again after 3 s. */
+const SOON = 2_500;
+const CHANNEL = 'redisson_lock__channel:{orders}';
+
+const bench = new ClusterBench();
+const service = (shardedSubscriptionMode: ShardedSubscriptionMode = 'auto'): Promise<LockService> =>
+  bench.service({ protocol: redisson({ shardedSubscriptionMode }), commandTimeout: '15s' });
+
+/** The subscribers of a channel at the master of the lock. */
+async function subscribersOf(channel: string, isSharded: boolean): Promise<number> {
+  const { admin } = await bench.cluster.masterOf('orders');
+  return Number(((await admin.call('PUBSUB', isSharded ? 'SHARDNUMSUB' : 'NUMSUB', channel)) as unknown[])[1]);
+}
+
+describe.each([
+  ['auto', true],
+  ['on', true],
+  ['off', false],
+] as const)('in a Cluster with shardedSubscriptionMode %s', (mode, isSharded) => {
+  const subscribed = (): Promise<unknown> =>
+    eventually(async () => (await subscribersOf(CHANNEL, isSharded)) === 1, { within: 15_000 });
+
+  it('a release wakes a waiter of another client, on this kind of channel only', async () => {
+    const [one, other] = [await service(mode), await service(mode)];
+    const lock = await one.acquire('orders');
+    const waiting = other.acquire('orders', { waitTimeout: '1m' });
+    await subscribed();
+    expect(await subscribersOf(CHANNEL, !isSharded)).toBe(0);
+    const { ran, value } = await timed(async () => {
+      await lock.release();
+      return waiting;
+    });
+    expect(ran).toBeLessThan(SOON);
+    await value!.release();
+  });
+
+  it('a message of Redisson wakes a waiter here', async () => {
+    const locks = await service(mode);
+    const { admin } = await bench.cluster.masterOf('orders');
+    await admin.multi().hset('orders', 'java:1', 1).pexpire('orders', 30_000).exec();
+    const waiting = locks.acquire('orders', { waitTimeout: '1m' });
+    await subscribed();
+    const { ran, value } = await timed(async () => {
+      await admin.del('orders');
+      await admin.call(isSharded ? 'SPUBLISH' : 'PUBLISH', CHANNEL, '0');
+      return waiting;
+    });
+    expect(ran).toBeLessThan(SOON);
+    await value!.release();
+  });
+
+  it('waiters follow a slot to its new master', async () => {
+    const [one, other] = [await service(mode), await service(mode)];
+    const lock = await one.acquire('orders');
+    const waiting = other.acquire('orders', { waitTimeout: '1m' });
+    await subscribed();
+    await bench.cluster.migrate('orders');
+    // A plain subscription stays where it is until the client learns of the move: any node receives its messages.
+    if (isSharded) await subscribed();
+    const { ran, value } = await timed(async () => {
+      expect(await lock.release()).toBe(true);
+      return waiting;
+    });
+    expect(ran).toBeLessThan(SOON);
+    await value!.release();
+  });
+});
+
+describe('in a Cluster', () => {
+  it.each([
+    ['auto', 'off', /wait on the plain channel '.*', and this client publishes on sharded channels/],
+    ['off', 'on', /wait on the sharded channel '.*', and this client publishes on plain channels/],
+  ] as const)('a release with %s that a waiter with %s does not hear is logged once', async (mode, other, text) => {
+    const [one, deaf] = [await service(mode), await service(other)];
+    const sections = ['orders', '{orders}:2'].map(async (key) => {
+      const lock = await one.acquire(key);
+      const waiting = deaf.acquire(key, { waitTimeout: '1m' });
+      const channel = key === 'orders' ? CHANNEL : `redisson_lock__channel:${key}`;
+      await eventually(async () => (await subscribersOf(channel, other === 'on')) === 1, { within: 15_000 });
+      await lock.release();
+      await (await waiting).release();
+    });
+    await Promise.all(sections);
+    const warnings = bench.lines.filter((line) => line.includes('shardedSubscriptionMode'));
+    // The waiter releases the lock while no client listens to the other kind.
+    expect(warnings).toEqual([expect.stringMatching(text)]);
+  });
+
+  it('every kind of lock works, on every master', async () => {
+    const [locks, other] = [await service(), await service()];
+    for (const key of await bench.cluster.keysOnAllMasters('kind', 3)) {
+      const fair = await locks.acquire(`${key}-fair`, { fair: true });
+      const next = other.acquire(`${key}-fair`, { fair: true, waitTimeout: '1m' });
+      await fair.release();
+      await (await next).release();
+      const readers = [await locks.acquire(key, { type: 'read' }), await other.acquire(key, { type: 'read' })];
+      const writer = locks.acquire(key, { type: 'write', waitTimeout: '1m' });
+      await Promise.all(readers.map((reader) => reader.release()));
+      await (await writer).release();
+      const pool = (client: LockService) => client.getSemaphore(`${key}-pool`, { permits: 1 });
+      const permit = await pool(locks).acquire();
+      const nextPermit = pool(other).acquire(1, { waitTimeout: '1m' });
+      await permit.release();
+      await (await nextPermit).release();
+      await bench.cluster.admin.del(`${key}-pool`);
+      await locks.getCountDownLatch(`${key}-latch`).trySetCount(1);
+      const opened = other.getCountDownLatch(`${key}-latch`).await('1m');
+      await locks.getCountDownLatch(`${key}-latch`).countDown();
+      expect(await opened).toBe(true);
+    }
+  });
+
+  it('locks of all slots are renewed, also those whose names come from a nameMapper', async () => {
+    const protocol = redisson({ nameMapper: (key) => `shop:${key}` });
+    const locks = await bench.service({ protocol, lockWatchdogTimeout: '3s' });
+    const keys = Array.from({ length: 12 }, (_, i) => `orders-${i}`);
+    const held = await Promise.all(keys.map((key) => locks.acquire(key)));
+    const ends = performance.now() + 4_000;
+    await eventually(() => performance.now() > ends, { within: 15_000 });
+    await Promise.all(held.map((lock) => lock.verify()));
+    expect(await Promise.all(held.map((lock) => lock.release()))).toEqual(keys.map(() => true));
+  });
+
+  it('a forced release reaches the holder through any node', async () => {
+    const [one, other] = [await service(), await service()];
+    const held = [];
+    for (const key of await bench.cluster.keysOnAllMasters('held', 3)) held.push(await one.acquire(key));
+    const told = held.map(({ signal }) => aborted(signal));
+    for (const { key } of held) expect(await other.forceRelease(key)).toBe(true);
+    await Promise.all(told);
+  });
+
+  it.each(['a{b', '{}x'])('the name %s is refused, because Redisson cannot release such a lock', async (name) => {
+    const locks = await service();
+    const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(/in another hash slot/) as unknown };
+    await expect(locks.acquire(name)).rejects.toMatchObject(refused);
+    await expect(locks.getCountDownLatch(name).trySetCount(1)).rejects.toMatchObject(refused);
+  });
+
+  it('a name with a hash tag works for locks, and is refused for latches', async () => {
+    const locks = await service();
+    await (await locks.acquire('a{b}c')).release();
+    await expect(locks.getCountDownLatch('a{b}c').trySetCount(1)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
+import { redisson } from 'nestjs-redis-locks/redisson';
+import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const bench = new LockBench();
+const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });
+const QUEUE = 'redisson_lock_queue:{orders}';
+const TIMES = 'redisson_lock_timeout:{orders}';
+const CHANNEL = 'redisson_lock__channel:{orders}';
+const JAVA = ['java:1', 'java:2', 'java:3'] as const;
+/** How long a test waits for a retry of a waiter, which comes every 4 s, on a busy machine. */
+const A_RETRY = { within: 15_000 };
+
+const queue = (): Promise<string[]> => bench.redis.admin.lrange(QUEUE, 0, -1);
+const clock = async (): Promise<number> => 1_000 * Number((await bench.redis.admin.time())[0]);
+const leftOf = async (owner: string): Promise<number> =>
+  Number(await bench.redis.admin.zscore(TIMES, owner)) - (await clock());
+/** When the waiters are overdue, the first one first. */
+async function times(): Promise<Map<string, number>> {
+  const flat = await bench.redis.admin.zrange(TIMES, '0', '-1', 'WITHSCORES');
+  return new Map(flat.flatMap((owner, i) => (i % 2 === 0 ? [[owner, Number(flat[i + 1])] as const] : [])));
+}
+const differenceOf = (all: ReadonlyMap<string, number>, one: string, other: string): number =>
+  all.get(one)! - all.get(other)!;
+const wait = (locks: LockService): Promise<LockHandle> => locks.acquire('orders', { fair: true, waitTimeout: '60s' });
+
+/** A client of Redisson holds the lock, or waits for it. */
+const javaHolds = (owner: string): Promise<unknown> =>
+  bench.redis.admin.multi().hset('orders', owner, 1).pexpire('orders', 60_000).exec();
+const javaWaits = async (owner: string, left: number): Promise<void> => {
+  await bench.redis.admin.rpush(QUEUE, owner);
+  await bench.redis.admin.zadd(TIMES, (await clock()) + left, owner);
+};
+/** What the unlock script of Redisson does. */
+async function javaReleases(): Promise<void> {
+  await bench.redis.admin.del('orders');
+  const [head] = await queue();
+  if (head !== undefined) await bench.redis.admin.publish(`${CHANNEL}:${head}`, '0');
+}
+
+describe('an RFairLock', () => {
+  it('is the hash of an RLock, a list of waiters and their times', async () => {
+    const locks = await service();
+    const first = await wait(locks);
+    expect(await bench.redis.admin.hgetall('orders')).toEqual({ [first.owner]: '1' });
+    expect(await queue()).toEqual([]);
+    const second = wait(locks);
+    await eventually(async () => (await queue()).length === 1);
+    const [waiter] = await queue();
+    expect(await leftOf(waiter!)).toBeGreaterThan(3_000);
+    expect(await leftOf(waiter!)).toBeLessThan(12_000);
+    await first.release();
+    expect((await second).owner).toBe(waiter);
+    expect(await bench.redis.admin.exists(QUEUE, TIMES)).toBe(0);
+    await (await second).release();
+    expect(await bench.redis.admin.exists('orders')).toBe(0);
+  });
+
+  it('is granted in the order of arrival, across clients', async () => {
+    const clients = await bench.serviceList(3, { protocol: redisson() });
+    const holder = await wait(clients[0]!);
+    const order: number[] = [];
+    const waiting: Array<Promise<void>> = [];
+    for (let i = 0; i < 9; i++) {
+      waiting.push(
+        wait(clients[i % 3]!).then(async (lock) => {
+          order.push(i);
+          await lock.release();
+        }),
+      );
+      await eventually(async () => (await queue()).length === i + 1);
+    }
+    await holder.release();
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it('is not taken from a waiter of Redisson that comes first, and a release here wakes that waiter', async () => {
+    const locks = await service();
+    const holder = await wait(locks);
+    await javaWaits(JAVA[0], 60_000);
+    const second = wait(locks);
+    await eventually(async () => (await queue()).length === 2);
+    const subscriber = bench.redis.admin.duplicate();
+    const messages: string[] = [];
+    subscriber.on('message', (channel) => messages.push(channel));
+    await subscriber.subscribe(`${CHANNEL}:${JAVA[0]}`);
+    await holder.release();
+    await eventually(() => messages.length > 0);
+    subscriber.disconnect();
+    expect(await locks.tryAcquire('orders', { fair: true })).toBeNull();
+    expect(await bench.redis.admin.exists('orders')).toBe(0);
+    // Redisson takes the lock, and later leaves it to the waiter here.
+    await bench.redis.admin.multi().lpop(QUEUE).zrem(TIMES, JAVA[0]).exec();
+    await javaHolds(JAVA[0]);
+    await javaReleases();
+    await (await second).release();
+  });
+
+  it('passes over a head of Redisson that is overdue', async () => {
+    const locks = await service();
+    await javaWaits(JAVA[0], -1_000);
+    await javaWaits(JAVA[1], -1_000);
+    await (await wait(locks)).release();
+    expect(await bench.redis.admin.exists(QUEUE, TIMES)).toBe(0);
+  });
+
+  it('a waiter that gives up leaves the list and the set, and those behind it are overdue earlier', async () => {
+    const locks = await service();
+    await javaHolds(JAVA[0]);
+    await javaWaits(JAVA[1], 60_000);
+    const giving = new AbortController();
+    const waiting = locks.acquire('orders', { fair: true, waitTimeout: '60s', signal: giving.signal });
+    await eventually(async () => (await queue()).length === 2);
+    const [, waiter] = await queue();
+    expect(differenceOf(await times(), waiter!, JAVA[1])).toBe(10_000);
+    // In one step: the waiter may change all times at any moment.
+    const script = "redis.call('ZADD', KEYS[1], redis.call('ZSCORE', KEYS[1], ARGV[1]) + 300000, ARGV[2])";
+    await bench.redis.admin.multi().eval(script, 1, TIMES, waiter!, JAVA[2]).rpush(QUEUE, JAVA[2]).exec();
+    giving.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    await eventually(async () => (await queue()).length === 2);
+    const left = await times();
+    expect([...left.keys()]).toEqual([JAVA[1], JAVA[2]]);
+    expect(differenceOf(left, JAVA[2], JAVA[1])).toBe(300_000);
+  });
+
+  it('a waiter refreshes its place, and frees no place before it while the lock is held', async () => {
+    const locks = await service();
+    await javaHolds(JAVA[0]);
+    await javaWaits(JAVA[1], 3_000_000);
+    const waiting = wait(locks);
+    await eventually(async () => (await queue()).length === 2);
+    const [, waiter] = await queue();
+    // As if no waiter had looked for 100 s.
+    await eventually(async () => (await bench.redis.admin.exists(`${TIMES}:looked`)) === 1);
+    await bench.redis.admin.set(`${TIMES}:looked`, (await clock()) - 100_000);
+    await eventually(async () => (await leftOf(waiter!)) > 3_090_000, A_RETRY);
+    expect(await leftOf(JAVA[1])).toBeGreaterThan(3_080_000);
+    // The first one has the lock, and takes its wait away.
+    await bench.redis.admin
+      .multi()
+      .lpop(QUEUE)
+      .zrem(TIMES, JAVA[1])
+      .zadd(TIMES, await clock(), waiter!)
+      .exec();
+    await eventually(async () => (await leftOf(waiter!)) > 5_000, A_RETRY);
+    expect(await leftOf(waiter!)).toBeLessThan(12_000);
+    await javaReleases();
+    await (await waiting).release();
+  });
+
+  it('a living waiter that Redisson has dropped gets its place at the head again', async () => {
+    const locks = await service();
+    await javaHolds(JAVA[0]);
+    const waiting = wait(locks);
+    await eventually(async () => (await queue()).length === 1);
+    const [waiter] = await queue();
+    await javaWaits(JAVA[1], 300_000);
+    await eventually(async () => Number((await bench.redis.admin.pubsub('NUMSUB', `${CHANNEL}:${waiter}`))[1]) === 1);
+    await bench.redis.admin.multi().lpop(QUEUE).zrem(TIMES, waiter!).exec();
+    await eventually(async () => (await queue())[0] === waiter, A_RETRY);
+    expect(await queue()).toEqual([waiter, JAVA[1]]);
+    await javaReleases();
+    await (await waiting).release();
+    expect(await queue()).toEqual([JAVA[1]]);
+  });
+
+  it('the waiters of a dead client are passed over together', async () => {
+    const proxy = await bench.proxy();
+    const [locks, dead] = [await service(), await service({ connection: proxy.url })];
+    const holder = await wait(locks);
+    const lost = [1, 2, 3].map(() => wait(dead).catch(() => undefined));
+    await eventually(async () => (await queue()).length === 3);
+    proxy.dropRequests();
+    const last = wait(locks);
+    await eventually(async () => (await queue()).length === 4);
+    // Each of them alone would have 10 s more than the one before it.
+    const all = await times();
+    expect(new Set((await queue()).slice(0, 3).map((owner) => all.get(owner))).size).toBe(1);
+    await holder.release();
+    await (await last).release();
+    expect(await queue()).toEqual([]);
+    proxy.heal();
+    proxy.disconnect();
+    for (const lock of await Promise.all(lost)) await lock?.release();
+  });
+
+  it('a forced release here wakes the head, and a lost reply leaves one place', async () => {
+    const proxy = await bench.proxy();
+    const [locks, far] = [await service(), await service({ connection: proxy.url, commandTimeout: 20_000 })];
+    await javaHolds(JAVA[0]);
+    // The server knows the script now: the command that is cut off has its effect.
+    expect(await locks.tryAcquire('orders', { fair: true })).toBeNull();
+    const cut = proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('orders'));
+    const waiting = wait(far);
+    await cut.happened;
+    await eventually(async () => Number((await bench.redis.admin.pubsub('CHANNELS', `${CHANNEL}:*`)).length) === 1);
+    expect(await queue()).toHaveLength(1);
+    expect(await locks.forceRelease('orders')).toBe(true);
+    await (await waiting).release();
+    expect(await bench.redis.admin.exists(QUEUE, TIMES, 'orders')).toBe(0);
+  });
+});

@@ -1,0 +1,214 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { redisson } from 'nestjs-redis-locks/redisson';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const bench = new LockBench();
+const service = (options = {}) => bench.service({ protocol: redisson(), ...options });
+
+/** What Redisson does at the last `unlock()` of a thread. */
+const unlockAsJava = (name: string): Promise<unknown> =>
+  bench.redis.admin.multi().del(name).publish(`redisson_lock__channel:{${name}}`, '0').exec();
+
+/** What Redisson does at the first `lock()` of a thread. */
+const lockAsJava = (name: string, lease = 30_000): Promise<unknown> =>
+  bench.redis.admin.multi().hset(name, 'java:1', 1).pexpire(name, lease).exec();
+
+const subscribersOf = async (name: string): Promise<number> =>
+  Number((await bench.redis.admin.pubsub('NUMSUB', `redisson_lock__channel:{${name}}`))[1]);
+
+describe('an RLock', () => {
+  it('is a hash of the bare name with one field, the client and the number of the acquisition, and a count of 1', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('orders');
+    expect(await bench.redis.admin.hgetall('orders')).toEqual({ [lock.owner]: '1' });
+    expect(lock.owner).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}:\d+$/);
+    const left = await bench.redis.admin.pttl('orders');
+    expect(left).toBeGreaterThan(20_000);
+    expect(left).toBeLessThanOrEqual(30_000);
+    await lock.release();
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+    const next = await locks.acquire('orders');
+    expect(next.owner).not.toBe(lock.owner);
+    await next.release();
+  });
+
+  it('re-enters locally: Redis keeps one hold', async () => {
+    const locks = await service();
+    await locks.run('orders', async (outer) => {
+      await locks.run('orders', async (inner) => {
+        expect(inner.holdCount).toBe(2);
+        expect(await bench.redis.admin.hvals('orders')).toEqual(['1']);
+      });
+      expect(outer.isHeld).toBe(true);
+    });
+    expect(await bench.redis.admin.exists('orders')).toBe(0);
+  });
+
+  it('has no fencing token, and the handle says so', async () => {
+    const lock = await (await service()).acquire('orders');
+    expect(() => lock.fencingToken).toThrow(/no fencing token.*redisson\(\{ fenced: true \}\)/);
+    expect(lock.fencingTokens.size).toBe(0);
+    expect(JSON.parse(JSON.stringify(lock))).toEqual({ key: 'orders', owner: lock.owner, isHeld: true });
+    await lock.release();
+  });
+
+  it('excludes a client of Redisson, and is excluded by it', async () => {
+    const locks = await service();
+    await lockAsJava('orders');
+    expect(await locks.tryAcquire('orders')).toBeNull();
+    await unlockAsJava('orders');
+    const lock = await locks.tryAcquire('orders');
+    expect(lock?.isHeld).toBe(true);
+    await lock!.release();
+  });
+
+  it('wakes waiters of Redisson by its channel, once for each release', async () => {
+    const locks = await service();
+    const subscriber = bench.redis.admin.duplicate();
+    const messages: string[] = [];
+    subscriber.on('message', (channel, message) => messages.push(`${channel} ${message}`));
+    await subscriber.subscribe('redisson_lock__channel:{orders}', 'redisson_lock__channel:a{b}');
+    for (const key of ['orders', 'a{b}']) await (await locks.acquire(key)).release();
+    await eventually(() => messages.length >= 2);
+    expect(messages).toEqual(['redisson_lock__channel:{orders} 0', 'redisson_lock__channel:a{b} 0']);
+    subscriber.disconnect();
+  });
+
+  it('is woken by a release of Redisson, long before it would retry', async () => {
+    const locks = await service();
+    await lockAsJava('orders');
+    const waiting = locks.acquire('orders', { waitTimeout: '60s' });
+    await eventually(async () => (await subscribersOf('orders')) === 1);
+    const { ran, value } = await timed(async () => {
+      await unlockAsJava('orders');
+      return waiting;
+    });
+    expect(ran).toBeLessThan(AT_ONCE);
+    await value!.release();
+  });
+
+  it('is taken over when the lease of a crashed client of Redisson ends', async () => {
+    const locks = await service();
+    await lockAsJava('orders', 700);
+    const { ran, value } = await timed(() => locks.acquire('orders', { waitTimeout: '60s' }));
+    expect(ran).toBeLessThan(700 + AT_ONCE);
+    await value!.release();
+  });
+
+  it('serves the waiters of a process in order, with one attempt for each message', async () => {
+    const locks = await service();
+    await lockAsJava('orders');
+    const order: number[] = [];
+    const waiting = Array.from({ length: 10 }, (_, i) => locks.run('orders', () => void order.push(i)));
+    await eventually(async () => (await subscribersOf('orders')) === 1);
+    const before = await callsOf('evalsha');
+    for (let i = 0; i < 20; i++) await bench.redis.admin.publish('redisson_lock__channel:{orders}', '0');
+    await eventually(async () => (await callsOf('evalsha')) >= before + 1);
+    expect((await callsOf('evalsha')) - before).toBeLessThanOrEqual(20);
+    await unlockAsJava('orders');
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it('renews its lease, and a lost one aborts the signal', async () => {
+    const locks = await service({ lockWatchdogTimeout: 1_000 });
+    const lock = await locks.acquire('orders');
+    const first = await bench.redis.admin.pexpiretime('orders');
+    await eventually(async () => (await bench.redis.admin.pexpiretime('orders')) > first + 1_000, { what: 'renewals' });
+    expect(lock.isHeld).toBe(true);
+    // What forceUnlock of Redisson does: it tells no holder.
+    await unlockAsJava('orders');
+    await aborted(lock.signal);
+    expect(lock.isHeld).toBe(false);
+  });
+
+  it('a forced release ends the hold of either side, and tells a client of this library at once', async () => {
+    const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
+    const lock = await locks!.acquire('orders');
+    expect(await other!.forceRelease('orders')).toBe(true);
+    const { ran } = await timed(() => aborted(lock.signal));
+    expect(ran).toBeLessThan(AT_ONCE);
+    await lockAsJava('orders');
+    expect(await other!.forceRelease('orders')).toBe(true);
+    expect(await bench.redis.admin.exists('orders')).toBe(0);
+    expect(await other!.forceRelease('orders')).toBe(false);
+  });
+
+  it('inspect shows the holder of either side', async () => {
+    const locks = await service();
+    expect(await locks.inspect('orders')).toBeNull();
+    await lockAsJava('orders');
+    const info = await locks.inspect('orders');
+    expect(info).toMatchObject({ owner: 'java:1', holds: 1, fencingToken: 0, waiters: [] });
+    expect(info!.holders[0]).toMatchObject({ client: 'java', type: 'exclusive' });
+    expect(info!.holders[0]!.since.getTime()).toBeNaN();
+    expect(info!.ttl).toBeGreaterThan(20_000);
+    await unlockAsJava('orders');
+  });
+
+  it('a wait that ends leaves nothing behind', async () => {
+    const locks = await service();
+    await lockAsJava('orders');
+    await expect(locks.acquire('orders', { waitTimeout: 50 })).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      message: expect.stringMatching(/Holder: client java, its lease ends in \d+ ms unless renewed\./) as unknown,
+    });
+    await unlockAsJava('orders');
+    await eventually(async () => (await bench.redis.admin.keys('orders*')).length === 0);
+    await (await locks.acquire('orders')).release();
+  });
+
+  it('does not treat a lock without a TTL as an ended lock', async () => {
+    const locks = await service();
+    const lock = await locks.acquire('orders');
+    await bench.redis.admin.persist('orders');
+    await lock.verify();
+    expect(await bench.redis.admin.exists('orders')).toBe(1);
+    await lock.release();
+  });
+});
+
+describe('an RFencedLock', () => {
+  afterEach(() => bench.redis.admin.del('redisson_lock_token:{orders}'));
+
+  it('takes the next number of the counter that Redisson uses', async () => {
+    const locks = await service({ protocol: redisson({ fenced: true }) });
+    await bench.redis.admin.set('redisson_lock_token:{orders}', 41);
+    const lock = await locks.acquire('orders');
+    expect(lock.fencingToken).toBe(42);
+    expect((await locks.inspect('orders'))!.fencingToken).toBe(42);
+    await lock.release();
+    expect(await bench.redis.admin.get('redisson_lock_token:{orders}')).toBe('42');
+  });
+});
+
+describe('a name mapper', () => {
+  it('names the hash and all that is derived from it', async () => {
+    const locks = await service({ protocol: redisson({ nameMapper: (key) => `shop:${key}` }) });
+    const lock = await locks.acquire('orders');
+    expect(await bench.redis.admin.keys('*')).toEqual(['shop:orders']);
+    await lock.release();
+  });
+});
+
+describe('a lost reply', () => {
+  it.each(['acquire', 'release'] as const)('to %s leaves neither a count of 2 nor a lock', async (which) => {
+    const proxy = await bench.proxy();
+    const locks = await service({ connection: proxy.url, commandTimeout: 1_000 });
+    await (await locks.acquire('warm')).release();
+    const name = (command: { name: string; args: readonly string[] }): boolean =>
+      command.name === 'evalsha' && command.args.includes('orders');
+    if (which === 'acquire') proxy.cutAfterCommand(name);
+    const lock = await locks.acquire('orders', { waitTimeout: '30s' });
+    expect(await bench.redis.admin.hvals('orders')).toEqual(['1']);
+    if (which === 'release') proxy.cutAfterCommand(name);
+    expect(await lock.release()).toBe(true);
+    expect(await bench.redis.admin.exists('orders')).toBe(0);
+  });
+});
+
+async function callsOf(command: string): Promise<number> {
+  const stats = await bench.redis.admin.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+}

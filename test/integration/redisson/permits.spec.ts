@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { redisson } from 'nestjs-redis-locks/redisson';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const bench = new LockBench();
+const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });
+const CHANNEL = 'redisson_sc:{pool}';
+const TIMEOUTS = '{pool}:timeout';
+const free = async (): Promise<number> => Number(await bench.redis.admin.get('pool'));
+const listening = async (): Promise<boolean> => Number((await bench.redis.admin.pubsub('NUMSUB', CHANNEL))[1]) > 0;
+
+describe('a semaphore', () => {
+  it('is an integer and a sorted set with one member for each permit', async () => {
+    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const two = await pool.acquire(2);
+    expect(await free()).toBe(1);
+    expect(await bench.redis.admin.zrange(TIMEOUTS, '0', '-1')).toEqual([`${two.owner}:1`, `${two.owner}:2`]);
+    const ends = Number((await bench.redis.admin.zrange(TIMEOUTS, '0', '0', 'WITHSCORES'))[1]);
+    const now = Number((await bench.redis.admin.time())[0]) * 1_000;
+    expect(ends - now).toBeGreaterThan(20_000);
+    expect(ends - now).toBeLessThan(32_000);
+    expect(await pool.availablePermits()).toBe(1);
+    expect(await pool.tryAcquire(2)).toBeNull();
+    await pool.release(two);
+    expect(await free()).toBe(3);
+    expect(await bench.redis.admin.exists(TIMEOUTS)).toBe(0);
+    expect(await pool.getPermits()).toBe(3);
+  });
+
+  it('has the number of permits that Redisson has set', async () => {
+    await bench.redis.admin.set('pool', 1);
+    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const one = await pool.acquire();
+    expect(await pool.tryAcquire()).toBeNull();
+    expect(await pool.getPermits()).toBe(1);
+    await pool.release(one);
+  });
+
+  it('refuses a request for more permits than there are', async () => {
+    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    await expect(pool.acquire(4)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('is woken by a release of Redisson, as many waiters as permits are free', async () => {
+    await bench.redis.admin.set('pool', 0);
+    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const waiting = [0, 1].map(() => pool.acquire(1, { waitTimeout: '60s' }));
+    await eventually(listening);
+    const { ran, value } = await timed(async () => {
+      await bench.redis.admin.multi().incrby('pool', 2).publish(CHANNEL, '2').exec();
+      return Promise.all(waiting);
+    });
+    expect(ran).toBeLessThan(AT_ONCE);
+    await Promise.all(value!.map((permit) => pool.release(permit)));
+    expect(await free()).toBe(2);
+  });
+
+  it('publishes how many permits are free', async () => {
+    const subscriber = bench.redis.admin.duplicate();
+    const messages: string[] = [];
+    subscriber.on('message', (_channel, message) => messages.push(message));
+    await subscriber.subscribe(CHANNEL);
+    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const [one, two] = [await pool.acquire(), await pool.acquire(2)];
+    await pool.release(one);
+    await pool.release(two);
+    await eventually(() => messages.length >= 3);
+    expect(messages).toEqual(['3', '1', '3']);
+    subscriber.disconnect();
+  });
+
+  it('gives the permits of a crashed client back when their lease ends, and a waiter comes for them', async () => {
+    await bench.redis.admin.set('pool', 0);
+    const [seconds] = await bench.redis.admin.time();
+    await bench.redis.admin.zadd(TIMEOUTS, Number(seconds) * 1_000 + 1_500, 'of another client');
+    const pool = (await service()).getSemaphore('pool', { permits: 1 });
+    const permit = await pool.acquire(1, { waitTimeout: '60s' });
+    expect(await bench.redis.admin.zrange(TIMEOUTS, '0', '-1')).toEqual([`${permit.owner}:1`]);
+    await pool.release(permit);
+  });
+
+  it('renews the leases of its permits, and notices that they were taken away', async () => {
+    const pool = (await service({ lockWatchdogTimeout: 1_000 })).getSemaphore('pool', { permits: 2 });
+    const permits = await pool.acquire(2);
+    const first = Number(await bench.redis.admin.zscore(TIMEOUTS, `${permits.owner}:2`));
+    await eventually(
+      async () => Number(await bench.redis.admin.zscore(TIMEOUTS, `${permits.owner}:2`)) > first + 1_000,
+      {
+        what: 'renewals',
+      },
+    );
+    await permits.verify();
+    await bench.redis.admin.del(TIMEOUTS);
+    await aborted(permits.signal);
+  });
+
+  it('extend sets the lease of all permits of a hold', async () => {
+    const pool = (await service()).getSemaphore('pool', { permits: 2 });
+    const permits = await pool.acquire(2, { expire: '5s' });
+    await permits.extend('2m');
+    const [, one, , other] = await bench.redis.admin.zrange(TIMEOUTS, '0', '-1', 'WITHSCORES');
+    expect(one).toBe(other);
+    expect(Number(one) - Date.now()).toBeGreaterThan(60_000);
+    await pool.release(permits);
+  });
+
+  it('inspect shows the permits of both sides, and a forced release ends one of them', async () => {
+    const locks = await service();
+    const pool = locks.getSemaphore('pool', { permits: 3 });
+    const own = await pool.acquire(1);
+    const java = Buffer.from('00ff10203040506070809a0b0c0d0e0f', 'hex');
+    await bench.redis.admin.multi().decr('pool').zadd(TIMEOUTS, 922337203685477, java).exec();
+    const info = await locks.inspect('pool');
+    expect(info!.holders.map(({ id }) => id).sort()).toEqual([java.toString('hex'), own.owner].sort());
+    expect(await pool.availablePermits()).toBe(1);
+    expect(await locks.forceRelease('pool', { hold: java.toString('hex') })).toBe(true);
+    expect(own.isHeld).toBe(true);
+    expect(await free()).toBe(2);
+    expect(await locks.forceRelease('pool')).toBe(true);
+    await aborted(own.signal);
+    expect(await free()).toBe(3);
+  });
+
+  it.each(['acquire', 'release'] as const)('a lost reply to %s counts once', async (which) => {
+    const proxy = await bench.proxy();
+    const pool = (await service({ connection: proxy.url, commandTimeout: 1_000 })).getSemaphore('pool', { permits: 3 });
+    await pool.release(await pool.acquire());
+    const cut = (): void => void proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('pool'));
+    if (which === 'acquire') cut();
+    const permits = await pool.acquire(2, { waitTimeout: '30s' });
+    expect(await free()).toBe(1);
+    if (which === 'release') cut();
+    await permits.release();
+    expect(await free()).toBe(3);
+  });
+
+  it.each([
+    [
+      'setPermits',
+      (locks: LockService) => locks.getSemaphore('pool', { permits: 2 }).setPermits(5),
+      /setPermits.*call these methods in Redisson/,
+    ],
+    [
+      'addPermits',
+      (locks: LockService) => locks.getSemaphore('pool', { permits: 2 }).addPermits(1),
+      /setPermits.*call these methods in Redisson/,
+    ],
+    [
+      'drainPermits',
+      (locks: LockService) => locks.getSemaphore('pool', { permits: 2 }).drainPermits(),
+      /setPermits.*call these methods in Redisson/,
+    ],
+    [
+      'the release of some permits',
+      async (locks: LockService) => (await locks.getSemaphore('pool', { permits: 2 }).acquire(2)).releaseUnits(1),
+      /acquire those with a handle of their own/,
+    ],
+  ] as const)('%s is refused', async (_name, call, message) => {
+    await expect(call(await service())).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringMatching(message) as unknown,
+    });
+  });
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from '@jest/globals';
+import { redisson } from 'nestjs-redis-locks/redisson';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const bench = new LockBench();
+const service = (options = {}) => bench.service({ protocol: redisson(), ...options });
+const CHANNEL = 'redisson_rwlock:{shelf}';
+const fields = (): Promise<Record<string, string>> => bench.redis.admin.hgetall('shelf');
+const timeoutOf = (owner: string): string => `{shelf}:${owner}:rwlock_timeout:1`;
+const subscribers = async (): Promise<number> => Number((await bench.redis.admin.pubsub('NUMSUB', CHANNEL))[1]);
+
+/** What Redisson does when a thread that has no hold takes the read lock. */
+const readAsJava = (lease = 30_000, owner = 'java:1'): Promise<unknown> =>
+  bench.redis.admin
+    .multi()
+    .hset('shelf', { mode: 'read', [owner]: 1 })
+    .set(timeoutOf(owner), 1, 'PX', lease)
+    .pexpire('shelf', lease)
+    .exec();
+
+describe('an RReadWriteLock', () => {
+  it('is a hash with a mode, one field for each reader, and a key with the lease of each reader', async () => {
+    const locks = await service();
+    const one = await locks.acquire('shelf', { type: 'read' });
+    const other = await locks.getReadWriteLock('shelf').readLock().lock();
+    expect(one.type).toBe('read');
+    expect(await fields()).toEqual({ mode: 'read', [one.owner]: '1', [other.owner]: '1' });
+    expect(await bench.redis.admin.get(timeoutOf(one.owner))).toBe('1');
+    expect(await bench.redis.admin.pttl(timeoutOf(one.owner))).toBeGreaterThan(20_000);
+    await one.release();
+    expect(await fields()).toEqual({ mode: 'read', [other.owner]: '1' });
+    await other.release();
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+  });
+
+  it('of a writer has the field of Redisson, whether it is asked for by type or as an object', async () => {
+    const locks = await service();
+    const byType = await locks.acquire('shelf', { type: 'write' });
+    expect(await fields()).toEqual({ mode: 'write', [`${byType.owner}:write`]: '1' });
+    await byType.release();
+    const object = await locks.getReadWriteLock('shelf').writeLock().lock();
+    expect(await fields()).toEqual({ mode: 'write', [`${object.owner}:write`]: '1' });
+    await object.release();
+    expect(await bench.redis.admin.exists('shelf')).toBe(0);
+  });
+
+  it('does not join an RLock, as Redisson would, and an RLock does not join it', async () => {
+    const locks = await service();
+    const plain = await locks.acquire('shelf');
+    expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { type: 'write' })).toBeNull();
+    await plain.release();
+    const reader = await locks.acquire('shelf', { type: 'read' });
+    expect(await locks.tryAcquire('shelf')).toBeNull();
+    await reader.release();
+  });
+
+  it('keeps the lease of the other readers when one leaves', async () => {
+    const locks = await service();
+    await readAsJava(20_000);
+    const reader = await locks.acquire('shelf', { type: 'read' });
+    expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(20_000);
+    await reader.release();
+    const left = await bench.redis.admin.pttl('shelf');
+    expect(left).toBeLessThanOrEqual(20_000);
+    expect(left).toBeGreaterThan(10_000);
+    await bench.redis.admin.del('shelf', timeoutOf('java:1'));
+  });
+
+  it('a reader that died keeps no writer out once the living readers have left', async () => {
+    const locks = await service();
+    await readAsJava();
+    await bench.redis.admin.del(timeoutOf('java:1'));
+    const reader = await locks.acquire('shelf', { type: 'read' });
+    const waiting = locks.acquire('shelf', { type: 'write', waitTimeout: '60s' });
+    await eventually(async () => (await subscribers()) === 1);
+    const { ran } = await timed(async () => {
+      await reader.release();
+      await (await waiting).release();
+    });
+    expect(ran).toBeLessThan(AT_ONCE);
+  });
+
+  it('a writer that reads inside its lock continues to read after its release, and admits other readers at once', async () => {
+    const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
+    await locks!.run(
+      'shelf',
+      async (writer) => {
+        const reader = await locks!.acquire('shelf', { type: 'read' });
+        expect(Object.keys(await fields())).toEqual(expect.arrayContaining([`${writer.owner}:write`, 'mode']));
+        expect(await other!.tryAcquire('shelf', { type: 'read' })).toBeNull();
+        const waiting = other!.acquire('shelf', { type: 'read', waitTimeout: '60s' });
+        await eventually(async () => (await subscribers()) === 1);
+        const { ran, value } = await timed(async () => {
+          await writer.release();
+          return waiting;
+        });
+        expect(ran).toBeLessThan(AT_ONCE);
+        expect(reader.isHeld).toBe(true);
+        expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
+        expect(await other!.tryAcquire('shelf', { type: 'write' })).toBeNull();
+        await Promise.all([value!.release(), reader.release()]);
+      },
+      { type: 'write' },
+    );
+    expect(await bench.redis.admin.exists('shelf')).toBe(0);
+  });
+
+  it('a reader that asks for the write lock is refused', async () => {
+    const locks = await service();
+    await locks.run(
+      'shelf',
+      async () => {
+        await expect(locks.acquire('shelf', { type: 'write' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+      },
+      { type: 'read' },
+    );
+  });
+
+  it('publishes what Redisson publishes: 0 after the last reader, 1 after the writer', async () => {
+    const locks = await service();
+    const subscriber = bench.redis.admin.duplicate();
+    const messages: string[] = [];
+    subscriber.on('message', (_channel, message) => messages.push(message));
+    await subscriber.subscribe(CHANNEL);
+    const [one, other] = [
+      await locks.acquire('shelf', { type: 'read' }),
+      await locks.acquire('shelf', { type: 'read' }),
+    ];
+    await one.release();
+    await other.release();
+    await (await locks.acquire('shelf', { type: 'write' })).release();
+    await eventually(() => messages.length >= 2);
+    expect(messages).toEqual(['0', '1']);
+    subscriber.disconnect();
+  });
+
+  it.each(['read', 'write'] as const)(
+    'the watchdog renews a %s lock, and a lost one aborts the signal',
+    async (type) => {
+      const locks = await service({ lockWatchdogTimeout: 1_000 });
+      const lock = await locks.acquire('shelf', { type });
+      const first = await bench.redis.admin.pexpiretime('shelf');
+      await eventually(async () => (await bench.redis.admin.pexpiretime('shelf')) > first + 1_000, {
+        what: 'renewals',
+      });
+      await lock.verify();
+      await bench.redis.admin.del('shelf', timeoutOf(lock.owner));
+      await aborted(lock.signal);
+    },
+  );
+
+  it('inspect shows readers and writers of both sides, and a forced release ends them', async () => {
+    const locks = await service();
+    await readAsJava();
+    const reader = await locks.acquire('shelf', { type: 'read' });
+    const info = await locks.inspect('shelf');
+    expect(info!.holders.map(({ id, type }) => [id, type]).sort()).toEqual(
+      [
+        ['java:1', 'read'],
+        [reader.owner, 'read'],
+      ].sort(),
+    );
+    expect(info!.holders.every(({ ttl }) => ttl > 20_000)).toBe(true);
+    expect(await locks.forceRelease('shelf', { hold: 'java:1' })).toBe(true);
+    expect(reader.isHeld).toBe(true);
+    expect(await locks.forceRelease('shelf')).toBe(true);
+    await aborted(reader.signal);
+    expect(await bench.redis.admin.keys('*shelf*')).toEqual([]);
+    const writer = await locks.acquire('shelf', { type: 'write' });
+    expect((await locks.inspect('shelf'))!.holders).toMatchObject([{ id: writer.owner, type: 'exclusive' }]);
+    expect(await locks.forceRelease('shelf')).toBe(true);
+    await aborted(writer.signal);
+  });
+
+  it('extend sets a new lease of one reader, and does not touch the others', async () => {
+    const locks = await service();
+    const short = await locks.acquire('shelf', { type: 'read', expire: '5s' });
+    const long = await locks.acquire('shelf', { type: 'read', expire: '20s' });
+    await short.extend('10s');
+    expect(await bench.redis.admin.pttl(timeoutOf(short.owner))).toBeGreaterThan(5_000);
+    expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(10_000);
+    await long.extend('2s');
+    expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(10_000);
+    await Promise.all([short.release(), long.release()]);
+  });
+
+  it('a lost reply to acquire leaves one hold', async () => {
+    const proxy = await bench.proxy();
+    const locks = await service({ connection: proxy.url, commandTimeout: 1_000 });
+    await (await locks.acquire('warm', { type: 'read' })).release();
+    proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('shelf'));
+    const reader = await locks.acquire('shelf', { type: 'read', waitTimeout: '30s' });
+    expect(await fields()).toEqual({ mode: 'read', [reader.owner]: '1' });
+    expect(await reader.release()).toBe(true);
+    expect(await bench.redis.admin.exists('shelf')).toBe(0);
+  });
+});

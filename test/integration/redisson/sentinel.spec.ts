@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
+import { redisson } from 'nestjs-redis-locks/redisson';
+import { createLockClient } from 'nestjs-redis-locks/client';
+import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { timed } from '../../../testbed/wait/timed.mjs';
+
+const CHANNEL = 'redisson_lock__channel:{orders}';
+/** Without a message a waiter tries again after 3 s. */
+const SOON = 2_500;
+const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+
+let sentinels: RedisSentinels;
+const services: LockService[] = [];
+
+beforeEach(async () => {
+  sentinels = await startRedisSentinels();
+});
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((locks) => locks.close()));
+  await sentinels.stop();
+});
+
+async function service(): Promise<LockService> {
+  const { connection } = sentinels;
+  const options = { connection, protocol: redisson(), commandTimeout: '15s', shutdownTimeout: 0 } as const;
+  const locks = await createLockClient(options, { logger: quiet });
+  services.push(locks);
+  return locks;
+}
+
+it('a holder keeps its lock through a failover, and the new master wakes the waiter of the other client', async () => {
+  const [one, other] = [await service(), await service()];
+  const lock = await one.acquire('orders');
+  const waiting = other.acquire('orders', { waitTimeout: '2m' });
+  const subscribers = async (): Promise<number> =>
+    Number((await (await sentinels.master()).admin.pubsub('NUMSUB', CHANNEL))[1]);
+  await eventually(async () => (await subscribers()) === 1);
+  await (await sentinels.master()).replicated();
+  await sentinels.failover();
+  await eventually(async () => (await subscribers()) === 1, {
+    within: 30_000,
+    what: 'the subscription at the new master',
+  });
+  await lock.verify();
+  const { ran, value } = await timed(async () => {
+    expect(await lock.release()).toBe(true);
+    return waiting;
+  });
+  expect(ran).toBeLessThan(SOON);
+  expect(await value!.release()).toBe(true);
+});

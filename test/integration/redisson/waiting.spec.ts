@@ -1,0 +1,119 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
+import type { AcquireRequest } from '../../../lib/store/lock-store.js';
+import type { ProxiedConnection } from '../../../testbed/proxies/proxied-connection.mjs';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+const CHANNEL = 'redisson_lock__channel:{orders}';
+/** As long as a waiter would wait without a message. */
+const PERIOD = 100_000;
+
+const listens = ({ isSubscriber }: ProxiedConnection): boolean => isSubscriber;
+const asks = (connection: ProxiedConnection): boolean => !listens(connection);
+
+let redis: RedisServer;
+let proxy: RespProxy;
+let store: RedissonStore;
+let woken: string[];
+let lastNumber = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.admin.flushall();
+  proxy = await RespProxy.start(redis);
+  woken = [];
+  const options = {
+    connection: proxy.url,
+    keyPrefix: 'lock',
+    commandTimeout: 20_000,
+    lockWatchdogTimeout: 30_000,
+    nameMapper: (key: string) => key,
+  };
+  store = new RedissonStore({ ...options, fenced: false }, quiet);
+  const ignored = (): void => undefined;
+  store.listen({
+    ...{ granted: ignored, yield: ignored, revoked: ignored, opened: ignored, restored: ignored },
+    retryAfter: (id) => woken.push(id),
+  });
+  await store.start();
+});
+afterEach(async () => {
+  await store.close();
+  await proxy[Symbol.asyncDispose]();
+});
+
+function requestOf(waits = true): AcquireRequest {
+  const id = `${store.clientId}:${(lastNumber += 1)}`;
+  return {
+    ...{ key: 'orders', id, mode: { kind: 'exclusive' }, owner: undefined, lease: 30_000, waits, fair: false },
+    ...{ period: PERIOD, patience: 2 * PERIOD, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1 },
+  };
+}
+
+const release = ({ key, id }: AcquireRequest, next?: AcquireRequest) =>
+  store.release({ key, id, tombstoneFor: 0, keep: 0, next });
+
+describe('a waiter', () => {
+  it('retries at once if the message came before the reply that it makes obsolete', async () => {
+    const [holder, waiter] = [requestOf(), requestOf()];
+    await store.acquire(holder);
+    const first = await store.acquire(waiter);
+    expect(first).toMatchObject({ outcome: 'queued', holders: [holder.id] });
+    expect('retryAfter' in first && first.retryAfter).toBeGreaterThan(20_000);
+
+    proxy.holdReplies(asks);
+    const second = store.acquire(waiter);
+    await redis.admin.publish(CHANNEL, '0');
+    await eventually(() => woken.includes(waiter.id));
+    proxy.heal();
+    expect(await second).toMatchObject({ outcome: 'queued', retryAfter: 0 });
+  });
+
+  it('behind a release in its own process tries when the message arrives, as all other clients do', async () => {
+    const [holder, waiter] = [requestOf(), requestOf()];
+    await store.acquire(holder);
+    await store.acquire(waiter);
+    await release(waiter);
+    const next = requestOf();
+    const { released, next: reply } = await release(holder, next);
+    expect(released).toBe(true);
+    expect(reply?.outcome).toBe('queued');
+    expect(await redis.admin.exists('orders')).toBe(0);
+    await eventually(() => woken.includes(next.id));
+    expect((await store.acquire(next)).outcome).toBe('held');
+  });
+
+  it('is woken when its subscription is confirmed late', async () => {
+    const [holder, waiter] = [requestOf(), requestOf()];
+    await store.acquire(holder);
+    proxy.holdReplies(listens);
+    expect((await store.acquire(waiter)).outcome).toBe('busy');
+    expect(woken).toEqual([]);
+    proxy.heal();
+    await eventually(() => woken.includes(waiter.id));
+  });
+
+  it('that gives up before its second request leaves nothing behind', async () => {
+    const [holder, waiter] = [requestOf(), requestOf()];
+    await store.acquire(holder);
+    proxy.holdReplies(listens);
+    const asked = store.acquire(waiter);
+    await release(waiter);
+    await release(holder);
+    proxy.heal();
+    expect((await asked).outcome).not.toBe('held');
+    expect(await redis.admin.exists('orders')).toBe(0);
+    const later = requestOf();
+    await redis.admin.hset('orders', 'java:1', 1);
+    await store.acquire(later);
+    await redis.admin.publish(CHANNEL, '0');
+    await eventually(() => woken.includes(later.id));
+    expect(woken).not.toContain(waiter.id);
+  });
+});

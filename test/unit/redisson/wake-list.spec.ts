@@ -1,0 +1,77 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { WakeList } from '../../../lib/redisson/wake-list.js';
+
+describe('a wake list', () => {
+  let woken: string[];
+  let list: WakeList;
+  beforeEach(() => {
+    woken = [];
+    list = new WakeList((id) => woken.push(id));
+  });
+
+  const join = (...ids: string[]): void => ids.forEach((id) => list.join(id, 'c'));
+
+  it('a message wakes the waiter that has waited longest, until that has left', () => {
+    join('a', 'b');
+    list.wakeFirst('other');
+    list.wakeFirst('c');
+    list.requesting('a');
+    list.answered('a');
+    list.wakeFirst('c');
+    expect(woken).toEqual(['a', 'a']);
+    list.requesting('a');
+    list.leave('a');
+    list.wakeFirst('c');
+    expect(woken).toEqual(['a', 'a', 'b']);
+  });
+
+  it('a waiter that leaves before it has tried passes the message on', () => {
+    join('a', 'b');
+    list.wakeFirst('c');
+    list.leave('a');
+    expect(woken).toEqual(['a', 'b']);
+    list.leave('b');
+    list.wakeFirst('c');
+    expect(woken).toEqual(['a', 'b']);
+  });
+
+  it('a message about permits wakes as many waiters as permits are free', () => {
+    join('a', 'b', 'c');
+    list.wakeSome('c', -1);
+    list.wakeSome('c', 0);
+    expect(woken).toEqual([]);
+    list.wakeSome('c', 2);
+    expect(woken).toEqual(['a', 'b']);
+    list.leave('a');
+    expect(woken).toEqual(['a', 'b', 'c']);
+    list.wakeSome('c', 9);
+    expect(woken).toEqual(['a', 'b', 'c', 'b', 'c']);
+  });
+
+  it('a message for all wakes all', () => {
+    join('a', 'b');
+    list.wakeAll('c');
+    expect(woken).toEqual(['a', 'b']);
+  });
+
+  it('says whether a message has come since the latest request', () => {
+    list.requesting('a');
+    join('a');
+    expect(list.isWoken('a')).toBe(false);
+    list.wakeFirst('c');
+    expect(list.isWoken('a')).toBe(true);
+    list.requesting('a');
+    expect(list.isWoken('a')).toBe(false);
+  });
+
+  it('an acquisition that is over does not join, and is forgotten with its last request', () => {
+    list.requesting('a');
+    list.leave('a');
+    expect(list.isOver('a')).toBe(true);
+    join('a');
+    list.wakeFirst('c');
+    expect(woken).toEqual([]);
+    list.answered('a');
+    expect(list.isOver('a')).toBe(false);
+  });
+});
