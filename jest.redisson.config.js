@@ -1,0 +1,9 @@
+import config from './jest.config.js';
+
+/** The tests beside Redisson on a JVM: npm run test:redisson. */
+export default {
+  ...config,
+  testMatch: ['<rootDir>/test/redisson/**/*.spec.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+  maxWorkers: 1,
+};

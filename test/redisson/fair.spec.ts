@@ -1,0 +1,156 @@
+import { expect, it } from '@jest/globals';
+import type { LockHandle, LockService } from 'nestjs-redis-locks';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { RedissonProcess } from './redisson-process.js';
+import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
+
+const SECTIONS = isFull ? 1_000 : 100;
+const QUEUE = 'redisson_lock_queue:{orders}';
+const TIMES = 'redisson_lock_timeout:{orders}';
+const FAIR = { fair: true, waitTimeout: '60s' } as const;
+
+besideRedisson((sides, version) => {
+  const on = (thread: string, java: RedissonProcess = sides.java) => {
+    const call = java.on(thread);
+    return <T = string>(command: string, ...args: Array<string | number>): Promise<T> =>
+      call<T>(`fair.${command}`, 'orders', ...args);
+  };
+  const untilQueued = (count: number): Promise<unknown> =>
+    eventually(async () => (await sides.redis.admin.llen(QUEUE)) === count, { within: LATE });
+  const acquire = (locks: LockService): Promise<LockHandle> => locks.acquire('orders', FAIR);
+  const untilNothingIsLeft = (): Promise<unknown> =>
+    eventually(async () => (await sides.redis.admin.exists('orders', QUEUE, TIMES)) === 0, { within: LATE });
+
+  it('waiters of both sides are served in the order of arrival', async () => {
+    const [one, two] = [await sides.service(), await sides.service()];
+    const holder = await acquire(one);
+    const order: number[] = [];
+    const waiting: Array<Promise<void>> = [];
+    for (let i = 0; i < 8; i++) {
+      const java = on(`t${i}`);
+      const served =
+        i % 2 === 0
+          ? java('lock', -1).then(async () => {
+              order.push(i);
+              await java('unlock');
+            })
+          : acquire(i % 4 === 1 ? one : two).then(async (lock) => {
+              order.push(i);
+              await lock.release();
+            });
+      waiting.push(served);
+      await untilQueued(i + 1);
+    }
+    await holder.release();
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    await untilNothingIsLeft();
+  });
+
+  it('sections of both sides at once lose no update', async () => {
+    const locks = await sides.service();
+    const each = SECTIONS / 4;
+    const ours = async (): Promise<void> => {
+      for (let i = 0; i < each; i++) {
+        const section = async (): Promise<void> => {
+          const before = Number((await sides.redis.admin.get('counter')) ?? 0);
+          await sides.redis.admin.set('counter', before + 1);
+        };
+        await locks.run('orders', section, FAIR);
+      }
+    };
+    await Promise.all([on('a')('sections', 'counter', each), on('b')('sections', 'counter', each), ours(), ours()]);
+    expect(await sides.redis.admin.get('counter')).toBe(String(4 * each));
+    await untilNothingIsLeft();
+  });
+
+  it('a waiter of either side that gives up leaves its place', async () => {
+    const locks = await sides.service();
+    const holder = await acquire(locks);
+    const javaGivesUp = on('a')('tryLock', 500, -1);
+    await untilQueued(1);
+    const weGiveUp = locks.tryAcquire('orders', { fair: true, waitTimeout: 500 });
+    const last = on('b')('lock', -1);
+    expect(await javaGivesUp).toBe(false);
+    expect(await weGiveUp).toBeNull();
+    await untilQueued(1);
+    await holder.release();
+    await last;
+    expect(await sides.redis.admin.exists(QUEUE, TIMES)).toBe(0);
+    await on('b')('unlock');
+  });
+
+  it('a dead waiter here keeps Redisson from a free lock for at most the lease and 10 s', async () => {
+    const proxy = await RespProxy.start(sides.redis);
+    try {
+      const [locks, crashing] = [
+        await sides.service({ lockWatchdogTimeout: LEASE }),
+        await sides.service({ connection: proxy.url }),
+      ];
+      const holder = await acquire(locks);
+      // Waiters of Redisson sleep until the end of the lease that they have seen.
+      const first = on('a')('lock', LEASE);
+      await untilQueued(1);
+      const lost = acquire(crashing).catch(() => undefined);
+      await untilQueued(2);
+      proxy.dropRequests();
+      const last = on('b')('lock', -1);
+      await untilQueued(3);
+      await holder.release();
+      await first;
+      await on('a')('unlock');
+      const from = performance.now();
+      await last;
+      // Redisson would take 5 min for a dead waiter of its own. Here it is the rest of a lease and 10 s.
+      expect(performance.now() - from).toBeLessThan(LEASE + 10_000 + LATE);
+      await on('b')('unlock');
+      proxy.heal();
+      await (await lost)?.release();
+    } finally {
+      proxy.heal();
+      proxy.disconnect();
+    }
+  });
+
+  it('a crash of a waiter of Redisson is passed over when its time is over', async () => {
+    const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
+    try {
+      const locks = await sides.service({ lockWatchdogTimeout: LEASE });
+      const holder = await acquire(locks);
+      on('a', short)('tryLock', LEASE, -1).catch(() => undefined);
+      await untilQueued(1);
+      await short.kill();
+      const next = acquire(locks);
+      await untilQueued(2);
+      await holder.release();
+      await (await next).release();
+      await untilNothingIsLeft();
+    } finally {
+      await short.kill();
+    }
+  });
+
+  it('a crash of a holder on either side is taken over within the lease', async () => {
+    const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
+    const proxy = await RespProxy.start(sides.redis);
+    try {
+      const crashing = await sides.service({ connection: proxy.url, lockWatchdogTimeout: LEASE });
+      await on('a', short)('lock', -1);
+      const waiting = acquire(crashing);
+      await untilQueued(1);
+      await short.kill();
+      const lock = await waiting;
+      const next = on('b')('tryLock', LEASE + LATE, -1);
+      await untilQueued(1);
+      proxy.dropRequests();
+      expect(await next).toBe(true);
+      expect(lock.isHeld).toBe(false);
+      await on('b')('unlock');
+    } finally {
+      proxy.heal();
+      proxy.disconnect();
+      await short.kill();
+    }
+  });
+});

@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLockClient } from 'nestjs-redis-locks/client';
+import type { LockService } from 'nestjs-redis-locks';
+import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { RedissonProcess } from './redisson-process.js';
+import { isFull, LATE, quiet, VERSIONS } from './sides.js';
+import { cluster, named, sentinels, type Topology } from './topologies.js';
+
+const SECTIONS = isFull ? 2_000 : 100;
+/** How often each side is woken. */
+const ROUNDS = 5;
+/** Within this time of ms, a failover is over and both sides have found the new master, on a busy machine. */
+const FAILED_OVER = 60_000;
+
+const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
+
+describe.each(VERSIONS)('beside Redisson %s', (version) => {
+  describe.each([
+    ['Sentinels', sentinels, 'NUMSUB'],
+    ['a Redis Cluster', cluster, 'SHARDNUMSUB'],
+  ] as const)('on %s', (where, start, kind) => {
+    const services: LockService[] = [];
+    const processes: RedissonProcess[] = [];
+    let topology: Topology;
+    let java: RedissonProcess;
+
+    const service = async (options: RedissonOptions = {}): Promise<LockService> => {
+      const { connection } = topology;
+      const given = { connection, protocol: redisson(options), commandTimeout: '15s', shutdownTimeout: 0 } as const;
+      const locks = await createLockClient(given, { logger: quiet });
+      services.push(locks);
+      return locks;
+    };
+    const redissonProcess = async (detail = topology.java.detail ?? ''): Promise<RedissonProcess> => {
+      const started = await RedissonProcess.start(version, { ...topology.java, detail });
+      processes.push(started);
+      return started;
+    };
+    const subscribersOf = async (name: string, what: string = kind): Promise<number> => {
+      const reply = await topology.call('PUBSUB', what, `redisson_lock__channel:${named(name)}`);
+      return Number((reply as unknown[])[1]);
+    };
+    const untilListening = (name: string, count: number, what: string = kind): Promise<unknown> =>
+      eventually(async () => (await subscribersOf(name, what)) === count, { within: FAILED_OVER });
+
+    beforeAll(async () => {
+      topology = await start();
+      java = await redissonProcess();
+    });
+    afterEach(() => Promise.all(services.splice(0).map((locks) => locks.close())));
+    afterAll(async () => {
+      await Promise.all(processes.map((process) => process.kill()));
+      await topology.stop();
+    });
+
+    it('sections of both sides at once lose no update', async () => {
+      const locks = await service();
+      const [lock, counter, each] = [named('lock'), named('counter'), SECTIONS / 4];
+      const ours = async (): Promise<void> => {
+        for (let i = 0; i < each; i++) {
+          const section = async (): Promise<void> => {
+            const before = Number((await topology.call('GET', counter)) ?? 0);
+            await topology.call('SET', counter, before + 1);
+          };
+          await locks.run(lock, section, { waitTimeout: Infinity });
+        }
+      };
+      const theirs = ['a', 'b'].map((thread) => java.on(thread)('sections', lock, counter, each));
+      await Promise.all([...theirs, ours(), ours()]);
+      expect(await topology.call('GET', counter)).toBe(String(SECTIONS));
+    });
+
+    /** The medians of the times in ms that each side takes to be woken by the other. */
+    async function wakeUps(locks: LockService, process: RedissonProcess, what: string): Promise<[number, number]> {
+      const name = named('wake');
+      const [ours, theirs]: number[][] = [[], []];
+      let contended = 0;
+      locks.events.subscribe(({ type }) => {
+        if (type === 'contended') contended += 1;
+      });
+      for (let i = 0; i < ROUNDS; i++) {
+        await process.on('a')('lock', name, -1);
+        const waiting = locks.acquire('wake', { waitTimeout: FAILED_OVER });
+        await eventually(() => contended === i + 1, { within: LATE });
+        await untilListening('wake', 1, what);
+        const from = performance.now();
+        await process.on('a')('unlock', name);
+        const lock = await waiting;
+        ours!.push(performance.now() - from);
+        const javaWaits = process.on('b')('lock', name, -1);
+        await untilListening('wake', 2, what);
+        const released = performance.now();
+        await lock.release();
+        await javaWaits;
+        theirs!.push(performance.now() - released);
+        await process.on('b')('unlock', name);
+        // This library stays subscribed for some seconds.
+        await eventually(async () => (await subscribersOf('wake', what)) < 2, { within: LATE });
+      }
+      return [median(ours!), median(theirs!)];
+    }
+
+    it('each side is woken by a message of the other', async () => {
+      const [ours, theirs] = await wakeUps(await service({ nameMapper: named }), java, kind);
+      process.stdout.write(
+        `${version} on ${where}: medians of wake-ups: ours ${ours.toFixed(1)} ms, Redisson ${theirs.toFixed(1)} ms\n`,
+      );
+      // Without messages a waiter here would take 3 s, and one of Redisson 30 s.
+      expect(ours).toBeLessThan(isFull ? 50 : 1_000);
+      expect(theirs).toBeLessThan(isFull ? 50 : 1_000);
+    });
+
+    if (kind === 'SHARDNUMSUB') {
+      it('with plain channels, each side is woken by a message of the other', async () => {
+        const plain = await redissonProcess('OFF');
+        const locks = await service({ nameMapper: named, shardedSubscriptionMode: 'off' });
+        const [ours, theirs] = await wakeUps(locks, plain, 'NUMSUB');
+        expect(ours).toBeLessThan(isFull ? 50 : 1_000);
+        expect(theirs).toBeLessThan(isFull ? 50 : 1_000);
+      });
+    }
+
+    it('after the failover of a master, holders keep their locks, waiters are woken, and leases end', async () => {
+      const locks = await service();
+      const acquire = (name: string, options = {}) =>
+        locks.acquire(named(name), { waitTimeout: 2 * FAILED_OVER, ...options });
+      const on = (thread: string) => java.on(thread);
+      // Each side has one lock that it keeps, and one lock without renewal, as after a crash.
+      const kept = await acquire('ours');
+      await on('a')('lock', named('theirs'), -1);
+      await acquire('our-last', { expire: '5s' });
+      await on('a')('lock', named('their-last'), 5_000);
+      const [weWait, weTakeOver] = [acquire('theirs'), acquire('their-last')];
+      const [theyWait, theyTakeOver] = [
+        on('b')('lock', named('ours'), -1),
+        on('c')('tryLock', named('our-last'), 2 * FAILED_OVER, -1),
+      ];
+      await Promise.all(['theirs', 'their-last', 'ours', 'our-last'].map((name) => untilListening(name, 1)));
+      let isEarly = true;
+      const early = Promise.race([weWait.then(() => isEarly), theyWait.then(() => isEarly)]);
+
+      await topology.failover();
+      await (await weTakeOver).release();
+      expect(await theyTakeOver).toBe(true);
+      await on('c')('unlock', named('our-last'));
+      await kept.verify();
+      await Promise.all(['theirs', 'ours'].map((name) => untilListening(name, 1)));
+
+      isEarly = false;
+      const from = performance.now();
+      await on('a')('unlock', named('theirs'));
+      await (await weWait).release();
+      expect(performance.now() - from).toBeLessThan(LATE);
+      expect(await kept.release()).toBe(true);
+      await theyWait;
+      expect(performance.now() - from).toBeLessThan(LATE);
+      await on('b')('unlock', named('ours'));
+      expect(await early).toBe(false);
+    });
+  });
+});

@@ -1,0 +1,62 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
+import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import type { RedissonServers } from './redisson-process.js';
+
+/** A busy machine must not take a living master for dead. */
+const NODE_TIMEOUT = 2_000;
+
+/** Several servers, as both sides reach them. All keys of the tests are on one of the masters. */
+export interface Topology {
+  readonly connection: NonNullable<RedisLockModuleOptions['connection']>;
+  readonly java: RedissonServers;
+  /** Runs a command at the master of the tests' keys. */
+  call(command: string, ...args: Array<string | number>): Promise<unknown>;
+  /** Kills the master of the tests' keys once its replica has all writes, and resolves when the replica is master. */
+  failover(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The names of the tests' objects: a Cluster keeps all of them in one slot. */
+export const named = (name: string): string => `{orders}:${name}`;
+
+export async function sentinels(): Promise<Topology> {
+  const servers = await startRedisSentinels();
+  const { connection } = servers;
+  const addresses = connection.sentinels.map(({ host, port }) => `redis://${host}:${port}`);
+  return {
+    connection,
+    java: { kind: 'sentinel', addresses, detail: connection.name },
+    call: async (command, ...args) => (await servers.master()).admin.call(command, ...args),
+    async failover() {
+      const old = await servers.master();
+      await old.replicated();
+      await old.kill();
+      await servers.untilMasterIsNot(old);
+    },
+    stop: () => servers.stop(),
+  };
+}
+
+/** A Cluster whose sharded pub/sub both sides use. */
+export async function cluster(): Promise<Topology> {
+  const servers = await startRedisCluster({ masters: 3, replicas: 1, nodeTimeout: NODE_TIMEOUT });
+  const key = named('any');
+  return {
+    connection: { cluster: servers.addresses },
+    java: { kind: 'cluster', addresses: servers.nodes.map(({ url }) => url), detail: 'AUTO' },
+    call: async (command, ...args) => {
+      const admin: Redis | Cluster = (await servers.masterOf(key)).admin;
+      return admin.call(command, ...args);
+    },
+    async failover() {
+      const old = await servers.masterOf(key);
+      await old.replicated();
+      await old.kill();
+      await eventually(() => servers.masterOf(key), { within: 60_000, every: 50, what: 'another master' });
+    },
+    stop: () => servers.stop(),
+  };
+}
