@@ -4,14 +4,14 @@ import { oneLine } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { readDuration } from '../options/option-readers.js';
+import { COMMANDS, ORDERS, OWN_OPTIONS, SHELLS } from './command-table.js';
+import type { CommandName, Order, OwnOption, Shell, Topic } from './command-table.js';
 import type { WrittenConnection } from './deployment/deployment.js';
-
-export type CommandName = 'ls' | 'inspect' | 'watch' | 'release' | 'doctor';
 
 /** A parsed command line. */
 export interface CommandLine {
   readonly command: CommandName;
-  /** The key of `inspect` and `release`, the pattern of `ls` and `watch`. */
+  /** The key of `inspect`, `release` and `doctor`, the pattern of `ls` and `watch`. */
   readonly subject: string | undefined;
   /** One connection; several for Redlock. */
   readonly connections: readonly WrittenConnection[];
@@ -20,6 +20,10 @@ export interface CommandLine {
   readonly timeout: number;
   /** ms */
   readonly interval: number;
+  /** The order of `ls` and `watch`. */
+  readonly sort: Order;
+  /** A part of the label, id or owner of the clients whose locks `ls` and `watch` show. */
+  readonly holder: string | undefined;
   readonly force: boolean;
   /** The one hold that `release` ends. */
   readonly hold: string | undefined;
@@ -30,20 +34,13 @@ export interface CommandLine {
 /** A command line that cannot be used. The message says what to write instead. */
 export class UsageError extends Error {}
 
-/** The arguments of each command, besides the options of all commands. */
-const COMMANDS: Readonly<Record<CommandName, { subject: 'key' | 'pattern' | 'none'; options?: readonly string[] }>> = {
-  ls: { subject: 'pattern' },
-  inspect: { subject: 'key' },
-  watch: { subject: 'pattern', options: ['interval'] },
-  release: { subject: 'key', options: ['force', 'hold'] },
-  doctor: { subject: 'none' },
-};
-
 const OPTIONS = {
   connection: { type: 'string', short: 'c', multiple: true },
   prefix: { type: 'string', short: 'p' },
   timeout: { type: 'string', short: 't' },
   interval: { type: 'string', short: 'i' },
+  sort: { type: 'string' },
+  holder: { type: 'string' },
   force: { type: 'boolean' },
   hold: { type: 'string' },
   json: { type: 'boolean' },
@@ -52,28 +49,39 @@ const OPTIONS = {
   version: { type: 'boolean', short: 'v' },
 } satisfies ParseArgsConfig['options'];
 
-const OF_SOME_COMMANDS = ['interval', 'force', 'hold'] as const;
+/** What to write instead of running a command. */
+export type Answer = 'version' | { readonly help: Topic | undefined } | { readonly completion: Shell };
 
 /**
  * Parses a command line.
  * @throws UsageError
  */
-export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | 'help' | 'version' {
+export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | Answer {
   const { values, positionals } = parse(args);
-  for (const text of [...positionals, values.prefix, values.timeout, values.interval, values.hold])
+  for (const text of [
+    ...positionals,
+    values.prefix,
+    values.timeout,
+    values.interval,
+    values.hold,
+    values.holder,
+    values.sort,
+  ])
     refuseConnections(text);
-  if (values.help === true) return 'help';
-  if (values.version === true) return 'version';
   const [name, ...rest] = positionals;
-  if (name === undefined) return 'help';
-  if (!Object.hasOwn(COMMANDS, name)) {
+  const topic = name !== undefined && Object.hasOwn(COMMANDS, name) ? (name as Topic) : undefined;
+  if (values.help === true) return { help: topic };
+  if (values.version === true) return 'version';
+  if (name === undefined) return { help: undefined };
+  if (topic === undefined) {
     throw new UsageError(`unknown command '${oneLine(name)}': write one of ${Object.keys(COMMANDS).join(', ')}`);
   }
-  const command = name as CommandName;
-  for (const option of OF_SOME_COMMANDS) {
-    if (values[option] === undefined || COMMANDS[command].options?.includes(option) === true) continue;
-    throw new UsageError(`--${option} is not an option of ${command}`);
+  for (const option of Object.keys(OWN_OPTIONS) as OwnOption[]) {
+    if (values[option] === undefined || COMMANDS[topic].options.includes(option)) continue;
+    throw new UsageError(`--${option} is not an option of ${topic}: see ${topic} --help`);
   }
+  if (topic === 'completion') return { completion: oneOf('completion', SHELLS, readSubject(topic, rest)) };
+  const command = topic;
   return {
     command,
     subject: readSubject(command, rest),
@@ -81,6 +89,8 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
     prefix: values.prefix,
     timeout: readTime('--timeout', values.timeout ?? '5s'),
     interval: readTime('--interval', values.interval ?? '1s'),
+    sort: oneOf('--sort', ORDERS, values.sort ?? 'key'),
+    holder: values.holder,
     force: values.force === true,
     hold: readHold(values.hold),
     json: values.json === true,
@@ -92,8 +102,19 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(messageWithout(args, (error as Error).message));
+    throw new UsageError(messageWithout(args, plainly((error as Error).message)));
   }
+}
+
+/** A message of Node in the words of this program. */
+function plainly(message: string): string {
+  const name = /'(?:-\w, )?(-[^\s']*)/.exec(message)?.[1] ?? '';
+  if (message.startsWith('Unknown option'))
+    return `there is no option ${name}: write a key that begins with a dash after --, as in inspect -- -key`;
+  if (message.includes('missing')) return `${name} needs a value`;
+  if (message.includes('ambiguous'))
+    return `${name} needs a value: write a value that begins with a dash as in --prefix=-x`;
+  return message.includes('does not take') ? `${name} takes no value` : message;
 }
 
 /** Removes arguments that may hold a password from a message of Node. It quotes them as they are or as JSON. */
@@ -112,22 +133,30 @@ function refuseConnections(text: string | undefined): void {
   throw new UsageError('an address of Redis belongs after --connection, or in the environment variable REDIS_URL');
 }
 
-function readSubject(command: CommandName, rest: readonly string[]): string | undefined {
+function oneOf<Value extends string>(label: string, values: readonly Value[], written: string | undefined): Value {
+  const value = values.find((each) => each === written);
+  if (value !== undefined) return value;
+  const given = written === undefined ? '' : `, not '${oneLine(written)}'`;
+  throw new UsageError(`${label} takes one of ${values.join(', ')}${given}`);
+}
+
+function readSubject(command: Topic, rest: readonly string[]): string | undefined {
   const { subject } = COMMANDS[command];
   const [first] = rest;
-  if (rest.length > (subject === 'none' ? 0 : 1)) {
-    throw new UsageError(
-      `${command} takes ${subject === 'none' ? 'no argument' : `one ${subject}`}: quote a ${subject === 'none' ? 'value' : subject} that has spaces`,
-    );
+  if (rest.length > 1) {
+    const one = subject === 'optional key' ? 'key' : subject;
+    const hint = subject === 'shell' ? SHELLS.join(' or ') : `quote a ${one} that contains spaces`;
+    throw new UsageError(`${command} takes one ${one}: ${hint}`);
   }
-  if (subject !== 'key') return first;
+  if (subject === 'pattern' || subject === 'shell') return first;
+  if (first === undefined && subject === 'optional key') return undefined;
   if (first === undefined) throw new UsageError(`${command} needs a key: ${command} stock:42`);
   return refusing(() => assertKey(first));
 }
 
 function readHold(hold: string | undefined): string | undefined {
   if (hold === undefined || hold.trim() !== '') return hold;
-  throw new UsageError('--hold is empty: write the id of a hold, as inspect shows it');
+  throw new UsageError('--hold is empty: write the id of a hold, as release KEY shows it');
 }
 
 /** Reads URLs, and the module's connections as JSON. */
@@ -144,9 +173,15 @@ function readConnections(written: readonly string[]): WrittenConnection[] {
 }
 
 function readTime(label: string, written: string): number {
-  const ms = refusing(() => readDuration(label, written));
-  if (ms > 0) return ms;
-  throw new UsageError(`${label} must be longer than 0: write 500ms or 5s`);
+  try {
+    const ms = readDuration(label, written);
+    if (ms > 0) return ms;
+  } catch {
+    // Its message is about options in code.
+  }
+  throw new UsageError(
+    `${label} takes a time with a unit, from 1ms to 24d, such as 500ms or 10s, not '${oneLine(written)}'`,
+  );
 }
 
 /** Reports an option that the library refuses as a wrong command line. */

@@ -1,7 +1,9 @@
 import { isForeign, type ForeignKey } from '../service/inspect-several.js';
 import { listLocks } from '../service/list-locks.js';
 import type { LockInfo } from '../service/lock-info.js';
+import type { CommandLine } from './arguments.js';
 import type { Session } from './session.js';
+import { concerns, inOrder, sortLocks } from './sort-locks.js';
 
 /** The locks, and the keys that look like locks but are something else. */
 export interface FoundLocks {
@@ -9,15 +11,19 @@ export interface FoundLocks {
   readonly skipped: ForeignKey[];
 }
 
-/** Finds all locks whose keys match the pattern, sorted by key. */
-export async function findLocks({ locks: service }: Session, pattern?: string): Promise<FoundLocks> {
+/** Finds all locks that the command line asks for, in its order. */
+export async function findLocks(
+  { locks: service }: Session,
+  { subject, holder, sort }: Pick<CommandLine, 'subject' | 'holder' | 'sort'>,
+): Promise<FoundLocks> {
   const locks: LockInfo[] = [];
   const skipped: ForeignKey[] = [];
-  for await (const found of listLocks(service, pattern)) {
+  for await (const found of listLocks(service, subject)) {
     if (isForeign(found)) skipped.push(found);
-    else locks.push(found);
+    else if (holder === undefined || concerns(found, holder)) locks.push(found);
   }
-  return { locks: locks.sort(byKey), skipped: skipped.sort(byKey) };
+  return { locks: sortLocks(locks, sort), skipped: inOrder(skipped) };
 }
 
-const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : 1);
+/** All locks, whatever the command line asks for. */
+export const ALL = { subject: undefined, holder: undefined, sort: 'key' } as const;

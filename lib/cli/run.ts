@@ -1,5 +1,7 @@
 import { foreignError } from '../store/redis/foreign-error.js';
-import type { CommandName, CommandLine } from './arguments.js';
+import type { CommandLine } from './arguments.js';
+import type { CommandName } from './command-table.js';
+import { completionFor } from './completion.js';
 import { readCommandLine, UsageError } from './arguments.js';
 import { doctor } from './commands/doctor.js';
 import { inspect } from './commands/inspect.js';
@@ -11,7 +13,7 @@ import { styleFor } from './output/style.js';
 import type { Terminal } from './output/terminal.js';
 import { safe } from './output/texts.js';
 import { connect, type Session } from './session.js';
-import { USAGE } from './usage.js';
+import { usage } from './usage.js';
 
 type Command = (session: Session, line: CommandLine, terminal: Terminal) => Promise<ExitCode>;
 
@@ -22,13 +24,22 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv, versi
   const { stdout, stderr } = process;
   try {
     const line = readCommandLine(args, env);
-    if (typeof line === 'string') {
-      stdout.write(line === 'help' ? USAGE : `${version}\n`);
+    if (line === 'version' || 'help' in line || 'completion' in line) {
+      stdout.write(
+        line === 'version' ? `${version}\n` : 'help' in line ? usage(line.help) : completionFor(line.completion),
+      );
       return EXIT.ok;
     }
     const terminal: Terminal = {
       style: styleFor(stdout, line.color, env),
       isInteractive: stdout.isTTY,
+      // A terminal may have no known size, or change it while watch runs.
+      get space() {
+        return {
+          columns: (stdout.isTTY && stdout.columns) || Infinity,
+          rows: (stdout.isTTY && stdout.rows) || Infinity,
+        };
+      },
       write: (text) => void stdout.write(text),
       complain: (text) => void stderr.write(text),
     };

@@ -8,8 +8,8 @@ import { safe, safeJson } from '../output/texts.js';
 import type { Session } from '../session.js';
 
 /** Checks the servers, and reports what to change. */
-export async function doctor(session: Session, { json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
-  const findings = await examine(session);
+export async function doctor(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
+  const findings = await examine(session, subject);
   const ok = findings.every(({ status }) => status !== 'problem');
   if (json) terminal.write(`${safeJson({ ok, findings }, 2)}\n`);
   else terminal.write(findings.map((finding) => describeFinding(terminal.style, finding)).join(''));

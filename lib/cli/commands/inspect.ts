@@ -1,15 +1,21 @@
 import { quote } from '../../common/describe.js';
 import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
-import type { LockInfo } from '../../service/lock-info.js';
+import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../../service/lock-info.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
-import { holderCells } from '../output/locks-table.js';
-import type { Style } from '../output/style.js';
-import { table } from '../output/table.js';
-import type { Terminal } from '../output/terminal.js';
-import { clientName, kindName, ownerName, safe, safeJson } from '../output/texts.js';
+import { clientColumns, holdColumns, idColumns } from '../output/locks-table.js';
+import { table, type Column } from '../output/table.js';
+import { without, type Terminal } from '../output/terminal.js';
+import { kindName, safe, safeJson, time, type ClientFacts } from '../output/texts.js';
+import { grouped } from '../output/width.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
+
+/** The lines besides the rows of a table: the counts, the headings, an empty line. */
+const OTHER_LINES = 3;
+
+/** `since`: what some versions of the library write about a waiter. */
+type Waiter = LockWaiterInfo & ClientFacts & { readonly since?: Date | undefined };
 
 /** Shows one lock: its holders with their fencing tokens, and its waiters in order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
@@ -17,31 +23,41 @@ export async function inspect(session: Session, { subject, json }: CommandLine, 
   const [lock = null] = await inspectSeveral(session.locks, [key]);
   if (isForeign(lock)) throw new Error(`${quote(key)} is not a lock: ${lock.reason}`);
   if (json) terminal.write(`${safeJson(lock, 2)}\n`);
-  else if (lock === null) terminal.write(`${safe(key)} is free and has no waiters.\n`);
-  else terminal.write(describeLock(terminal.style, lock, await serverTime(session)));
+  else if (lock === null)
+    terminal.write(`${safe(key)} is free and has no waiters, with the prefix '${session.prefix}'.\n`);
+  else terminal.write(describeLock(terminal, lock, await serverTime(session)));
   return lock === null ? EXIT.no : EXIT.ok;
 }
 
-function describeLock(style: Style, { key, holders, waiters, permits }: LockInfo, now: number): string {
+function describeLock({ style, space }: Terminal, { key, holders, waiters, permits }: LockInfo, now: number): string {
   const limit = permits === undefined ? '' : `, of ${permits} permits (set at run time)`;
-  const parts = [`${style.strong(safe(key))}  ${holders.length} holding, ${waiters.length} waiting${limit}\n`];
+  const counts = `${grouped(holders.length)} holding, ${grouped(waiters.length)} waiting`;
+  const parts = [`${style.strong(safe(key))}  ${counts}${limit}\n`];
+  // Either table gets half of a terminal that is too small for both.
+  const half = waiters.length > 0 ? Math.floor(space.rows / 2) : space.rows;
+  const room = without({ ...space, rows: half }, OTHER_LINES);
   if (holders.length > 0) {
-    const rows = holders.map((holder) => [
-      ...holderCells(holder, now),
-      String(holder.fencingToken),
-      holder.since.toISOString(),
-    ]);
-    parts.push(table(style, ['HELD', 'BY', 'CLIENT', 'FOR', 'LEASE LEFT', 'TOKEN', 'SINCE'], rows));
+    const columns: Array<Column<LockHolderInfo & ClientFacts>> = [
+      ...holdColumns(holders, now),
+      { heading: 'TOKEN', cell: ({ fencingToken }) => String(fencingToken) },
+      ...idColumns<LockHolderInfo & ClientFacts>(holders),
+      { heading: 'SINCE', cell: ({ since }) => since.toISOString(), optional: true },
+    ];
+    parts.push(table(style, columns, holders, room));
   }
-  if (waiters.length > 0) {
-    const rows = waiters.map((waiter, i) => [
-      String(i + 1),
-      kindName(waiter),
-      ownerName(waiter),
-      clientName(waiter.client),
-    ]);
-    // The waiting calls of a client share one ticket.
-    parts.push(table(style, ['NEXT', 'WANTED', 'BY', 'CLIENT'], rows));
-  }
+  if (waiters.length > 0) parts.push(table(style, waiterColumns(waiters, now), waiters, room));
   return parts.join('\n');
+}
+
+/** The waiting calls of a client share one ticket. */
+function waiterColumns(waiters: readonly Waiter[], now: number): Array<Column<Waiter>> {
+  const places = new Map(waiters.map((waiter, i) => [waiter, i + 1]));
+  const columns: Array<Column<Waiter>> = [
+    { heading: 'NEXT', cell: (waiter) => String(places.get(waiter)) },
+    { heading: 'WANTED', cell: kindName },
+    ...clientColumns('WAITER', waiters),
+  ];
+  if (waiters.some(({ since }) => since))
+    columns.push({ heading: 'FOR', cell: ({ since }) => (since ? time(now - since.getTime()) : '-') });
+  return [...columns, ...idColumns(waiters)];
 }

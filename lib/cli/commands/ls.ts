@@ -1,19 +1,34 @@
 import { describeForeign } from '../../service/inspect-several.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
-import { findLocks } from '../find-locks.js';
+import { ALL, findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
-import type { Terminal } from '../output/terminal.js';
+import { without, type Terminal } from '../output/terminal.js';
 import { safe, safeJson } from '../output/texts.js';
+import { grouped } from '../output/width.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
+/** The lines that a terminal needs besides the rows: the headings, and the command and the prompt of the shell. */
+const OTHER_LINES = 3;
+
 /** Shows all locks once. */
-export async function ls(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
-  const { locks, skipped } = await findLocks(session, subject);
+export async function ls(session: Session, line: CommandLine, terminal: Terminal): Promise<ExitCode> {
+  const { locks, skipped } = await findLocks(session, line);
   for (const foreign of skipped) terminal.complain(`${safe(describeForeign(foreign))}\n`);
-  if (json) terminal.write(`${safeJson(locks, 2)}\n`);
-  else if (locks.length === 0) terminal.write('No lock is held.\n');
-  else terminal.write(locksTable(terminal.style, locks, await serverTime(session)));
+  if (line.json) terminal.write(`${safeJson(locks, 2)}\n`);
+  else if (locks.length === 0) terminal.write(`${await noneOf(session, line)}\n`);
+  else {
+    const { style, space } = terminal;
+    terminal.write(locksTable(style, locks, await serverTime(session), without(space, OTHER_LINES)));
+  }
   return EXIT.ok;
+}
+
+/** Tells a list without locks from one without matches, and names the prefix, which may be the wrong one. */
+export async function noneOf(session: Session, { subject, holder }: CommandLine): Promise<string> {
+  const wanted = [subject, holder].flatMap((text) => (text === undefined ? [] : `'${safe(text)}'`));
+  const { locks } = wanted.length === 0 ? { locks: [] } : await findLocks(session, ALL);
+  if (locks.length === 0) return `No lock is held with the prefix '${session.prefix}'.`;
+  return `No lock matches ${wanted.join(' and ')} (${grouped(locks.length)} held).`;
 }

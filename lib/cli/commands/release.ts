@@ -2,7 +2,7 @@ import type { LockInfo } from '../../service/lock-info.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
-import { clientName, ownerName, safe, safeJson, time } from '../output/texts.js';
+import { labelName, ownerName, safe, safeJson, time } from '../output/texts.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
 
@@ -16,27 +16,30 @@ export async function release(
   const lock = await session.locks.inspect(key);
   const holders = (lock?.holders ?? []).filter(({ id }) => hold === undefined || id === hold);
   const held = holders.length > 0;
-  // Also if the lock looked free: with --force, a lock acquired in the meantime has to be released, too.
+  // Even if the lock looked free: with --force, a lock acquired in the meantime has to be released, too.
   const released = force && (await session.locks.forceRelease(key, hold === undefined ? {} : { hold }));
   const refused = held && !force;
-  const what = hold === undefined ? safe(key) : `Hold ${safe(hold)} of ${safe(key)}`;
+  const done = hold === undefined ? safe(key) : `Hold ${safe(hold)} of ${safe(key)}`;
+  const none = hold === undefined ? `${safe(key)} is not held` : `${safe(key)} has no hold ${safe(hold)}`;
   if (json) terminal.write(`${safeJson({ key, hold, held, released, refused })}\n`);
   else if (refused) terminal.complain(whyRefused({ ...lock!, holders }, await serverTime(session)));
-  else terminal.write(released ? `${what} was released.\n` : `${what} is not held.\n`);
+  else terminal.write(released ? `${done} was released.\n` : `${none} with the prefix '${session.prefix}'.\n`);
   return refused ? EXIT.no : EXIT.ok;
 }
 
 function whyRefused({ key, holders, waiters }: LockInfo, now: number): string {
   const lines = holders.map((holder) => {
     const age = time(now - holder.since.getTime());
-    const rest = holder.kept ? 'has released it, and holdAtLeast ends' : 'is renewed or expires';
-    return `  ${safe(holder.id)}: ${ownerName(holder)} of client ${clientName(holder.client)}, for ${age}; it ${rest} within ${time(holder.ttl)}\n`;
+    const rest = holder.kept ? 'was released, and holdAtLeast keeps the key' : 'is renewed or expires';
+    const owner = ownerName(holder);
+    const who = `${safe(labelName(holder))}${owner === '-' ? '' : ` (owner ${owner})`}`;
+    return `  ${safe(holder.id)}: ${who}, for ${age}; it ${rest} ${holder.kept ? 'for' : 'within'} ${time(holder.ttl)}\n`;
   });
   const next = waiters.length > 0 ? 'The lock then goes to the next waiter. ' : '';
   return (
     `${safe(key)} is held, so it was not released:\n${lines.join('')}` +
-    'If its holder has crashed, the lock ends with its lease. If the holder runs, it keeps working until it receives\n' +
-    `the message, so two holders may overlap for a moment. ${next}To release the lock by force, add --force,\n` +
-    'or --force --hold ID to end one hold only.\n'
+    'If its holder has crashed, do nothing: the lock ends with its lease. If the holder runs, it keeps working until it\n' +
+    `receives the message, so two holders may overlap for a moment. ${next}To release the lock by force,\n` +
+    'add --force, or --force --hold ID to end one hold only.\n'
   );
 }

@@ -3,26 +3,36 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { describeForeign } from '../../service/inspect-several.js';
+import type { LockInfo } from '../../service/lock-info.js';
 import { foreignError } from '../../store/redis/foreign-error.js';
 import { findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
-import { CLEAR, type Terminal } from '../output/terminal.js';
-import { safe, safeJson } from '../output/texts.js';
+import { PLAIN, type Style } from '../output/style.js';
+import { CLEAR, without, type Terminal } from '../output/terminal.js';
+import { safe, safeJson, time } from '../output/texts.js';
+import { fitTo, grouped, widthOf } from '../output/width.js';
 import { serverTime } from '../server-time.js';
 import type { Session } from '../session.js';
+import { noneOf } from './ls.js';
 
-/**
- * Shows all locks until SIGINT or SIGTERM. With --json, each refresh writes one line. A failed refresh is reported, and
- * the next one follows.
- */
+/** The lines of the screen that no lock takes: the counts, the headings, and the one of the cursor. */
+const OTHER_LINES = 2;
+/** How many skipped keys the screen names. */
+const MOST_NOTES = 3;
+const OLD = 'The locks below are from then. Their leases may have ended.';
+/** A screen says that it is old if a refresh takes longer, in ms. */
+const SLOW = 2_000;
+
+/** Shows all locks until SIGINT or SIGTERM. With --json, each refresh writes one line. */
 export async function watch(session: Session, line: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
+  const view = new WatchView(session, line, terminal, stopped.signal);
   try {
     const end = once(stopped.signal, 'abort');
     while (!stopped.signal.aborted) {
-      await Promise.race([look(session, line, terminal, stopped.signal), end]);
+      await Promise.race([view.refresh(), end]);
       await sleep(line.interval, undefined, { signal: stopped.signal }).catch(() => undefined);
     }
   } finally {
@@ -31,28 +41,89 @@ export async function watch(session: Session, line: CommandLine, terminal: Termi
   return EXIT.ok;
 }
 
-async function look(
-  session: Session,
-  { subject, json }: CommandLine,
-  terminal: Terminal,
-  stopped: AbortSignal,
-): Promise<void> {
-  const { style, isInteractive } = terminal;
-  try {
-    const { locks, skipped } = await findLocks(session, subject);
-    const notes = skipped.map((foreign) => `${safe(describeForeign(foreign))}\n`).join('');
-    if (json) {
-      if (notes !== '') terminal.complain(notes);
-      return terminal.write(`${safeJson({ at: new Date(), locks })}\n`);
+/** What the last refresh has read. */
+interface Seen {
+  readonly locks: readonly LockInfo[];
+  readonly notes: string;
+  /** The text in place of the table if there are no locks. */
+  readonly none: string;
+  /** By the server's clock. */
+  readonly serverTime: number;
+  /** By the clock of this process, which is not set. */
+  readonly at: number;
+}
+
+/** The screen of `watch`. If Redis does not answer, it says since when, and shows what it has read as old. */
+export class WatchView {
+  private seen: Seen | undefined;
+
+  constructor(
+    private readonly session: Session,
+    private readonly line: CommandLine,
+    private readonly terminal: Terminal,
+    private readonly stopped: AbortSignal,
+  ) {}
+
+  /** Reads the locks and shows them. A failure is reported, and the next refresh follows. */
+  async refresh(): Promise<void> {
+    const slow = setInterval(() => {
+      if (this.seen !== undefined && this.isScreen) this.complain('Redis has not answered yet');
+    }, SLOW);
+    try {
+      await this.read();
+    } catch (error) {
+      this.complain(safe(foreignError(error).message));
+    } finally {
+      clearInterval(slow);
     }
+  }
+
+  /** Whether a table is shown that the next one replaces. */
+  private get isScreen(): boolean {
+    return this.terminal.isInteractive && !this.line.json;
+  }
+
+  private async read(): Promise<void> {
+    const { session, line, terminal } = this;
+    const { locks, skipped } = await findLocks(session, line);
+    const notes = skipped
+      .slice(0, terminal.isInteractive ? MOST_NOTES : skipped.length)
+      .map((foreign) => `${safe(describeForeign(foreign))}\n`)
+      .join('');
+    const none = locks.length > 0 || line.json ? '' : `${await noneOf(session, line)}\n`;
     const now = await serverTime(session);
-    const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
-    const heading = style.dim(`${new Date(now).toISOString()}  ${locks.length} locked, ${waiting} waiting`);
-    terminal.write(
-      `${isInteractive ? CLEAR : ''}${heading}\n${locksTable(style, locks, now)}${notes}${isInteractive ? '' : '\n'}`,
-    );
-  } catch (error) {
+    if (this.stopped.aborted) return;
+    this.seen = { locks, notes, none, serverTime: now, at: performance.now() };
+    if (!line.json) return this.show(terminal.style, this.seen, '');
+    if (notes !== '') terminal.complain(notes);
+    terminal.write(`${safeJson({ at: new Date(), locks })}\n`);
+  }
+
+  /** Says why there is nothing new, and that what was shown is old. */
+  private complain(why: string): void {
     // A request that the end of the program interrupts has not failed.
-    if (!stopped.aborted) terminal.complain(`${safe(foreignError(error).message)}\n`);
+    if (this.stopped.aborted) return;
+    const { seen, terminal } = this;
+    if (seen === undefined) return terminal.complain(`${why}\n`);
+    const since = `${new Date(seen.serverTime).toISOString()} (${time(performance.now() - seen.at)})`;
+    const notice = `No data from Redis since ${since}`;
+    if (!this.isScreen) return terminal.complain(`${notice}: ${why}\n`);
+    const { style, space } = terminal;
+    const reason = widthOf(why) > space.columns ? fitTo(why, space.columns) : why;
+    this.show(style, seen, `${style.bad(notice)}\n${reason}\n${OLD}\n`);
+  }
+
+  /** `notice`: why the locks are old. They are then shown in grey. */
+  private show(style: Style, { locks, notes, none, serverTime: now }: Seen, notice: string): void {
+    const { isInteractive, space } = this.terminal;
+    const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
+    const counts = `${grouped(locks.length)} locked, ${grouped(waiting)} waiting`;
+    const heading = style.dim(`${new Date(now).toISOString()}  ${counts}`);
+    const taken = OTHER_LINES + `${notice}${notes}`.split('\n').length;
+    const table = none || locksTable(notice === '' ? style : PLAIN, locks, now, without(space, taken));
+    const rows = notice === '' ? table : table.replace(/.+/g, (row) => style.dim(row));
+    this.terminal.write(
+      `${isInteractive ? CLEAR : ''}${notice}${heading}\n${rows}${notes}${isInteractive ? '' : '\n'}`,
+    );
   }
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { ok, warning, type Finding } from './finding.js';
+import { ok, problem, warning, type Finding } from './finding.js';
 
 /** The difference between a server's clock and the local one. */
 export interface ClockReading {
@@ -15,6 +15,9 @@ const QUESTIONS = 5;
 const APART = 1_000;
 /** A round trip of this many ms or more is reported. */
 const SLOW = 50;
+
+/** The difference in ms between the clocks of Redlock masters from which on tokens may not grow. */
+const A_DAY = 86_400_000;
 
 export async function readClock(client: Redis): Promise<ClockReading> {
   const readings: ClockReading[] = [];
@@ -45,7 +48,23 @@ export function checkClock({ ahead, took }: ClockReading): Finding {
   if (skew < APART) return ok('clock', found);
   return warning(
     'clock',
-    `${found} (within ${(took / 2).toFixed(0)} ms)`,
+    `${found} (± ${(took / 2).toFixed(0)} ms)`,
     'synchronize both clocks (NTP): leases do not depend on them, but after a failover fencing tokens grow only if the servers agree',
   );
+}
+
+/** Compares the clocks of several masters with each other, by the readings of each. */
+export function checkClocks(readings: ReadonlyMap<string, ClockReading>, isRedlock: boolean): Finding {
+  const all = [...readings].sort(([, a], [, b]) => a.ahead - b.ahead);
+  const [[slow, first], [fast, last]] = [all[0]!, all.at(-1)!];
+  const apart = Math.max(0, last.ahead - first.ahead - (first.took + last.took) / 2);
+  const found = `the masters differ by ${apart.toFixed(0)} ms`;
+  if (apart < APART) return ok('clocks', found);
+  const advice = `synchronize the masters (NTP): ${
+    isRedlock
+      ? 'fencing tokens grow only if their clocks differ by less than a day'
+      : 'the ages of locks and the tokens after a failover depend on them'
+  }`;
+  const detail = `${found}: ${fast} is ahead of ${slow}`;
+  return isRedlock && apart >= A_DAY ? problem('clocks', detail, advice) : warning('clocks', detail, advice);
 }

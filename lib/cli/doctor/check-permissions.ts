@@ -22,8 +22,9 @@ function attempts({ state: key, channel }: Trial): Attempt[] {
     ['PEXPIREAT', key, '1'],
     ['HSET', key, 'a', '1'],
     ['HGET', key, 'a'],
-    ['HEXISTS', key, 'a'],
     ['HGETALL', key],
+    ['HLEN', key],
+    ['HSCAN', key, '0'],
     ['HMGET', key, 'a'],
     ['HDEL', key, 'a'],
     ['ZADD', key, '1', 'a'],
@@ -48,7 +49,7 @@ const attemptsInCluster = ({ slotChannel }: Trial): Attempt[] => [
 ];
 
 /** Commands that an ACL allows by subcommand: `+pubsub|numsub`. */
-const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER'];
+const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER', 'CONFIG'];
 
 /** Commands that only some features need. */
 const OPTIONAL = [
@@ -56,8 +57,11 @@ const OPTIONAL = [
   { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find the locks' },
   {
     command: ['INFO'],
-    without:
-      'a subscription at a replica is noticed late, Redlock cannot check its masters, and this doctor checks less',
+    without: 'a subscription at a replica is noticed late, Redlock cannot check its masters, and doctor checks less',
+  },
+  {
+    command: ['CONFIG', 'GET', 'timeout'],
+    without: 'doctor cannot check idle timeouts and output buffers',
   },
   { command: ['PING'], without: 'each heartbeat of a subscription is refused, and recorded in the ACL log' },
 ] as const;

@@ -48,11 +48,21 @@ export function checkMemory(info: ServerInfo): Finding {
 
 export function checkSaving(info: ServerInfo): Finding {
   const saves = info.get('rdb_last_bgsave_status') !== 'err' && info.get('aof_last_write_status') !== 'err';
-  if (saves) return ok('saving', info.get('aof_enabled') === '1' ? 'append-only file' : 'no append-only file');
+  if (saves) return ok('saving', 'no save to disk has failed');
   return problem(
     'saving',
     'the last save to disk failed, and Redis may refuse writes',
     'check the log of Redis and the free disk space',
+  );
+}
+
+/** Snapshots are no help: most locks are younger than the latest one. */
+export function checkPersistence(info: ServerInfo): Finding {
+  if (info.get('aof_enabled') === '1') return ok('persistence', 'append-only file');
+  return warning(
+    'persistence',
+    'no append-only file: a Redis that restarts grants locks again while their holders still work',
+    "CONFIG SET appendonly yes (and in redis.conf), unless your holders' fencing tokens are checked",
   );
 }
 

@@ -4,41 +4,71 @@ import { foreignError } from '../../store/redis/foreign-error.js';
 import { isRefusal } from '../deployment/answers.js';
 import type { Deployment } from '../deployment/deployment.js';
 import type { Session } from '../session.js';
-import { checkClock, checkLatency, readClock } from './check-clock.js';
+import { checkClients, clientChannels } from './check-clients.js';
+import { checkClock, checkClocks, checkLatency, readClock, type ClockReading } from './check-clock.js';
 import { checkIsNoNode, checkSlots, readClusterInfo } from './check-cluster.js';
+import { checkConnections } from './check-config.js';
+import { checkLayout } from './check-layout.js';
 import { checkLocking } from './check-locking.js';
 import { checkPermissions } from './check-permissions.js';
 import { checkPubSub, checkShardedPubSub } from './check-pubsub.js';
-import { checkEviction, checkMemory, checkRole, checkSaving, checkVersion, checkVoteIsKept } from './check-server.js';
+import {
+  checkEviction,
+  checkMemory,
+  checkPersistence,
+  checkRole,
+  checkSaving,
+  checkVersion,
+  checkVoteIsKept,
+} from './check-server.js';
 import { problem, type Finding } from './finding.js';
 import { readServerInfo, type ServerInfo } from './server-info.js';
 import { trialAt, type Trial } from './trial.js';
 
-/** Checks every server, then acquires a lock. Only its fencing token remains in Redis, for ten minutes. */
-export async function examine(session: Session): Promise<Finding[]> {
+/** What a finding about several servers needs. */
+interface Learned {
+  clock(reading: ClockReading): void;
+  channels(names: readonly string[]): void;
+}
+
+/**
+ * Checks every server, and a key if it is given, then acquires a lock. Only its fencing token remains in Redis, for ten
+ * minutes.
+ */
+export async function examine(session: Session, key: string | undefined): Promise<Finding[]> {
   const id = randomBytes(8).toString('hex');
   const { deployment } = session;
   const findings: Finding[] = [];
+  const channels: string[] = [];
+  const clocks = new Map<string, ClockReading>();
   // Created together, while it is known which server serves which slots.
   const trials = deployment.servers().map((server) => trialAt(server, session, id));
   for (const trial of trials) {
-    const found = await examineServer(trial, deployment.kind);
     const { address } = trial.server;
+    const found = await examineServer(trial, deployment.kind, {
+      clock: (reading) => clocks.set(address, reading),
+      channels: (names) => channels.push(...names),
+    });
     findings.push(...found.map((each) => (trials.length > 1 ? { ...each, check: `${address} ${each.check}` } : each)));
   }
+  findings.push(await checkClients(session, channels));
+  if (clocks.size > 1) findings.push(checkClocks(clocks, deployment.kind === 'redlock'));
+  if (key !== undefined) findings.push(await checkLayout(session, key));
   return [...findings, await checkLocking(session, id)];
 }
 
-async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Finding[]> {
+async function examineServer(trial: Trial, kind: Deployment['kind'], learned: Learned): Promise<Finding[]> {
   const { client } = trial.server;
   try {
     const info = await readServerInfo(client);
+    learned.channels(await clientChannels(trial));
     return [
       ...(info === undefined ? [] : infoFindings(info, kind)),
       ...(await checkPermissions(trial)),
       await checkPubSub(trial),
       ...(trial.inCluster ? await clusterFindings(trial) : []),
-      ...(await clockFindings(client)),
+      ...(await checkConnections(client)),
+      ...(await clockFindings(client, learned)),
     ];
   } catch (error) {
     return [
@@ -53,7 +83,7 @@ async function examineServer(trial: Trial, kind: Deployment['kind']): Promise<Fi
 
 function infoFindings(info: ServerInfo, kind: Deployment['kind']): Finding[] {
   const checks = [checkVersion, checkRole, checkEviction, checkMemory, checkSaving];
-  if (kind === 'redlock') checks.push(checkVoteIsKept);
+  checks.push(kind === 'redlock' ? checkVoteIsKept : checkPersistence);
   return [...(kind === 'cluster' ? [] : checkIsNoNode(info)), ...checks.map((check) => check(info))];
 }
 
@@ -62,9 +92,10 @@ async function clusterFindings(trial: Trial): Promise<Finding[]> {
   return [await checkShardedPubSub(trial), ...(clusterInfo === undefined ? [] : [checkSlots(clusterInfo)])];
 }
 
-async function clockFindings(client: Redis): Promise<Finding[]> {
+async function clockFindings(client: Redis, learned: Learned): Promise<Finding[]> {
   try {
     const reading = await readClock(client);
+    learned.clock(reading);
     return [checkLatency(reading), checkClock(reading)];
   } catch (error) {
     // The permissions report it already.

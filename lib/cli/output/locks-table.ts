@@ -1,39 +1,88 @@
-import type { LockHolderInfo, LockInfo } from '../../service/lock-info.js';
+import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../../service/lock-info.js';
 import type { Style } from './style.js';
-import { table, type Cell } from './table.js';
-import { clientName, kindName, ownerName, safe, time } from './texts.js';
+import { table, type Column, type Space } from './table.js';
+import { clientName, kindName, labelName, ownerName, time, type ClientFacts } from './texts.js';
 
 /** A lease with less time left, in ms, is about to end. */
 const SHORT_LEASE = 2_000;
 
-const HEADINGS = ['KEY', 'HELD', 'BY', 'CLIENT', 'FOR', 'LEASE LEFT', 'WAITING'];
+interface Row {
+  /** Undefined in the further rows of a lock. */
+  readonly lock: LockInfo | undefined;
+  readonly holder: (LockHolderInfo & ClientFacts) | undefined;
+}
 
 /**
  * A table of holds with their ages, and of the number of waiters; one row for each hold. `now` is the server's time.
  */
-export function locksTable(style: Style, locks: readonly LockInfo[], now: number): string {
-  return table(
-    style,
-    HEADINGS,
-    locks.flatMap((lock) => rowsOf(lock, now)),
+export function locksTable(style: Style, locks: readonly LockInfo[], now: number, space: Space): string {
+  const rows = locks.flatMap((lock): Row[] =>
+    lock.holders.length === 0
+      ? [{ lock, holder: undefined }]
+      : lock.holders.map((holder, i) => ({ lock: i === 0 ? lock : undefined, holder })),
   );
+  const ofHold = holdColumns(
+    rows.flatMap(({ holder }) => holder ?? []),
+    now,
+  );
+  const columns: Array<Column<Row>> = [
+    { heading: 'KEY', elastic: true, cell: ({ lock }) => (lock ? { text: lock.key, style: 'strong' } : '') },
+    ...ofHold.map((column, i) => ({
+      ...column,
+      cell: ({ holder }: Row) =>
+        holder ? column.cell(holder) : i === 0 ? ({ text: 'not held', style: 'dim' } as const) : '-',
+    })),
+    {
+      heading: 'WAITING',
+      cell: ({ lock }) =>
+        lock === undefined || lock.waiters.length === 0
+          ? lock === undefined
+            ? ''
+            : '0'
+          : { text: String(lock.waiters.length), style: 'warning' },
+    },
+  ];
+  return table(style, columns, rows, space);
 }
 
-function rowsOf({ key, holders, waiters }: LockInfo, now: number): Cell[][] {
-  const name: Cell = { text: safe(key), style: 'strong' };
-  const waiting: Cell = waiters.length === 0 ? '0' : { text: String(waiters.length), style: 'warning' };
-  if (holders.length === 0) return [[name, { text: 'not held', style: 'dim' }, '-', '-', '-', '-', waiting]];
-  return holders.map((holder, i) => [i === 0 ? name : '', ...holderCells(holder, now), i === 0 ? waiting : '']);
-}
-
-/** The cells of a hold: kind, owner, client, age, and the rest of its lease. */
-export function holderCells(holder: LockHolderInfo, now: number): Cell[] {
-  const { client, ttl, kept, since } = holder;
+/** The columns of a hold: kind, holder, age, and the rest of its lease. */
+export function holdColumns(
+  holders: ReadonlyArray<LockHolderInfo & ClientFacts>,
+  now: number,
+): Array<Column<LockHolderInfo & ClientFacts>> {
   return [
-    kept ? { text: `${kindName(holder)} (kept)`, style: 'dim' } : kindName(holder),
-    ownerName(holder),
-    clientName(client),
-    time(now - since.getTime()),
-    ttl < SHORT_LEASE ? { text: time(ttl), style: 'warning' } : time(ttl),
+    {
+      heading: 'HELD',
+      cell: (holder) => (holder.kept ? { text: `${kindName(holder)} (kept)`, style: 'dim' } : kindName(holder)),
+    },
+    ...clientColumns('HOLDER', holders),
+    { heading: 'FOR', cell: ({ since }) => time(now - since.getTime()) },
+    {
+      heading: 'LEASE LEFT',
+      cell: ({ ttl }) => (ttl < SHORT_LEASE ? { text: time(ttl), style: 'warning' } : time(ttl)),
+    },
   ];
 }
+
+/** The columns that say which client has a hold or waits. A column in which nothing would stand is left out. */
+export function clientColumns<Each extends (LockHolderInfo | LockWaiterInfo) & ClientFacts>(
+  heading: string,
+  all: readonly Each[],
+): Array<Column<Each>> {
+  const columns: Array<Column<Each>> = [{ heading, elastic: true, cell: labelName }];
+  const optional = { elastic: true, optional: true };
+  if (all.some((each) => ownerName(each) !== '-')) columns.push({ heading: 'OWNER', cell: ownerName, ...optional });
+  if (all.some(({ method }) => method))
+    columns.push({ heading: 'METHOD', cell: ({ method }) => method || '-', ...optional });
+  if (all.some(({ pattern }) => pattern))
+    columns.push({ heading: 'PATTERN', cell: ({ pattern }) => pattern || '-', ...optional });
+  return columns;
+}
+
+/** The column of client ids, if labels hide them. */
+export const idColumns = <Each extends ClientFacts & { readonly client: string }>(
+  all: readonly Each[],
+): Array<Column<Each>> =>
+  all.some(({ label }) => label)
+    ? [{ heading: 'CLIENT', cell: ({ client }) => clientName(client), optional: true }]
+    : [];

@@ -22,7 +22,7 @@ const COLORED: Style = {
   warning: code(33, 39),
   bad: code(31, 39),
 };
-const PLAIN: Style = { strong: plain, dim: plain, good: plain, warning: plain, bad: plain };
+export const PLAIN: Style = { strong: plain, dim: plain, good: plain, warning: plain, bad: plain };
 
 /**
  * Uses colours on a terminal only, and never with NO_COLOR (https://no-color.org). FORCE_COLOR turns them on anywhere.

@@ -1,19 +1,66 @@
 import type { Style } from './style.js';
 import { safe } from './texts.js';
+import { fitTo, grouped, widthOf } from './width.js';
 
 /** A text and its style. */
 export type Cell = string | { readonly text: string; readonly style: keyof Style };
 
-/** Formats rows under their headings. Each column is as wide as its widest cell. */
-export function table(style: Style, headings: readonly string[], rows: ReadonlyArray<readonly Cell[]>): string {
-  const widths = headings.map((heading, i) => Math.max(heading.length, ...rows.map((row) => textOf(row[i]!).length)));
-  const pad = (text: string, i: number): string => (i === widths.length - 1 ? text : text.padEnd(widths[i]!));
-  const lines = rows.map((row) =>
-    row.map((cell, i) => (typeof cell === 'string' ? pad(textOf(cell), i) : style[cell.style](pad(textOf(cell), i)))),
-  );
-  return [headings.map((heading, i) => style.dim(pad(heading, i))), ...lines]
-    .map((cells) => `${cells.join('  ').trimEnd()}\n`)
-    .join('');
+export interface Column<Row> {
+  readonly heading: string;
+  readonly cell: (row: Row) => Cell;
+  /** Whether its texts may be cut. */
+  readonly elastic?: boolean;
+  /** Whether it is left out of a terminal that is too narrow: the last such column first. */
+  readonly optional?: boolean;
+}
+
+/** How much of a table a terminal can show. */
+export interface Space {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const GAP = 2;
+/** An elastic column is not cut below this width in favour of an optional one. */
+const READABLE = 18;
+/** The width to which a column is cut at most. */
+const NARROWEST = 6;
+
+/** Formats rows under their headings. Each column is as wide as its widest cell, unless the terminal is narrower. */
+export function table<Row>(style: Style, all: ReadonlyArray<Column<Row>>, rows: readonly Row[], space: Space): string {
+  const shown = rows.length > space.rows ? rows.slice(0, Math.max(1, space.rows - 1)) : rows;
+  const laid = all.map((column) => {
+    const cells = shown.map((row) => column.cell(row));
+    return { column, cells, width: Math.max(...[column.heading, ...cells.map(textOf)].map(widthOf)) };
+  });
+  const needed = () =>
+    laid.reduce((sum, { column, width }) => sum + GAP + (column.elastic ? Math.min(width, READABLE) : width), -GAP);
+  while (needed() > space.columns) {
+    const last = laid.findLastIndex(({ column }) => column.optional);
+    if (last === -1) break;
+    laid.splice(last, 1);
+  }
+  let excess = laid.reduce((sum, { width }) => sum + GAP + width, -GAP) - space.columns;
+  const elastic = laid.filter(({ column }) => column.elastic);
+  for (; excess > 0; excess--) {
+    const widest = elastic.reduce((most, each) => (each.width > most.width ? each : most));
+    if (widest.width <= NARROWEST) break;
+    widest.width--;
+  }
+  const line = (cells: readonly Cell[]): string =>
+    `${cells
+      .map((cell, i) => {
+        const text = fitTo(textOf(cell), laid[i]!.width);
+        return typeof cell === 'string' ? text : style[cell.style](i === laid.length - 1 ? text.trimEnd() : text);
+      })
+      .join(' '.repeat(GAP))
+      .trimEnd()}\n`;
+  const lines = [
+    line(laid.map(({ column }) => ({ text: column.heading, style: 'dim' }))),
+    ...shown.map((_row, i) => line(laid.map(({ cells }) => cells[i]!))),
+  ];
+  if (shown.length < rows.length) lines.push(style.dim(`${grouped(rows.length - shown.length)} more`) + '\n');
+  return lines.join('');
 }
 
 /** Any cell may come from Redis, where other programs write, too. */

@@ -1,3 +1,4 @@
+import { withoutSecret } from '../../common/credentials.js';
 import { printable } from '../../common/describe.js';
 import type { LockHolderInfo, LockWaiterInfo } from '../../service/lock-info.js';
 
@@ -27,10 +28,23 @@ export const safe = printable;
 export const safeJson = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).split('\n').map(printable).join('\n');
 
-/** The owner that a caller named. An owner that no caller named is the acquisition itself. */
-export function ownerName({ owner, client }: LockHolderInfo | LockWaiterInfo): string {
-  return safe(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
+/** What some versions of the library write about a client and its call. */
+export interface ClientFacts {
+  /** The name of the client's process. */
+  readonly label?: string | undefined;
+  /** The template of the key. */
+  readonly pattern?: string | undefined;
+  /** The method that asked for the lock. */
+  readonly method?: string | undefined;
 }
+
+/** The label of a client, or else the first digits of its id. */
+export const labelName = ({ label, client }: ClientFacts & { readonly client: string }): string =>
+  label ? withoutSecret(label) : clientName(client);
+
+/** The owner that a caller named. */
+export const ownerName = ({ owner, client }: LockHolderInfo | LockWaiterInfo): string =>
+  owner.startsWith(`${client}:`) ? '-' : safe(owner);
 
 export function kindName({ type, units }: LockHolderInfo | LockWaiterInfo): string {
   return type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type;

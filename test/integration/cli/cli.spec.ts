@@ -17,13 +17,19 @@ async function setUp() {
   await bench.untilWaiting('a', 1);
   await one!.acquire('b', { type: 'read', owner: 'ann' });
   await other!.acquire('b', { type: 'read', owner: 'bob' });
+  // The clients write their labels in the background.
+  const named = async (): Promise<number> => (await bench.redis.admin.keys('lock:client:*')).length;
+  await eventually(async () => (await named()) === 2, { what: 'the labels of two clients' });
   return { lock, waiting };
 }
 
 describe('the command line program', () => {
   it('prints its help and version', async () => {
     const [help, version] = await Promise.all([run('ls', '--help'), run('-v')]);
-    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes: 0 success') });
+    expect(help).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Example: .* ls [^]*Exit codes: 0 success/m),
+    });
     expect(version.stdout).toBe(`${manifest.version}\n`);
   });
 
@@ -47,28 +53,51 @@ describe('the command line program', () => {
 
 describe('ls', () => {
   it('shows holders, ages, leases and numbers of waiters', async () => {
-    const { lock } = await setUp();
+    await setUp();
     const { code, stdout } = await run('ls');
     expect(code).toBe(0);
     const [headings, ...rows] = stdout
       .trimEnd()
       .split('\n')
       .map((line) => line.split(/ {2,}/));
-    expect(headings).toEqual(['KEY', 'HELD', 'BY', 'CLIENT', 'FOR', 'LEASE LEFT', 'WAITING']);
-    const client = lock.owner.slice(0, 8);
+    expect(headings).toEqual(['KEY', 'HELD', 'HOLDER', 'OWNER', 'FOR', 'LEASE LEFT', 'WAITING']);
     expect(rows[0]).toEqual([
       'a',
       'exclusive',
-      expect.any(String),
-      client,
+      expect.stringMatching(new RegExp(`:${process.pid}$`)),
+      '-',
       expect.stringMatching(/ m?s$/),
       expect.stringMatching(/ s$/),
       '1',
     ]);
-    expect(rows.slice(1).map((row) => row.slice(0, 3))).toEqual([
+    expect(rows.slice(1).map((row) => [...row.slice(0, 2), row[3]])).toEqual([
       ['b', 'read', 'ann'],
       ['', 'read', 'bob'],
     ]);
+  });
+
+  it('sorts, and shows only the locks of one client', async () => {
+    const { lock } = await setUp();
+    const [one] = await bench.serviceList(1);
+    await one!.acquire('0', { lockWatchdogTimeout: '9s', owner: 'ann' }); // always the shortest lease
+    const keysOf = async (...args: string[]) =>
+      (JSON.parse((await run('ls', '--json', ...args)).stdout) as LockInfo[]).map(({ key }) => key);
+    const lists = await Promise.all([
+      keysOf(),
+      keysOf('--sort', 'held'),
+      keysOf('--sort', 'waiters'),
+      keysOf('--sort', 'lease'),
+      keysOf('--holder', 'ann'),
+      keysOf('--holder', lock.owner.slice(0, 8)),
+    ]);
+    const [byKey, byAge, byWaiters, byLease, ann, client] = lists;
+    expect([byKey, byAge, byWaiters]).toEqual([
+      ['0', 'a', 'b'],
+      ['a', 'b', '0'],
+      ['a', '0', 'b'],
+    ]);
+    expect([byLease[0], ann]).toEqual(['0', ['0', 'b']]);
+    expect(client).toContain('a');
   });
 
   it('never calls KEYS', async () => {
@@ -84,13 +113,17 @@ describe('ls', () => {
     await setUp();
     const service = await bench.service({ keyPrefix: 'shop:lock' });
     await service.acquire('order:{7}:pay');
-    const [b, none, shop] = await Promise.all([
+    const [b, none, nobody, empty, shop] = await Promise.all([
       run('ls', 'b*', '--json'),
       run('ls', 'x*'),
+      run('ls', 'b', '--holder', 'zoe'),
+      run('ls', '-p', 'other'),
       run('ls', '--json', '-p', 'shop:lock'),
     ]);
     expect((JSON.parse(b.stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['b', 2]]);
-    expect(none.stdout).toBe('No lock is held.\n');
+    expect(none.stdout).toBe("No lock matches 'x*' (2 held).\n");
+    expect(nobody.stdout).toBe("No lock matches 'b' and 'zoe' (2 held).\n");
+    expect(empty.stdout).toBe("No lock is held with the prefix 'other'.\n");
     expect((JSON.parse(shop.stdout) as LockInfo[]).map(({ key }) => key)).toEqual(['order:{7}:pay']);
   });
 
@@ -128,13 +161,13 @@ describe('inspect', () => {
     const { code, stdout } = await run('inspect', 'a');
     expect(code).toBe(0);
     expect(stdout).toContain('a  1 holding, 1 waiting\n');
-    expect(stdout).toMatch(new RegExp(`${lock.fencingToken} +20\\d\\d-`));
+    expect(stdout).toMatch(new RegExp(`${lock.fencingToken} +${lock.owner.slice(0, 8)} +20\\d\\d-`));
     expect(stdout).toMatch(/^1 +exclusive /m);
   });
 
   it('exits with 3 if the key is free', async () => {
     const [free, json] = await Promise.all([run('inspect', 'x'), run('inspect', 'x', '--json')]);
-    expect(free).toEqual({ code: 3, stdout: 'x is free and has no waiters.\n', stderr: '' });
+    expect(free).toEqual({ code: 3, stdout: "x is free and has no waiters, with the prefix 'lock'.\n", stderr: '' });
     expect(json).toEqual({ code: 3, stdout: 'null\n', stderr: '' });
   });
 });
@@ -153,7 +186,11 @@ describe('release', () => {
     expect(await run('release', 'a', '--force')).toEqual({ code: 0, stdout: 'a was released.\n', stderr: '' });
     await aborted(lock.signal);
     await (await waiting).release();
-    expect(await run('release', 'a')).toEqual({ code: 0, stdout: 'a is not held.\n', stderr: '' });
+    expect(await run('release', 'a')).toEqual({
+      code: 0,
+      stdout: "a is not held with the prefix 'lock'.\n",
+      stderr: '',
+    });
   });
 });
 
@@ -176,7 +213,7 @@ describe('release --hold', () => {
     });
     expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
     expect(await run('release', 'b', '--force', '--hold', bob!)).toMatchObject({
-      stdout: `Hold ${bob} of b is not held.\n`,
+      stdout: `b has no hold ${bob} with the prefix 'lock'.\n`,
     });
   });
 });

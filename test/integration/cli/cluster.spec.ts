@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
 import { cli, CliProcess } from './cli.js';
 import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
@@ -82,21 +82,24 @@ describe('doctor in a Cluster', () => {
   const examined = async (connection = where(), ...args: string[]) =>
     readReport(await cli(connection, ['doctor', '--json', ...args]));
 
-  it('checks each master, and leaves only a token that expires', async () => {
+  beforeAll(() => Promise.all(bench.cluster.nodes.map(({ admin }) => admin.config('SET', 'appendonly', 'yes'))));
+
+  it('checks each master, and leaves only a token and the record of its client, which expire', async () => {
     const { code, amiss, findings } = await examined();
     expect([code, amiss]).toEqual([0, []]);
     const checks = [
-      ...['server version', 'role', 'eviction policy', 'memory', 'saving', 'permissions', 'pub/sub'],
-      ...['sharded pub/sub', 'slots', 'round trip', 'clock'],
+      ...['server version', 'role', 'eviction policy', 'memory', 'saving', 'persistence', 'permissions', 'pub/sub'],
+      ...['sharded pub/sub', 'slots', 'idle timeout', 'output buffers', 'round trip', 'clock'],
     ];
     const onEach = mastersInOrder().flatMap((address) => checks.map((check) => `${address} ${check}`));
-    expect(findings.map(({ check }) => check)).toEqual([...onEach, 'a lock']);
+    expect(findings.map(({ check }) => check)).toEqual([...onEach, 'clients', 'clocks', 'a lock']);
     const left = await Promise.all(bench.cluster.nodes.map(({ admin }) => admin.keys('*')));
-    expect(left.flat()).toEqual([expect.stringMatching(/^lock:fence:/)]);
+    const keys = left.flat().filter((key) => !key.startsWith('lock:client:'));
+    expect(keys).toEqual([expect.stringMatching(/^lock:fence:/)]);
   });
 
   it('finds no problem with the documented permissions and SCAN, and names missing ones', async () => {
-    const rules = [...COMMANDS, ...IN_CLUSTER, 'scan'].map((name) => `+${name}`);
+    const rules = [...COMMANDS, ...IN_CLUSTER, 'scan', 'config|get'].map((name) => `+${name}`);
     const names = ['reset', 'on', `>${USER.password}`, '~lock:*', 'resetchannels', '&lock:client:*'];
     await onAllNodes('SETUSER', USER.username, ...names, ...rules);
     expect((await examined(where(USER))).amiss).toEqual([]);

@@ -2,14 +2,18 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { cli } from './cli.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { SkewedMaster } from '../../../testbed/clocks/skewed-master.mjs';
+import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { readReport } from './support.js';
 
 let redis: RedisServer;
 beforeAll(async () => {
-  redis = await startRedis();
+  redis = await startRedis({ persistent: true });
 });
 afterEach(async () => {
   await redis.admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+  await redis.admin.config('SET', 'timeout', '0', 'client-output-buffer-limit', 'pubsub 32mb 8mb 60');
   await redis.admin.acl('DELUSER', 'locks');
 });
 afterAll(() => redis.stop());
@@ -29,8 +33,56 @@ async function userWithout(...missing: string[]): Promise<string> {
   return redis.url.replace('//', '//locks:password@');
 }
 
+describe('doctor with a key', () => {
+  const layout = async (key: string) => (await examined(redis.url, key)).about('layout');
+  const uuid = '00000000-0000-4000-8000-000000000000';
+  afterEach(() => redis.admin.flushall());
+
+  it('says whether a key is used in the layout of this library, in that of Redisson, or in both', async () => {
+    expect(await layout('orders')).toEqual([
+      expect.objectContaining({ status: 'ok', found: expect.stringMatching(/is free/) }),
+    ]);
+    await redis.admin.hset('lock:state:{orders}', 'a', '1');
+    expect(await layout('orders')).toEqual([
+      expect.objectContaining({
+        status: 'ok',
+        found: expect.stringMatching(/this library only; .*write protocol: redisson/),
+      }),
+    ]);
+    await redis.admin.hset('orders', `${uuid}:42`, '1');
+    expect(await layout('orders')).toEqual([
+      expect.objectContaining({ status: 'warning', found: expect.stringMatching(/do not exclude each other/) }),
+    ]);
+    await redis.admin.del('lock:state:{orders}');
+    const [found] = await layout('orders');
+    expect(found).toMatchObject({ status: 'warning', found: expect.stringMatching(/Redisson only/) });
+    expect(found!.advice).toMatch(/write protocol: redisson\(\)/);
+  });
+
+  it.each([
+    ['a reader or writer', () => redis.admin.hset('orders', 'mode', 'write', `${uuid}:1:write`, '1')],
+    ['a fair waiter', () => redis.admin.rpush('redisson_lock_queue:{orders}', `${uuid}:1`)],
+    ['a permit', () => redis.admin.zadd('{orders}:timeout', 1, 'permit')],
+  ])('recognizes %s of Redisson', async (_kind, write) => {
+    await write();
+    expect((await layout('orders'))[0]!.found).toMatch(/Redisson only/);
+  });
+
+  it('takes no other hash or text for a lock of Redisson', async () => {
+    await redis.admin.hset('orders', 'name', 'a', 'mode', 'dark');
+    await redis.admin.set('text', '1');
+    for (const key of ['orders', 'text']) expect((await layout(key))[0]).toMatchObject({ status: 'ok' });
+  });
+
+  it('says what its user has to be allowed', async () => {
+    const [found] = (await examined(await userWithout(), 'orders')).about('layout');
+    expect(found).toMatchObject({ status: 'warning', found: expect.stringContaining('NOPERM') });
+    expect(found!.advice).toContain("the key 'orders'");
+  });
+});
+
 describe('doctor', () => {
-  it('finds no problem on a healthy server, and leaves only a token that expires', async () => {
+  it('finds no problem on a healthy server, and leaves only a token and the record of its client, which expire', async () => {
     const { code, ok, amiss, findings } = await examined();
     expect({ code, ok, amiss }).toEqual({ code: 0, ok: true, amiss: [] });
     expect(findings.map(({ check }) => check)).toEqual([
@@ -40,16 +92,20 @@ describe('doctor', () => {
         'eviction policy',
         'memory',
         'saving',
+        'persistence',
         'permissions',
         'pub/sub',
+        'idle timeout',
+        'output buffers',
         'round trip',
         'clock',
       ],
-      'a lock',
+      ...['clients', 'a lock'],
     ]);
-    const left = await redis.admin.keys('*');
-    expect(left).toEqual([expect.stringMatching(/^lock:fence:/)]);
-    expect(await redis.admin.pttl(left[0]!)).toBeGreaterThan(0);
+    const left = (await redis.admin.keys('*')).sort();
+    const names = [expect.stringMatching(/^lock:client:/), expect.stringMatching(/^lock:fence:/)];
+    expect(left).toEqual(names.slice(-left.length));
+    for (const key of left) expect(await redis.admin.pttl(key)).toBeGreaterThan(0);
   });
 
   it('writes readable text, too', async () => {
@@ -68,13 +124,62 @@ describe('doctor', () => {
     expect([code, amiss]).toEqual([0, [expect.objectContaining({ status: 'warning', check: 'eviction policy' })]]);
   });
 
-  it('finds no problem with the documented permissions, except the one that ls needs', async () => {
+  it('warns of a Redis without persistence, of idle timeouts and of small output buffers', async () => {
+    await using forgetful = await startRedis();
+    await forgetful.admin.config('SET', 'timeout', '60', 'client-output-buffer-limit', 'pubsub 4kb 0 0');
+    const { code, amiss } = await examined(forgetful.url);
+    expect(code).toBe(0);
+    expect(amiss.map(({ status, check, found }) => [status, check, found])).toEqual([
+      ['warning', 'persistence', expect.stringContaining('no append-only file')],
+      ['warning', 'idle timeout', expect.stringContaining('idle for 60 s')],
+      ['warning', 'output buffers', expect.stringContaining('pubsub 4096 0 0')],
+    ]);
+  });
+
+  it('names the clients of the prefix, and the prefixes of others', async () => {
+    const locks = new FaultLocks();
+    const service = await locks.start(redis.url, { keyPrefix: 'shop:lock', label: 'shop:1' });
+    await service.acquire('a');
+    await eventually(async () => (await redis.admin.exists(`shop:lock:client:${service.clientId}`)) === 1);
+    await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'shop:lock:client:*')).length === 1);
+    const [wrong, right] = await Promise.all([examined(), examined(redis.url, '-p', 'shop:lock')]);
+    expect(wrong.amiss).toMatchObject([
+      { status: 'warning', check: 'clients', found: expect.stringContaining("others have the prefix 'shop:lock'") },
+    ]);
+    expect(right.about('clients')).toMatchObject([
+      { status: 'ok', found: "1 connected with the prefix 'shop:lock': shop:1" },
+    ]);
+    // Two applications on one Redis, one of which has held nothing yet.
+    const idle = await locks.start(redis.url, { label: 'orders:1' });
+    await eventually(async () => (await redis.admin.pubsub('CHANNELS', `lock:client:${idle.clientId}`)).length === 1);
+    expect((await examined()).about('clients')).toMatchObject([
+      {
+        status: 'ok',
+        found: `1 connected with the prefix 'lock': ${idle.clientId.slice(0, 8)}; other clients have the prefix 'shop:lock'`,
+      },
+    ]);
+    await locks.closeAll();
+  });
+
+  it('warns of masters whose clocks differ', async () => {
+    await using second = await startRedis();
+    await using third = await startRedis();
+    await using ahead = await SkewedMaster.start(third, 5_000);
+    const masters = await examined(redis.url, ...[redis.url, second.url, ahead.url].flatMap((url) => ['-c', url]));
+    expect(masters.about('clocks')).toMatchObject([
+      { status: 'warning', found: expect.stringMatching(/differ by \d{4} ms: .*:(\d+) is ahead of/) },
+    ]);
+  });
+
+  it('finds no problem with the documented permissions, except those of the program itself', async () => {
     const { code, amiss } = await examined(await userWithout());
     expect(code).toBe(0);
-    expect(amiss).toEqual([
-      expect.objectContaining({ status: 'warning', check: 'permissions', advice: expect.stringContaining('+scan') }),
-    ]);
-    await redis.admin.acl('SETUSER', 'locks', '+scan');
+    expect(amiss).toEqual(
+      ['+scan', '+config|get'].map((rule) =>
+        expect.objectContaining({ status: 'warning', check: 'permissions', advice: expect.stringContaining(rule) }),
+      ),
+    );
+    await redis.admin.acl('SETUSER', 'locks', '+scan', '+config|get');
     expect((await examined(redis.url.replace('//', '//locks:password@'))).amiss).toEqual([]);
   });
 
@@ -90,6 +195,7 @@ describe('doctor', () => {
       ['warning', expect.stringContaining('+wait')],
       ['warning', expect.stringContaining('+scan')],
       ['warning', expect.stringContaining('+info')],
+      ['warning', expect.stringContaining('+config|get')],
       ['warning', expect.stringContaining('+ping')],
     ]);
     expect(about('pub/sub')).toMatchObject([{ status: 'problem', advice: expect.stringContaining('+subscribe') }]);
@@ -105,10 +211,9 @@ describe('doctor', () => {
   it('recognizes a replica, and checks each of several masters', async () => {
     await using second = await startRedis();
     await using third = await startRedis();
-    await third.admin.config('SET', 'appendonly', 'yes');
     const masters = await examined(redis.url, ...[redis, second, third].flatMap(({ url }) => ['-c', url]));
     const forgetful = masters.amiss.map(({ check, status }) => [check, status]);
-    expect(forgetful).toEqual([redis, second].map(({ port }) => [`127.0.0.1:${port} persistence`, 'warning']));
+    expect(forgetful).toEqual([second, third].map(({ port }) => [`127.0.0.1:${port} persistence`, 'warning']));
     await third.admin.replicaof(redis.host, redis.port);
     const { code, about } = await examined(third.url);
     expect(code).toBe(3);

@@ -9,8 +9,8 @@ const run = (...args: string[]) => cli(bench.redis.url, args);
 /** Keys under the prefix that are no locks, with a TTL as all that a test leaves behind. */
 async function writeForeign(): Promise<string[]> {
   const { admin } = bench.redis;
-  await admin.set('lock:state:{text}', 'of somebody else', 'EX', 60);
-  await admin.hset('lock:state:{hash}', 'of', 'somebody else');
+  await admin.set('lock:state:{text}', 'of another program', 'EX', 60);
+  await admin.hset('lock:state:{hash}', 'of', 'another program');
   await admin.hset('lock:state:{mode}', 'x:1', `sideways ${Date.now() + 60_000} 1 1 owner`);
   await admin.hset('lock:state:{numbers}', 'x:1', `exclusive soon many never owner`);
   for (const key of ['hash', 'mode', 'numbers']) await admin.pexpire(`lock:state:{${key}}`, 60_000);

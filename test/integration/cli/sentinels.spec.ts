@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockInfo } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { useSentinels } from '../../../testbed/locks/fault-setups.js';
+import type { RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 import { readReport } from './support.js';
 
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();
 
+useSentinels(locks, (started) => (sentinels = started));
 beforeAll(async () => {
-  sentinels = await startRedisSentinels();
-});
-afterAll(async () => {
-  await locks.closeAll();
-  await sentinels.stop();
+  for (const { admin } of sentinels.servers) await admin.config('SET', 'appendonly', 'yes');
 });
 
 const run = (...args: string[]) => cli(JSON.stringify(sentinels.connection), args);

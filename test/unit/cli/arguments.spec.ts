@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { readCommandLine, UsageError } from '../../../lib/cli/arguments.js';
+import { readCommandLine, UsageError, type CommandLine } from '../../../lib/cli/arguments.js';
 import { connect } from '../../../lib/cli/session.js';
 
 const read = (...args: string[]) => readCommandLine(args, {});
@@ -10,6 +10,7 @@ describe('a command line', () => {
     expect(read('ls')).toEqual({
       ...{ command: 'ls', subject: undefined, prefix: undefined, timeout: 5_000, interval: 1_000 },
       ...{ connections: ['redis://127.0.0.1:6379'], force: false, hold: undefined, json: false, color: true },
+      ...{ sort: 'key', holder: undefined },
     });
     expect(readCommandLine(['ls'], { REDIS_URL: 'redis://a' })).toMatchObject({ connections: ['redis://a'] });
     expect(readCommandLine(['ls', '-c', 'redis://b'], { REDIS_URL: 'redis://a' })).toMatchObject({
@@ -18,7 +19,7 @@ describe('a command line', () => {
   });
 
   it('without arguments asks for help', () => {
-    expect([read(), read('ls', '-h'), read('--version')]).toEqual(['help', 'help', 'version']);
+    expect([read(), read('ls', '-h'), read('--version')]).toEqual([{ help: undefined }, { help: 'ls' }, 'version']);
   });
 
   it('accepts options before and after the command', () => {
@@ -44,19 +45,39 @@ describe('a command line', () => {
   it.each([
     [['list'], "unknown command 'list'"],
     [['inspect'], 'needs a key'],
-    [['inspect', 'a', 'b'], 'one key'],
-    [['doctor', 'a'], 'takes no argument'],
+    [['inspect', 'a', 'b'], 'inspect takes one key: quote a key that contains spaces'],
+    [['doctor', 'a', 'b'], 'doctor takes one key: quote a key that contains spaces'],
     [['inspect', ''], 'is empty'],
     [['ls', '--force'], '--force is not an option of ls'],
     [['inspect', 'a', '--hold', 'x'], '--hold is not an option of inspect'],
     [['release', 'a', '--hold', ''], '--hold is empty: write the id of a hold'],
     [['doctor', '--interval', '1s'], '--interval is not an option of doctor'],
-    [['watch', '--interval', '5'], 'without a unit'],
-    [['watch', '--interval', '0s'], 'longer than 0'],
-    [['ls', '--nonsense'], 'nonsense'],
+    [
+      ['watch', '--interval', '5'],
+      "--interval takes a time with a unit, from 1ms to 24d, such as 500ms or 10s, not '5'",
+    ],
+    [['watch', '-i', 'soon'], "not 'soon'"],
+    [['ls', '-t', '25d'], "not '25d'"],
+    [['ls', '--prefix'], '--prefix needs a value'],
+    [['ls', '-p'], '--prefix needs a value'],
+    [['ls', '-t', '-5'], '-t needs a value: write a value that begins with a dash as in --prefix=-x'],
+    [['ls', '--json=1'], '--json takes no value'],
+    [['inspect', '-x'], 'there is no option -x: write a key that begins with a dash after --, as in inspect -- -key'],
+    [['completion', 'bash', 'zsh'], 'completion takes one shell: bash or zsh'],
+    [['ls', '--sort', 'age'], "--sort takes one of key, held, waiters, lease, not 'age'"],
+    [['inspect', 'a', '--sort', 'held'], '--sort is not an option of inspect'],
+    [['completion', 'fish'], 'takes one of bash, zsh'],
+    [['completion'], 'takes one of bash, zsh'],
+    [['completion', 'bash', '--json', '--force'], '--force is not an option of completion'],
+    [['watch', '--interval', '0s'], "not '0s'"],
+    [['ls', '--nonsense'], 'there is no option --nonsense'],
   ])('%j is refused', (args, why) => {
     expect(() => read(...args)).toThrow(UsageError);
     expect(() => read(...args)).toThrow(why);
+  });
+
+  it('takes a key that begins with a dash', () => {
+    expect(read('inspect', '--', '-key')).toMatchObject({ subject: '-key' });
   });
 
   it('does not repeat a possible password', () => {
@@ -76,6 +97,9 @@ describe('a command line', () => {
     [['ls', '-t', 'redis://ann:s3cret@h']],
     [['ls', '-i', 'redis://ann:s3cret@h']],
     [['ls', '-p', 'redis://ann:s3cret@h']],
+    [['ls', '--holder', 'redis://ann:s3cret@h']],
+    [['ls', '--sort', 'ann:s3cret@h:6379']],
+    [['completion', 'ann:s3cret@h:6379']],
     [['ls', '--url=redis://ann:s3cret@h']],
     [['ls', '--json=redis://ann:s3cret@h']],
     [['ls', '--redis://ann:s3cret@h']],
@@ -116,9 +140,7 @@ describe('a command line', () => {
     [['-c', '{"cluster":["redis://a"],"password":"secret"}'], 'connection.password is not known'],
     [['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'], 'connection[0] is a Cluster'],
   ])('%j is refused before anything is connected', async (args, why) => {
-    const line = read('ls', ...args);
-    if (typeof line === 'string') throw new Error(line);
-    const refusal = connect(line);
+    const refusal = connect(read('ls', ...args) as CommandLine);
     await expect(refusal).rejects.toBeInstanceOf(UsageError);
     await expect(refusal).rejects.toThrow(why);
   });

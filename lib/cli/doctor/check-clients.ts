@@ -1,0 +1,72 @@
+import type { Cluster, Redis } from 'ioredis';
+import { RedisClientRecords } from '../../store/redis/redis-client-records.js';
+import { labelName } from '../output/texts.js';
+import type { Session } from '../session.js';
+import { ok, warning, type Finding } from './finding.js';
+import type { Trial } from './trial.js';
+
+/** The channel of a client; the part before the last colon may be the bus of a Cluster or the slot of a key. */
+const CHANNEL = /^(.+):client:(?:.+:)?([0-9a-f]{32})$/s;
+
+/** How many other prefixes are named. */
+const MOST = 5;
+/** How many clients are named. */
+const MOST_LABELS = 20;
+
+/** The channels of clients that a server knows. None if the user may not ask. */
+export async function clientChannels({ server: { client }, inCluster }: Trial): Promise<string[]> {
+  const names: string[] = [];
+  for (const census of inCluster ? ['CHANNELS', 'SHARDCHANNELS'] : ['CHANNELS']) {
+    try {
+      names.push(...((await client.call('PUBSUB', census, '*:client:*')) as string[]));
+    } catch (error) {
+      // NOPERM, or Redis before 7, which has no SHARDCHANNELS.
+      if (!(error instanceof Error && error.name === 'ReplyError')) throw error;
+    }
+  }
+  return names;
+}
+
+/** Counts and names the clients that listen with this prefix, on all servers. With a wrong prefix, every key looks free. */
+export async function checkClients(
+  { prefix, deployment: { connection } }: Session,
+  channels: readonly string[],
+): Promise<Finding> {
+  const clients = new Map<string, Set<string>>();
+  for (const name of channels) {
+    const [, used, id] = CHANNEL.exec(name) ?? [];
+    if (used !== undefined) clients.set(used, (clients.get(used) ?? new Set()).add(id!));
+  }
+  const own = [...(clients.get(prefix) ?? [])];
+  const others = [...clients.keys()].filter((used) => used !== prefix).sort();
+  const prefixes = listed(
+    others.map((used) => `'${used}'`),
+    MOST,
+  );
+  if (own.length > 0 || others.length === 0) {
+    const [first] = [connection].flat() as Array<Redis | Cluster>;
+    const labels = await labelsOf(new RedisClientRecords(first!, prefix, ''), own.slice(0, MOST_LABELS + 1));
+    const who = own.length === 0 ? '' : `: ${listed(labels, MOST_LABELS)}`;
+    const rest = others.length === 0 ? '' : `; other clients have the prefix ${prefixes}`;
+    return ok('clients', `${own.length} connected with the prefix '${prefix}'${who}${rest}`);
+  }
+  return warning(
+    'clients',
+    `no client is connected with the prefix '${prefix}'; others have the prefix ${prefixes}`,
+    'set --prefix to the keyPrefix of the application',
+  );
+}
+
+/** The labels of clients. A client that has held nothing yet has written no label, and is named by its id. */
+const labelsOf = async (records: RedisClientRecords, ids: readonly string[]): Promise<string[]> =>
+  (
+    await Promise.all(
+      ids.map(async (client) => {
+        const record = await records.read(client).catch(() => undefined);
+        return labelName({ client, label: record?.label });
+      }),
+    )
+  ).sort();
+
+const listed = (names: readonly string[], most: number): string =>
+  `${names.slice(0, most).join(', ')}${names.length > most ? ', …' : ''}`;
